@@ -10,10 +10,18 @@ from rich.console import Console
 
 from planebench.cli.bar import Bar
 from planebench.cli.options import print_json
-from planebench.conformance.cases import parse_cases, parse_checks, parse_wires
 from planebench.conformance.model import CheckResult, Report
-from planebench.conformance.show import WORDS, print_failures, print_report, to_document
-from planebench.conformance.suite import SuitePlan, run_suite
+from planebench.conformance.suite import (
+    WORDS,
+    SuitePlan,
+    parse_cases,
+    parse_checks,
+    parse_wires,
+    print_failures,
+    print_report,
+    run_suite,
+    to_document,
+)
 from planebench.host.programs import Found, NotFound
 from planebench.measure.machine import Machine, held, terminable
 from planebench.measure.runner import SelfMeasured

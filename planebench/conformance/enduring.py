@@ -3,24 +3,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import InitVar, dataclass, replace
 from pathlib import Path
 
 from planebench.conformance.model import Check, Failure, NotSupported, Remarks
-from planebench.conformance.rig import Rig, send_bad, send_exact
-from planebench.conformance.vnf_process import VnfProcess, end_quietly
+from planebench.conformance.rig import FRAMES, SENDING_S, FrameCounts, Rig, send_bad, send_exact, sent, settled
 from planebench.host import procfs
 from planebench.host.leftovers import Leftovers
 from planebench.host.process import stretched
+from planebench.measure.counts import Sender, Sending
 from planebench.measure.live import CONNECT_DEADLINE_S
-from planebench.model.errors import DiedError
+from planebench.model.errors import DiedError, PlanebenchError
+from planebench.model.scenarios import Flow
+from planebench.planed.document import NAME_MAX
+from planebench.planed.group import Member, PlanedGroup
+from planebench.planed.process import PlanedProcess
 from planebench.testbed.tester_config import wire_stage
 
 PAUSE_S = 0.3
-FLOOD_S = 0.05
+FLOOD_S, FLOOD_MAX_S = 0.05, 10.0
 SENDINGS_MAX = 20
 """A software queue of a thousand frames is through in that many sendings."""
 OTHERS_S = 2.0
@@ -52,18 +58,14 @@ def survives_pause(rig: Rig) -> Remarks:
     rig.live.pause()
     try:
         time.sleep(PAUSE_S)
-        awake = [pid for pid in rig.switch.pids() if not _stopped(pid)]
+        states = {pid: procfs.stat_fields(pid) for pid in rig.switch.pids()}
+        awake = [pid for pid, fields in states.items() if fields is not None and fields[0] not in "Tt"]
     finally:
         rig.live.resume()
     if awake:
         raise Failure("every process of pids() to be stopped by SIGSTOP", f"still running: {_words(awake)}")
     still_forwards(rig, "a pause")
     return ()
-
-
-def _stopped(pid: int) -> bool:
-    fields = procfs.stat_fields(pid)
-    return fields is None or fields[0] in "Tt"
 
 
 def survives_vnf_restart(rig: Rig) -> Remarks:
@@ -75,6 +77,56 @@ def survives_vnf_restart(rig: Rig) -> Remarks:
     return ()
 
 
+@dataclass
+class VnfProcess:
+    """A VNF process beside the tester, which can be killed: a second planed has the VNFs' ports, the tester the wires.
+
+    Made by :meth:`start`.
+    """
+
+    rig: Rig
+    planed: PlanedProcess
+    tasks: frozenset[str]
+    epoch: InitVar[int] = 0
+
+    def __post_init__(self, epoch: int) -> None:
+        live = self.rig.live
+        self.call = PlanedGroup((Member(live.call), Member(self.planed.call, self.tasks)))
+        self.sender = Sender(self.call, queues=live.links.queues, epoch=epoch, check=live.check)
+
+    @classmethod
+    def start(cls, rig: Rig, epoch: int = 0) -> VnfProcess:
+        """Start the process, alone on its core until it is up; its ports connect to the switch. Raises StartError.
+
+        ``epoch`` is the last one that frames were sent with: a switch may still have some of them.
+        """
+        live = rig.live
+        whole, vnf_ports = live.document(), set(rig.topology.vnf_ports)
+        wires = whole.part(lambda port: port not in vnf_ports)
+        document = replace(whole.part(vnf_ports.__contains__), name=f"{whole.name[: NAME_MAX - 4]}-vnf")
+        live.apply(wires.idle())
+        planed = PlanedProcess.start(
+            document,
+            rig.supervisor,
+            planed=rig.settings.planed,
+            name="vnf",
+            title="the VNF",
+            file=f"vnf{len(rig.supervisor.processes)}",
+            workdir=live.links.workdir,
+            cpus=frozenset({*rig.placement.control_cpus, *rig.placement.tester_cpus, *rig.placement.vnf_cpus}),
+            netns_pid=live.netns_pid,
+        )
+        live.apply(wires)
+        return cls(rig, planed, frozenset(task.name for task in document.tasks), epoch)
+
+    def count(self, flow: Flow) -> FrameCounts:
+        """Send a few frames of one flow, and wait for all of them."""
+        counts = FrameCounts()
+        stats = sent(self.rig, [flow], SENDING_S, lambda it: self.sender.send(Sending((flow,), 64, it, FRAMES / it)))
+        counts.add(settled(self.call, stats, [flow], self.rig.lossless))
+        return counts
+
+
 def survives_vnf_death(rig: Rig) -> Remarks:
     """Kill a VNF process while frames flow, and have another one open the same ports."""
     epoch, sendings = 0, 0
@@ -84,13 +136,15 @@ def survives_vnf_death(rig: Rig) -> Remarks:
             vnf.sender.wait_until_forwarding(rig.ways, CONNECT_DEADLINE_S)
             sendings = _count_through(vnf, f"start {number + 1} of the VNF process")
             if number == 0:
-                vnf.flood(FLOOD_S)
-                vnf.kill()
-                end_quietly(vnf)
+                vnf.sender.start(Sending(rig.ways, 64, FLOOD_MAX_S, None))
+                time.sleep(FLOOD_S)
+                vnf.planed.kill()
+                with contextlib.suppress(PlanebenchError):  # the tester may have no generators
+                    rig.live.call("traffic.stop")
                 rig.live.check()
                 epoch = vnf.sender.epoch
         finally:
-            vnf.stop()
+            vnf.planed.stop()
     rig.live.apply(rig.live.document())
     still_forwards(rig, "a VNF that was killed")
     return (f"it keeps frames for a port that is down: {sendings} sendings until all came",) if sendings > 2 else ()
@@ -179,18 +233,14 @@ def leaves_nothing(rig: Rig) -> Remarks:
     rig.start()
     rig.stop()
     found = dict.fromkeys((*again.left(rig.supervisor.root), *again.touched(suspects)))
-    busy = _folders_of_others()
-    if guilty := [path for path in found if str(Path(path).parent) not in busy]:
-        raise Failure("nothing to be left", _some(guilty))
-    return (f"somebody left, while others were at work here: {_some(suspects)}",)
-
-
-def _folders_of_others() -> set[str]:
-    """Return the folders in which things appear, or change, while nothing of ours runs."""
     quiet = Leftovers.take()
     time.sleep(OTHERS_S)
     now = Leftovers.take()
-    return {str(Path(path).parent) for path in now.paths if now.paths[path] != quiet.paths.get(path)}
+    # Folders in which things appear, or change, while nothing of ours runs.
+    busy = {str(Path(path).parent) for path in now.paths if now.paths[path] != quiet.paths.get(path)}
+    if guilty := [path for path in found if str(Path(path).parent) not in busy]:
+        raise Failure("nothing to be left", _some(guilty))
+    return (f"somebody left, while others were at work here: {_some(suspects)}",)
 
 
 def _some(paths: Sequence[str]) -> str:
@@ -203,9 +253,8 @@ CHECKS = (
     Check("pause", "After SIGSTOP and SIGCONT, as between trials, it forwards.", survives_pause),
     Check("vnf-restart", "VNFs close their ports and open them again: frames flow again.", survives_vnf_restart, True),
     Check("vnf-killed", "A VNF process is killed and started again: frames flow again.", survives_vnf_death, True),
-)
-LAST_CHECKS = (
     Check("restart", "Stopped, it is gone; started again in the same folder, it forwards.", starts_again),
     Check("death", "Killed with SIGKILL, it is told as died, with its last log lines.", tells_its_death),
     Check("leftovers", "After stop no process, file, socket, interface or namespace is left.", leaves_nothing),
 )
+"""In the order in which they run; the last two leave no switch up."""

@@ -7,7 +7,7 @@ No two frames are alike: each has its port and its number in it. Lengths here ar
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,11 +60,12 @@ def good_frames(port: int, peer: int, *, kernel: bool = False) -> list[RawFrame]
         ("broadcast", _BROADCAST + here, 64),
         ("multicast", _MULTICAST + here, 300),
     ]
+    addresses = bytes.fromhex("20010002000000000000000000000001200100020000000100000000000000ff")
     heads = [(kind, head, size, _ipv4(head, size)) for kind, head, size in (*plain, *other)]
     heads += [
         ("IPv4, TTL 1", ether, 90, _ipv4(ether, 90, ttl=1)),
         ("IPv4, wrong checksum", ether, 91, _ipv4(ether, 91, wrong=1)),
-        ("IPv6", ether, 120, b"\x86\xdd" + _ipv6(120)),
+        ("IPv6", ether, 120, b"\x86\xdd" + struct.pack(">IHBB", 0x60000000, 120 - FCS_BYTES - 54, 59, 64) + addresses),
         ("ARP", _BROADCAST + here, 64, b"\x08\x06\x00\x01\x08\x00\x06\x04\x00\x01" + here + bytes((10, 0, 0, port))),
         ("not IP", ether, 64, b"\x88\xb5"),
         ("not IP", ether, 1001, b"\x88\xb5"),
@@ -113,12 +114,6 @@ def _ipv4(head: bytes, size: int, ttl: int = 64, wrong: int = 0) -> bytes:
     return b"\x08\x00" + header + struct.pack(">HHHH", 4660, 4661, length - 20, 0)
 
 
-def _ipv6(size: int) -> bytes:
-    payload = size - FCS_BYTES - 14 - 40
-    addresses = bytes.fromhex("20010002000000000000000000000001200100020000000100000000000000ff")
-    return struct.pack(">IHBB", 0x60000000, payload, 59, 64) + addresses
-
-
 def write_pcap(path: Path, frames: Iterable[bytes]) -> None:
     """Write a classic pcap file of Ethernet frames."""
     records = (_RECORD.pack(0, number, len(data), len(data)) + data for number, data in enumerate(frames))
@@ -131,17 +126,15 @@ def read_pcap(path: Path) -> list[bytes]:
         data = path.read_bytes()
     except OSError:
         return []
-    return list(_records(data))
-
-
-def _records(data: bytes) -> Iterator[bytes]:
+    frames: list[bytes] = []
     at = len(_PCAP_HEADER)
     while at + _RECORD.size <= len(data):
-        _, _, captured, _ = _RECORD.unpack_from(data, at)
-        if at + _RECORD.size + captured > len(data):
-            return
-        yield data[at + _RECORD.size : at + _RECORD.size + captured]
-        at += _RECORD.size + captured
+        begin, captured = at + _RECORD.size, _RECORD.unpack_from(data, at)[2]
+        at = begin + captured
+        if at > len(data):
+            break
+        frames.append(data[begin:at])
+    return frames
 
 
 def difference(sent: Sequence[RawFrame], came: bytes) -> str:

@@ -1,5 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The rig of a check: a switch and the tester, up on one scenario, and the state of the machine before."""
+"""The rig of a check: a switch and the tester, up on one scenario, and the state of the machine before.
+
+Counts are exact: so few frames at a time that no ring can overflow, and time enough for each of them to arrive.
+
+Raw frames go through every cross-connect at once: the tester sends those of a file into each port of the switch, and
+writes to a file what comes out of each. So each port is told apart, and every byte is compared. In place of
+generators, monitors and VNFs the tester has a patch between each of its ports and a pair of pcap files (DPDK's
+net_pcap). A VNF does not see these frames; its port does.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +39,20 @@ from planebench.switches.adapter import WORKERS_OPTION, Adapter, RunningSwitch, 
 from planebench.testbed.placement import Placement, place
 from planebench.testbed.wires.base import is_kernel_interface
 
-# Exact counts: so few frames at a time that no ring can overflow, and time enough for each of them to arrive.
-
 T = TypeVar("T")
 
+SETTLE_S = 2.0
+QUIET_S = 0.1
+"""If nothing has come for so long, nothing more comes: a frame that should not come has no other sign of its end."""
+LOSSY_SETTLE_S = 0.3
+BAD_S = 0.2
+TRIES = 3
+_numbers = itertools.count()
+
+Frames = Mapping[str, Sequence[RawFrame]]
+CALM_S = 0.03
+UNCOUNTED_CALM_S = 0.2
+CALM_DEADLINE_S = 3.0
 FRAMES = 96
 """Of one direction in flight at once, at most; with both, fewer than the 256 entries of any ring."""
 SENDING_S = FRAMES / 20_000
@@ -143,23 +161,6 @@ def _complete(counts: TesterCounts) -> bool:
     return all(way.forwarded_packets + way.corrupt_packets >= way.offered_packets for way in counts.directions)
 
 
-# Raw frames through every cross-connect at once: the tester sends those of a file into each port of the switch, and
-# writes to a file what comes out of each. So each port is told apart, and every byte is compared.
-#
-# In place of generators, monitors and VNFs the tester has a patch between each of its ports and a pair of pcap files
-# (DPDK's net_pcap). A VNF does not see these frames; its port does.
-
-SETTLE_S = 2.0
-QUIET_S = 0.1
-"""If nothing has come for so long, nothing more comes: a frame that should not come has no other sign of its end."""
-LOSSY_SETTLE_S = 0.3
-BAD_S = 0.2
-TRIES = 3
-_numbers = itertools.count()
-
-Frames = Mapping[str, Sequence[RawFrame]]
-
-
 @dataclass
 class PcapExchange:
     """The frames sent into the ports, and how those that came out differ, over all tries."""
@@ -183,23 +184,20 @@ class PcapExchange:
         for port, datas in came.items():
             known = [origin[data] for data in datas if data in origin]
             lost.difference_update(known)
-            self._judge(port, known)
-            self.changed.update(difference(self._towards(port), data) for data in datas if data not in origin)
+            peer = self.peers[port]
+            way = f"{peer} -> {port}"
+            self.astray.update(f"{a} -> {port}" for a, _ in known if a != peer)
+            numbers = [n for a, n in known if a == peer]
+            first = list(dict.fromkeys(numbers))
+            self.doubled[way] += len(numbers) - len(first)
+            for kind in {frame.kind for frame in self.sent[peer]}:  # order is that of a flow
+                flow = [n for n in first if self.sent[peer][n].kind == kind]
+                self.disorder[way] += sum(b < a for a, b in itertools.pairwise(flow))
+            others = [f for a, frames in self.sent.items() if a != port for f in frames]
+            candidates = [*self.sent[peer], *others]
+            self.changed.update(difference(candidates, data) for data in datas if data not in origin)
         self.lost = lost if self.tries == 0 else self.lost & lost
         self.tries += 1
-
-    def _judge(self, port: str, known: Sequence[tuple[str, int]]) -> None:
-        self.astray.update(f"{a} -> {port}" for a, _ in known if self.peers[a] != port)
-        way = f"{self.peers[port]} -> {port}"
-        numbers = [n for a, n in known if self.peers[a] == port]
-        first = list(dict.fromkeys(numbers))
-        self.doubled[way] += len(numbers) - len(first)
-        for kind in {frame.kind for frame in self.sent[self.peers[port]]}:  # order is that of a flow
-            flow = [n for n in first if self.sent[self.peers[port]][n].kind == kind]
-            self.disorder[way] += sum(b < a for a, b in itertools.pairwise(flow))
-
-    def _towards(self, port: str) -> list[RawFrame]:
-        return [*self.sent[self.peers[port]], *(f for a, frames in self.sent.items() if a != port for f in frames)]
 
     def lost_kinds(self, *, plain: bool) -> list[str]:
         """Return what never came through: of the plain kind, or of all others."""
@@ -245,11 +243,22 @@ def _pass_through(
     ins = {port: rig.live.links.workdir / f"in-{port}-{number}.pcap" for port in sent}
     for port, frames in sent.items():
         write_pcap(ins[port], (frame.data for frame in frames))
+
+    def unread() -> list[str]:
+        """Return the ports of whose file the tester has read nothing yet."""
+        read = {port["name"]: port["rx_packets"] for port in get_statistics(rig.live.call)["ports"]}
+        return [port for port in sent if not read[f"f{port}"]]
+
+    def written() -> dict[str, list[bytes]]:
+        return {port: read_pcap(path) for port, path in outs.items()}
+
     rig.live.apply(_document(rig, ins, outs))
     try:
-        if unsent := read_until(lambda: _unsent(rig, sent), lambda ports: not ports, SETTLE_S):
+        if unsent := read_until(unread, lambda ports: not ports, SETTLE_S):
             raise Failure(f"the tester to send at {', '.join(unsent)}", TESTER_SILENT)
-        came = _collected(outs, complete, settle_s)
+        read_until(written, complete, settle_s)
+        time.sleep(QUIET_S)
+        came = written()
         rig.live.check()
     finally:
         rig.live.apply(rig.live.document())
@@ -258,34 +267,14 @@ def _pass_through(
     return came
 
 
-def _unsent(rig: Rig, sent: Frames) -> list[str]:
-    """Return the ports of whose file the tester has read nothing yet."""
-    read = {port["name"]: port["rx_packets"] for port in get_statistics(rig.live.call)["ports"]}
-    return [port for port in sent if not read[f"f{port}"]]
-
-
-def _collected(
-    outs: Mapping[str, Path], complete: Callable[[Mapping[str, Sequence[bytes]]], bool], settle_s: float
-) -> dict[str, list[bytes]]:
-    def came() -> dict[str, list[bytes]]:
-        return {port: read_pcap(path) for port, path in outs.items()}
-
-    read_until(came, complete, settle_s)
-    time.sleep(QUIET_S)
-    return came()
-
-
 def _document(rig: Rig, ins: Mapping[str, Path], outs: Mapping[str, Path]) -> Document:
     """Return the document of the tester with a patch between each port and its files."""
     document = rig.live.document()
-    files = (Port(f"f{port}", "ethdev", device=_device(port, ins, outs)) for port in ins)
+    devices = {port: f"net_pcap_{port},rx_pcap={ins[port]},tx_pcap={outs[port]}" for port in ins}
+    files = (Port(f"f{port}", "ethdev", device=device) for port, device in devices.items())
     tasks = tuple(Task(f"raw-{port}", "patch", (port, f"f{port}")) for port in ins)
     worker = Worker("raw", rig.placement.tester_cpus[0], tuple(task.name for task in tasks))
     return replace(document, ports=(*document.ports, *files), tasks=tasks, workers=(worker,))
-
-
-def _device(port: str, ins: Mapping[str, Path], outs: Mapping[str, Path]) -> str:
-    return f"net_pcap_{port},rx_pcap={ins[port]},tx_pcap={outs[port]}"
 
 
 def most(counter: Counter[str], limit: int = 4) -> str:
@@ -296,14 +285,9 @@ def most(counter: Counter[str], limit: int = 4) -> str:
     return "; ".join(parts) + (f"; and {more} more kinds" if more > 0 else "")
 
 
-CALM_S = 0.03
-UNCOUNTED_CALM_S = 0.2
-CALM_DEADLINE_S = 3.0
-
-
 @dataclass
 class Rig:
-    """One scenario on one wire. Not paused while a check has it; :meth:`renew` starts everything anew."""
+    """One scenario on one wire. Not paused while a check has it."""
 
     adapter: Adapter
     case: Case
@@ -359,11 +343,6 @@ class Rig:
         return self._live
 
     @property
-    def up(self) -> bool:
-        """Return whether a topology is up."""
-        return self._live is not None
-
-    @property
     def switch(self) -> RunningSwitch:
         """Return the running switch. Raises DiedError if there is none."""
         return self.live.switch
@@ -414,8 +393,3 @@ class Rig:
         if self._live is not None:
             self._live.stop()
             self._live = None
-
-    def renew(self) -> None:
-        """Start the rig anew, because a failed check left it in an unknown state. Raises StartError."""
-        self.stop()
-        self.start()

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,15 +97,14 @@ TUNINGS: tuple[Tuning, ...] = (
 
 def plan(root: Path = ROOT) -> tuple[ChangedValue, ...]:
     """Return the changes of :func:`apply`, in its order. Reads only; files that this machine lacks are left out."""
-    return tuple(change for tuning in TUNINGS for pattern in tuning.files for change in _changes(root, tuning, pattern))
-
-
-def _changes(root: Path, tuning: Tuning, pattern: str) -> Iterator[ChangedValue]:
-    for file in sorted(root.glob(pattern.lstrip("/"))):
-        old = read_text(file)
-        new = tuning.wanted(root, file, old) if old is not None else None
-        if old is not None and new is not None and new != old:
-            yield ChangedValue(f"/{file.relative_to(root)}", old, new, tuning.why)
+    changes = []
+    for tuning in TUNINGS:
+        for file in (it for pattern in tuning.files for it in sorted(root.glob(pattern.lstrip("/")))):
+            old = read_text(file)
+            new = tuning.wanted(root, file, old) if old is not None else None
+            if old is not None and new is not None and new != old:
+                changes.append(ChangedValue(f"/{file.relative_to(root)}", old, new, tuning.why))
+    return tuple(changes)
 
 
 def commands(changes: Iterable[ChangedValue]) -> tuple[str, ...]:

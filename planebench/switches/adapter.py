@@ -203,6 +203,8 @@ class Adapter(ABC):
     takes_updates: bool = False
     """Whether its table of VNFs side by side can be changed under traffic: what ``start`` returns is an
     :class:`UpdatableSwitch`."""
+    is_program: bool = True
+    """Whether it is a program, which was built somehow."""
     functions: bool = False
     """Whether it can run the function of a VNF on its wires (scenario bare)."""
 
@@ -263,8 +265,8 @@ class Adapter(ABC):
 
     def build(self) -> Build | None:
         """Return how its program was built; None where it is not installed, or no program."""
-        found = self.find()
-        if isinstance(found, NotFound):
+        found = self.find() if self.is_program else None
+        if not isinstance(found, Found):
             return None
         return build_of(found.binary, self.plugins(found), self.own_libraries, self.installation().env)
 
@@ -325,47 +327,36 @@ def refusal_of(adapter: Adapter, situation: Situation) -> str:
     """Return why a switch cannot be measured in a situation; empty if it can.
 
     Checked before ``adapter.refusal``: bare takes one that runs network functions, VNFs side by side need stations,
-    hosted VNFs need vhost-user ports and a switch that does not forward in their place.
+    hosted VNFs need vhost-user ports and a switch that does not forward in their place. Ports have as many queue pairs
+    as workers of the switch and cores of a VNF need, and two switches have a link between them.
     """
+    name = adapter.name
     if situation.bare:
-        return (
-            adapter.refusal(situation) if adapter.functions else f"{adapter.name} cannot do what VNFs do; bare has none"
-        )
+        return adapter.refusal(situation) if adapter.functions else f"{name} cannot do what VNFs do; bare has none"
     if situation.side_by_side and not adapter.stations:
-        return f"{adapter.name} connects ports in pairs; it cannot forward to several VNFs by MAC address"
+        return f"{name} connects ports in pairs; it cannot forward to several VNFs by MAC address"
     if situation.hosted and adapter.vnf_interface == "veth":
-        return f"{adapter.name} connects VNFs by {adapter.vnf_interface}, but VMs and containers need vhost-user"
+        return f"{name} connects VNFs by {adapter.vnf_interface}, but VMs and containers need vhost-user"
     if situation.hosted and adapter.offloads:
-        return f"{adapter.name} forwards in place of its VNFs, so they cannot run in a process, container or VM"
-    return _queue_refusal(adapter, situation) or _link_refusal(adapter, situation) or adapter.refusal(situation)
-
-
-def _link_refusal(adapter: Adapter, situation: Situation) -> str:
-    """Return why a switch cannot be connected to a second one."""
-    if not situation.two_switches:
-        return ""
-    wire = wire_kind(situation.wire)
-    if wire.makes_veth_pairs(""):
-        names = f"two of {adapter.name} would have devices of the same names in the one network namespace of the wires"
-        return names if adapter.one_per_namespace else ""
-    if wire.needs_arguments:
-        return f"two switches are processes of one machine here; --wire {wire.name} has no link between them"
-    if adapter.vnf_interface != "vhost-user" or adapter.refusal(replace(situation, wire="virtio")):
-        return f"{adapter.name} cannot drive the virtio link to a second switch; use --wire veth"
-    return ""
-
-
-def _queue_refusal(adapter: Adapter, situation: Situation) -> str:
-    """Return why ports cannot have as many queue pairs as workers of the switch and cores of a VNF need."""
+        return f"{name} forwards in place of its VNFs, so they cannot run in a process, container or VM"
     if situation.vnf_cores > 1 and not adapter.has_workers:
-        return f"{adapter.name} has one queue pair per port; a VNF of {situation.vnf_cores} cores needs as many"
+        return f"{name} has one queue pair per port; a VNF of {situation.vnf_cores} cores needs as many"
     queues, cores = max(adapter.queues, situation.vnf_cores), situation.switch_cores
     if adapter.sends_on_one_queue and cores is not None and cores < queues:
         return (
-            f"a worker of {adapter.name} sends on one queue, so with {queues} queues on {cores} core{'s' * (cores > 1)}"
+            f"a worker of {name} sends on one queue, so with {queues} queues on {cores} core{'s' * (cores > 1)}"
             f" frames are lost that it has no ring for; give --switch-cores {queues}, or one queue"
         )
     if queues > 1 and situation.wired and situation.wire in adapter.wires - adapter.queued_wires:
         known = ", ".join(sorted(adapter.wires & adapter.queued_wires))
-        return f"{adapter.name} has one queue pair on the {situation.wire} wire; several need --wire {known}"
-    return ""
+        return f"{name} has one queue pair on the {situation.wire} wire; several need --wire {known}"
+    if situation.two_switches:
+        wire = wire_kind(situation.wire)
+        if wire.makes_veth_pairs(""):
+            if adapter.one_per_namespace:
+                return f"two of {name} would have devices of the same names in the one network namespace of the wires"
+        elif wire.needs_arguments:
+            return f"two switches are processes of one machine here; --wire {wire.name} has no link between them"
+        elif adapter.vnf_interface != "vhost-user" or adapter.refusal(replace(situation, wire="virtio")):
+            return f"{name} cannot drive the virtio link to a second switch; use --wire veth"
+    return adapter.refusal(situation)

@@ -4,6 +4,9 @@
 bessd chooses the arguments of DPDK's EAL itself: its packet memory is anonymous, or a file for each hugepage. A peer
 that has to see it, as the tester behind an emulated NIC, takes neither; vhost-user devices, memif and kernel
 interfaces copy.
+
+gRPC is spoken from the .proto files of the BESS that is there: they fit its version, whatever it is. That needs
+grpcio-tools (the extra ``planebench[bess]``).
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +32,19 @@ from planebench.switches.adapter import WORKERS_OPTION, Adapter, Situation, Thre
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchRequest
 
-# BESS's gRPC interface, spoken from the .proto files of the BESS that is there: they fit its version, whatever it is.
-#
-# Needs grpcio-tools (the extra ``planebench[bess]``).
-
+BUFFERS = 32768
+"""A power of two; a mbuf of BESS takes 2.5 KB."""
+MEMORY_MB = 256
+CLEARED_BYTES_PER_S = 200e6
+"""How fast pages are cleared at least; those that a VM never had before come from its host, in 2 s per GB and more."""
+BURST = 32
+"""bess::PacketBatch::kMaxBurst."""
+PLACES = ("/opt/bess*/core/bessd", "~/bess/core/bessd", "/opt/bess*/bin/bessd", "/usr/local/bin/bessd")
+SERVE = ("queues", "hops")
+"""can17 has a worker for each hop, on a core of its own, where ``--switch-cores`` gives as many."""
+_PROTOS = ("protobuf", "../protobuf", "../../protobuf")
+"""From the folder of bessd: in an installation, in a source tree (core/bessd)."""
+_TYPE = "type.googleapis.com/bess.pb."
 EXTRA_MODULES = ("grpc", "grpc_tools", "google.protobuf")
 SERVICE = "bess.pb.BESSControl"
 _TIMEOUT_S = 10.0
@@ -39,14 +52,15 @@ _TIMEOUT_S = 10.0
 
 def missing_modules() -> tuple[str, ...]:
     """Return the required Python modules that are not installed."""
-    return tuple(name for name in EXTRA_MODULES if not _is_there(name))
-
-
-def _is_there(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
+    missing = []
+    for name in EXTRA_MODULES:
+        try:
+            spec = importlib.util.find_spec(name)
+        except ModuleNotFoundError:  # not even the package above it
+            spec = None
+        if spec is None:
+            missing.append(name)
+    return tuple(missing)
 
 
 class BessClient:
@@ -55,21 +69,21 @@ class BessClient:
     def __init__(self, protos: Path, socket: Path, workdir: Path) -> None:
         """Read the .proto files in ``protos``; do not connect yet. Raises PlanebenchError if that fails."""
         import grpc
-        from google.protobuf import descriptor_pool
+        import grpc_tools
+        from google.protobuf import descriptor_pb2, descriptor_pool
+        from grpc_tools import protoc
 
+        target = workdir / "bess.protoset"
+        folders = (protos, protos / "ports")
+        files = [str(path) for folder in folders for path in sorted(folder.glob("*.proto"))]
+        includes = [f"-I{protos}", f"-I{Path(grpc_tools.__file__).parent / '_proto'}", "--include_imports"]
+        if not files or protoc.main(["protoc", *includes, f"--descriptor_set_out={target}", *files]) != 0:
+            raise PlanebenchError(f"the .proto files of BESS in {protos} cannot be read")
         self._pool = descriptor_pool.DescriptorPool()
-        for file in _compile(protos, workdir / "bess.protoset"):
+        for file in descriptor_pb2.FileDescriptorSet.FromString(target.read_bytes()).file:  # imported files first
             self._pool.Add(file)
         self._service = self._pool.FindServiceByName(SERVICE)
         self._channel = grpc.insecure_channel(f"unix:{socket}", options=[("grpc.enable_http_proxy", 0)])
-
-    def ready(self) -> bool:
-        """Return whether bessd answers."""
-        try:
-            self.call("GetVersion")
-        except PlanebenchError:
-            return False
-        return True
 
     def call(self, method: str, request: Mapping[str, Any] | None = None) -> Any:
         """Call a method, with the request as JSON, and return the reply, a protobuf message. Raises PlanebenchError."""
@@ -102,35 +116,6 @@ def error_of(reply: Any) -> str:
     if "error" not in reply.DESCRIPTOR.fields_by_name or reply.error.code == 0:
         return ""
     return f"{reply.error.errmsg} (code {reply.error.code})"
-
-
-def _compile(protos: Path, target: Path) -> list[Any]:
-    """Return the descriptors of every .proto file, imported files first."""
-    import grpc_tools
-    from google.protobuf import descriptor_pb2
-    from grpc_tools import protoc
-
-    common = Path(grpc_tools.__file__).parent / "_proto"
-    files = [str(path) for folder in (protos, protos / "ports") for path in sorted(folder.glob("*.proto"))]
-    options = [f"-I{protos}", f"-I{common}", "--include_imports", f"--descriptor_set_out={target}"]
-    if not files or protoc.main(["protoc", *options, *files]) != 0:
-        raise PlanebenchError(f"the .proto files of BESS in {protos} cannot be read")
-    return list(descriptor_pb2.FileDescriptorSet.FromString(target.read_bytes()).file)
-
-
-BUFFERS = 32768
-"""A power of two; a mbuf of BESS takes 2.5 KB."""
-MEMORY_MB = 256
-CLEARED_BYTES_PER_S = 200e6
-"""How fast pages are cleared at least; those that a VM never had before come from its host, in 2 s per GB and more."""
-BURST = 32
-"""bess::PacketBatch::kMaxBurst."""
-PLACES = ("/opt/bess*/core/bessd", "~/bess/core/bessd", "/opt/bess*/bin/bessd", "/usr/local/bin/bessd")
-SERVE = ("queues", "hops")
-"""can17 has a worker for each hop, on a core of its own, where ``--switch-cores`` gives as many."""
-_PROTOS = ("protobuf", "../protobuf", "../../protobuf")
-"""From the folder of bessd: in an installation, in a source tree (core/bessd)."""
-_TYPE = "type.googleapis.com/bess.pb."
 
 
 class BessAdapter(Adapter):
@@ -210,28 +195,28 @@ class BessAdapter(Adapter):
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningBess:
-        common.check_frame_size(request, common.STANDARD_FRAME_BYTES)
-        common.paired_ports(request)
-        found = common.require(self)
-        common.remove_sockets(request.ports)
+        found, _ = common.prepared(self, request, common.STANDARD_FRAME_BYTES)
         socket = request.workdir / "bess.grpc"
         env = self._eal_environment(request, f"{supervisor.root.name}-bess")
         env["RUNTIME_DIRECTORY"] = str(request.workdir)  # of DPDK
-        argv = [str(found.binary), *_arguments(request, socket)]
+        argv = [
+            *(str(found.binary), "-f", "-no_crashlog"),
+            *("-m", str(MEMORY_MB if request.hugepages else 0), "-buffers", str(BUFFERS)),
+            *("-i", str(request.workdir / "bessd.pid"), "-grpc_url", f"unix:{socket}"),
+        ]
         process = self.spawn(argv, request, supervisor, cpus=request.control_cpus, env=env)
-        client = None
         try:
-            client = BessClient(_protos(found.binary) or Path(), socket, request.workdir)
-            wait_ready("bessd", client.ready, [process], _deadline_s(free_bytes() if request.hugepages else 0))
-            switch = RunningBess(process, client, request, self._by_hop)
-            switch.configure(self._ring(request))
-        except BaseException as error:
-            if client is not None:
-                client.close()
-            process.terminate()
-            if isinstance(error, PlanebenchError):
-                raise StartError(f"{error}\n{process.exit_report()}") from error
-            raise
+            with ExitStack() as started:
+                started.callback(process.terminate)
+                deadline_s = _deadline_s(free_bytes() if request.hugepages else 0)
+                client = BessClient(_protos(found.binary) or Path(), socket, request.workdir)
+                started.callback(client.close)
+                wait_ready("bessd", lambda: common.answers(lambda: client.call("GetVersion")), [process], deadline_s)
+                switch = RunningBess(process, client, request, self._by_hop)
+                switch.configure(self._ring(request))
+                started.pop_all()
+        except PlanebenchError as error:
+            raise StartError(f"{error}\n{process.exit_report()}") from error
         return switch
 
     @property
@@ -272,11 +257,21 @@ class RunningBess(common.ProcessGroup):
             self._client.call("AddWorker", {"wid": worker, "core": cpu})
             name = queue_name("rr", worker)
             self._client.call("AddTc", {"class": {"name": name, "policy": "round_robin", "wid": worker}})
+        count = self._request.queues
+        queues = {"num_inc_q": count, "num_out_q": count, "size_inc_q": ring, "size_out_q": ring}
         for number, port in enumerate(common.paired_ports(self._request)):
-            nic = {"pci": port.address} if port.kind == "pci" else None
-            self._add_port(port.name, nic or {"vdev": common.dpdk_vdev(number, port, self._request)}, ring)
+            device = {"pci": port.address}
+            if port.kind != "pci":
+                device = {"vdev": common.dpdk_vdev(number, port, self._request)}
+            argument: dict[str, Any] = {"@type": f"{_TYPE}PMDPortArg", **device}
+            self._client.call("CreatePort", {"name": port.name, "driver": "PMDPort", **queues, "arg": argument})
+            for prefix, kind in (("in_", "QueueInc"), ("out_", "QueueOut")):
+                for queue in range(count):
+                    module = queue_name(f"{prefix}{port.name}", queue)
+                    argument = {"@type": f"{_TYPE}{kind}Arg", "port": port.name, "qid": queue}
+                    self._client.call("CreateModule", {"name": module, "mclass": kind, "arg": argument})
         for hop, (a, b) in enumerate(self._request.cross_connects):
-            for queue in range(self._request.queues):
+            for queue in range(count):
                 worker = (hop if self._by_hop else queue) % len(self._cores)
                 self._connect(a, b, queue, worker)
                 self._connect(b, a, queue, worker)
@@ -284,8 +279,13 @@ class RunningBess(common.ProcessGroup):
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
         """Return the workers: all threads are called bessd, but only a worker is bound to one of the switch's cores."""
-        pid, cores = self.process.pid, [{cpu} for cpu in self._cores]
-        return tuple(ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if _bound_to(tid) in cores)
+        pid, found = self.process.pid, []
+        for tid, name in procfs.threads(pid).items():
+            with suppress(OSError):  # it has ended
+                cpus = os.sched_getaffinity(tid)
+                if len(cpus) == 1 and cpus <= set(self._cores):
+                    found.append(ThreadRef(pid, tid, name))
+        return tuple(found)
 
     def counters(self) -> SwitchCycles:
         """Return counters of the ports.
@@ -293,11 +293,8 @@ class RunningBess(common.ProcessGroup):
         Cycles are unknown: those of a traffic class include empty polls, and bessd does not report which of them were
         busy.
         """
-        self.check()
-        try:
+        with self.answering():
             stats = {p.name: self._client.call("GetPortStats", {"name": p.name}) for p in self._request.ports}
-        except PlanebenchError as error:
-            raise self.died(error) from error
         return SwitchCycles(
             packets=sum(int(it.inc.packets) for it in stats.values()),
             forwarded_packets=sum(int(it.out.packets) for it in stats.values()),
@@ -309,17 +306,6 @@ class RunningBess(common.ProcessGroup):
     def stop(self) -> None:
         self._client.close()
         super().stop()
-
-    def _add_port(self, name: str, device: Mapping[str, Any], ring: int) -> None:
-        count = self._request.queues
-        queues = {"num_inc_q": count, "num_out_q": count, "size_inc_q": ring, "size_out_q": ring}
-        port = {"name": name, "driver": "PMDPort", **queues}
-        self._client.call("CreatePort", {**port, "arg": {"@type": f"{_TYPE}PMDPortArg", **device}})
-        for prefix, kind in (("in_", "QueueInc"), ("out_", "QueueOut")):
-            for queue in range(count):
-                argument = {"@type": f"{_TYPE}{kind}Arg", "port": name, "qid": queue}
-                module = queue_name(f"{prefix}{name}", queue)
-                self._client.call("CreateModule", {"name": module, "mclass": kind, "arg": argument})
 
     def _connect(self, a: str, b: str, queue: int, worker: int) -> None:
         """Connect two modules of a queue without the hook that counts batches at every gate (Track), as conext19."""
@@ -337,14 +323,6 @@ def bursts(stats: Sequence[Any]) -> int | None:
     return sum(sum(map(int, hist[1:])) for hist in histograms) if all(histograms) else None
 
 
-def _bound_to(tid: int) -> set[int]:
-    """Return the CPUs to which a thread is bound; none if it has ended."""
-    try:
-        return os.sched_getaffinity(tid)
-    except OSError:
-        return set()
-
-
 def _protos(binary: Path) -> Path | None:
     folders = ((binary.parent / name).resolve() for name in _PROTOS)
     return next((folder for folder in folders if (folder / "service.proto").is_file()), None)
@@ -353,15 +331,6 @@ def _protos(binary: Path) -> Path | None:
 def _deadline_s(free_hugepages_bytes: int) -> float:
     """Return how long bessd may take to start: DPDK 20.11 maps, and so clears, every free page before it frees most."""
     return READY_DEADLINE_S + free_hugepages_bytes / CLEARED_BYTES_PER_S
-
-
-def _arguments(request: SwitchRequest, socket: Path) -> list[str]:
-    memory = str(MEMORY_MB if request.hugepages else 0)
-    return [
-        *("-f", "-no_crashlog"),
-        *("-m", memory, "-buffers", str(BUFFERS)),
-        *("-i", str(request.workdir / "bessd.pid"), "-grpc_url", f"unix:{socket}"),
-    ]
 
 
 ADAPTER = BessAdapter()

@@ -3,33 +3,50 @@
 
 One thread, which sleeps in poll() when no frame comes: ``interrupt`` is part of its model. Frames come through libpcap
 (METHOD PCAP, Click's default), whose memory-mapped ring keeps VLAN tags; METHOD LINUX is a recv() for each frame.
+
+FastClick shares finding the program, the control socket, and cross-connects of elements. Three programs have the name
+``click``: Click, FastClick, and a package tool of Debian. The first line of ``--version`` says which one it is: ``click
+(FastClick) 2.1``.
 """
 
 from __future__ import annotations
 
 import re
-import socket
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from planebench.host.process import Process, Supervisor, stretched, wait_ready
+from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, Installation, NotFound, program_output
 from planebench.model.conditions import DEFAULT, FeatureClaim, everywhere
 from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option
 from planebench.switches import common
-from planebench.switches.adapter import Adapter, ThreadRef, Traits
+from planebench.switches.adapter import Adapter, Traits
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchPort, SwitchRequest, VnfInterface
 
-# The parts that Click and FastClick share: finding the program, the control socket, and cross-connects of elements.
-#
-# Three programs have the name ``click``: Click, FastClick, and a package tool of Debian. The first line of
-# ``--version`` says which one it is: ``click (FastClick) 2.1``.
-
+PLACES = (
+    "/usr/local/bin/click",
+    "/opt/click/bin/click",
+    "/opt/click/userlevel/click",
+    "/usr/src/click*/userlevel/click",
+    "~/click*/userlevel/click",
+)
+BURST = 32
+QUEUE = 1000
+"""Queue's own default."""
+PCAP, LINUX = "pcap", "linux"
+SNAPLEN_STANDARD, SNAPLEN_JUMBO = 2046, 9216
+OPTIONS: tuple[Option, ...] = (
+    PATH_OPTION,
+    Option("burst", "whole", "maximum number of frames received or sent at once", str(BURST), least=1, most=1024),
+    Option("queue", "whole", "maximum number of frames queued for a port", str(QUEUE), least=1, most=1 << 20),
+    Option("method", "text", "method of receiving frames from the kernel", PCAP, choices=(PCAP, LINUX)),
+)
 CONTROL_TIMEOUT_S = 5.0
 COMPLAINTS = 12
 _COMPLAINT = re.compile(r"rror|ail|annot|nvalid|nknown")
@@ -53,12 +70,6 @@ def find_click(where: Installation, product: str, places: Sequence[str]) -> tupl
     return None
 
 
-def element_classes(binary: Path, env: Mapping[str, str]) -> frozenset[str]:
-    """Return the element classes of a click program; none if it does not list them."""
-    said = program_output(binary, "-q", "-e", "Idle", "-h", "classes", env=env, line_buffered=True)
-    return frozenset(said.stdout.split())
-
-
 def cross_connects(request: SwitchRequest, between: str = "->") -> list[str]:
     """Return ``n0_in -> v0_out;`` for both directions of every pair; ``between`` may have elements, {} is the
     output."""
@@ -73,40 +84,24 @@ class RunningClick(common.ProcessGroup):
         super().__init__(title, [process])
         self.control = control
 
-    def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """Return the router thread, which is the first of the process."""
-        return common.main_thread(self.process)
-
     def wait_ready(self) -> None:
         """Wait until the router runs. Otherwise stop it and raise StartError with its error messages."""
+        version = partial(ask, self.control, ["version"], timeout_s=1.0)  # it is served when the router runs
         try:
-            wait_ready(self.title, self._answers, self.processes)
+            with self.stopped_on_failure():
+                wait_ready(self.title, lambda: common.answers(version), self.processes)
         except StartError as error:
-            self.stop()
             log = self.process.log_path.read_text(errors="replace").splitlines()
             lines = [line.rstrip() for line in log if _COMPLAINT.search(line)][:COMPLAINTS]
             raise StartError(f"{error}\nIts error messages:\n" + "\n".join(lines)) from error
-        except BaseException:
-            self.stop()
-            raise
-
-    def _answers(self) -> bool:
-        """Return whether the control socket is served, which begins when the router runs."""
-        try:
-            return bool(ask(self.control, ["version"], timeout_s=1.0))
-        except PlanebenchError:
-            return False
 
     def read(self, handlers: Iterable[str], threads: Mapping[str, int] = MappingProxyType({})) -> dict[str, int]:
         """Return the values of read handlers that exist and are numbers. Raises DiedError.
 
         Of a handler in ``threads``, which has a number for each of so many threads, it is their sum.
         """
-        self.check()
-        try:
+        with self.answering():
             texts = ask(self.control, list(handlers))
-        except PlanebenchError as error:
-            raise self.died(error) from error
         numbers = {name: sum_of(text, threads.get(name, 1)) for name, text in texts.items()}
         return {name: number for name, number in numbers.items() if number is not None}
 
@@ -126,11 +121,7 @@ def ask(path: Path, handlers: Sequence[str], timeout_s: float = CONTROL_TIMEOUT_
     """
     request = "".join(f"READ {name}\r\n" for name in handlers) + "QUIT\r\n"
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(stretched(timeout_s))
-            connection.connect(str(path))
-            connection.sendall(request.encode())
-            received = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+        received = common.answer_on(path, request.encode(), timeout_s)
     except OSError as error:
         raise PlanebenchError(f"the control socket {path} does not answer: {error}") from error
     return parse_answers(received, handlers)
@@ -156,31 +147,6 @@ def parse_answers(received: bytes, handlers: Sequence[str]) -> dict[str, str]:
         at = data.end() + int(data[1])
         answers[name] = received[data.end() : at].decode(errors="replace").strip()
     return answers
-
-
-def total(numbers: Mapping[str, int], handlers: Iterable[str]) -> int | None:
-    """Return the sum of some handlers; None if one of them is unknown."""
-    return common.total(map(numbers.get, handlers))
-
-
-PLACES = (
-    "/usr/local/bin/click",
-    "/opt/click/bin/click",
-    "/opt/click/userlevel/click",
-    "/usr/src/click*/userlevel/click",
-    "~/click*/userlevel/click",
-)
-BURST = 32
-QUEUE = 1000
-"""Queue's own default."""
-PCAP, LINUX = "pcap", "linux"
-SNAPLEN_STANDARD, SNAPLEN_JUMBO = 2046, 9216
-OPTIONS: tuple[Option, ...] = (
-    PATH_OPTION,
-    Option("burst", "whole", "maximum number of frames received or sent at once", str(BURST), least=1, most=1024),
-    Option("queue", "whole", "maximum number of frames queued for a port", str(QUEUE), least=1, most=1 << 20),
-    Option("method", "text", "method of receiving frames from the kernel", PCAP, choices=(PCAP, LINUX)),
-)
 
 
 class ClickAdapter(Adapter):
@@ -272,7 +238,7 @@ class RunningUserClick(RunningClick):
             missed = {port: self._missed[port] for port in missed}
         full = {port: number for port in self._ports if (number := numbers.get(f"{port}_queue.drops")) is not None}
         return SwitchCycles(
-            packets=total(numbers, (f"{port}_in.count" for port in self._ports)),
+            packets=common.total(numbers.get(f"{port}_in.count") for port in self._ports),
             drops={f"{port}:rx_missed": number for port, number in missed.items()}
             | {f"{port}:queue_full": number for port, number in full.items()},
         )

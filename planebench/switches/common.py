@@ -6,14 +6,15 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import socket
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
 from planebench.host import procfs
-from planebench.host.process import Process
+from planebench.host.process import Process, stretched
 from planebench.host.programs import Found, NotFound, program_output
 from planebench.model.conditions import (
     MANIFEST_KEYS,
@@ -25,7 +26,7 @@ from planebench.model.conditions import (
     of_losses,
 )
 from planebench.model.cpus import cpu_text
-from planebench.model.errors import DiedError, NotInstalledError, StartError, UsageError
+from planebench.model.errors import DiedError, NotInstalledError, PlanebenchError, StartError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.switches.adapter import Adapter, ThreadRef
 from planebench.testbed import request as devargs
@@ -39,11 +40,18 @@ DPDK_WORKER_NAMES = ("lcore-worker", "rte-worker", "dpdk-worker")
 """The names of DPDK's threads but the main one: up to 22.11, from 23.03, and from 23.11."""
 
 
+ASK = ("-v", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry", "-m8", "--", "--help")
+"""EAL prints its version and the program stops at its help text: no port, no memory to speak of."""
+
+
 class ProcessGroup:
     """The processes of one switch: the part of ``RunningSwitch`` that is the same for all switches.
 
-    A subclass adds ``polling_threads``, and ``counters`` if the switch counts.
+    A subclass says which threads forward, and adds ``counters`` if the switch counts.
     """
+
+    thread_marks: tuple[str, ...] = ()
+    """Parts of the names of the threads that forward. Without any it is the main thread."""
 
     def __init__(self, title: str, processes: Sequence[Process]) -> None:
         """Take the processes of a switch: the one that forwards, then its helpers."""
@@ -53,6 +61,11 @@ class ProcessGroup:
 
     def pids(self) -> tuple[int, ...]:
         return tuple(process.pid for process in self.processes)
+
+    def polling_threads(self) -> tuple[ThreadRef, ...]:
+        if self.thread_marks:
+            return threads_named(self.process.pid, self.thread_marks)
+        return main_thread(self.process)
 
     def counters(self) -> SwitchCycles | None:
         return None
@@ -73,6 +86,15 @@ class ProcessGroup:
         """Return the error for a switch that does not answer, with the report of its process."""
         self.process.wait(0.2)  # a process that crashes closes its sockets a moment before it is dead
         return DiedError(f"{problem}; {self.process.exit_report()}")
+
+    @contextlib.contextmanager
+    def answering(self) -> Iterator[None]:
+        """Raise DiedError if the switch has ended, or if the block, which asks it, raises PlanebenchError."""
+        self.check()
+        try:
+            yield
+        except PlanebenchError as error:
+            raise self.died(error) from error
 
     @contextlib.contextmanager
     def stopped_on_failure(self) -> Iterator[None]:
@@ -121,6 +143,23 @@ def total(counts: Iterable[int | None]) -> int | None:
     return None if None in known else sum(count for count in known if count is not None)
 
 
+def answers(ask: Callable[[], object]) -> bool:
+    """Return whether a switch that comes up answers: ``ask`` returns something, and raises no PlanebenchError."""
+    try:
+        return bool(ask())
+    except PlanebenchError:
+        return False
+
+
+def answer_on(path: Path, request: bytes, timeout_s: float) -> bytes:
+    """Return everything that comes by a unix socket after a request, until it is closed there. Raises OSError."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(stretched(timeout_s))
+        connection.connect(str(path))
+        connection.sendall(request)
+        return b"".join(iter(lambda: connection.recv(1 << 16), b""))
+
+
 def is_socket(path: Path) -> bool:
     """Return whether a unix socket exists at ``path`` (links followed)."""
     try:
@@ -147,6 +186,20 @@ def require(adapter: Adapter) -> Found:
     if isinstance(found, NotFound):
         raise NotInstalledError(f"{adapter.title} {found.words}")
     return found
+
+
+def prepared(
+    adapter: Adapter, request: SwitchRequest, most_bytes: int = MAX_FRAME_BYTES
+) -> tuple[Found, tuple[SwitchPort, ...]]:
+    """Return where a switch is that starts now, and its ports in pairs, without sockets of an earlier one.
+
+    Raises UsageError for a request that it cannot have, NotInstalledError.
+    """
+    check_frame_size(request, most_bytes)
+    ports = paired_ports(request)
+    found = require(adapter)
+    remove_sockets(ports)
+    return found, ports
 
 
 def socket_path(port: SwitchPort) -> Path:
@@ -243,12 +296,9 @@ def dpdk_order(ports: Sequence[SwitchPort]) -> tuple[SwitchPort, ...]:
 
     EAL scans the PCI bus in the order of addresses, and probes the bus of vdevs last.
     """
-    nics = sorted((port for port in ports if port.kind == "pci"), key=_bus_order)
+    nics = [port for port in ports if port.kind == "pci"]
+    nics.sort(key=lambda port: [int(part, 16) for part in re.split("[:.]", pci_address(port))])
     return (*nics, *(port for port in ports if port.kind != "pci"))
-
-
-def _bus_order(port: SwitchPort) -> tuple[int, ...]:
-    return tuple(int(part, 16) for part in pci_address(port).replace(".", ":").split(":"))
 
 
 def mbuf_bytes(request: SwitchRequest) -> int:
@@ -338,25 +388,26 @@ def nic_driver(
     return ", ".join(drivers[kind] for kind in kinds if kind in drivers) or "-"
 
 
-# The DPDK version of a program without ``--version``: EAL prints it at the start.
-
-ASK = ("-v", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry", "-m8", "--", "--help")
-"""EAL prints its version and the program stops at its help text: no port, no memory to speak of."""
-
-
 def dpdk_version(binary: Path, env: Mapping[str, str] = MappingProxyType({}), says: str = "") -> str | None:
-    """Return e.g. ``DPDK 22.11.11``; None if the program does not start or its output does not contain ``says``."""
+    """Return e.g. ``DPDK 22.11.11``, which EAL prints of any program; None if it does not start, or its output does not
+    contain ``says``."""
     output = program_output(binary, *ASK, env=env)
     words = output.stdout + output.stderr
     found = re.search(r"RTE Version: '(.+?)'", words)
     return found[1] if found and says in words else None
 
 
-# The fairness manifest of a switch that is started (planebench.model.conditions says what its keys are).
+def release(version: str) -> tuple[int, int]:
+    """Return year and month of a version such as ``DPDK 22.11.11`` or ``26.06-release``; (0, 0) if there are none."""
+    found = re.search(r"(\d+)\.(\d+)", version)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def manifest(request: SwitchRequest, *, function: str, burst: str, **more: str | FeatureClaim) -> dict[str, str]:
-    """Return a complete manifest from the request and the values of the adapter; other keys are ``unknown``."""
+    """Return a complete fairness manifest from the request and the values of the adapter; other keys are ``unknown``.
+
+    planebench.model.conditions says what the keys are.
+    """
     known = {
         "function": function,
         "cores": cpu_text(request.worker_cpus),

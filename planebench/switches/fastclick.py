@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Self
 
 from planebench.host.process import Process, Supervisor
-from planebench.host.programs import PATH_OPTION, Found, NotFound
+from planebench.host.programs import PATH_OPTION, Found, NotFound, program_output
 from planebench.model.conditions import everywhere
 from planebench.model.errors import UsageError
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option
 from planebench.switches import common
 from planebench.switches.adapter import WORKERS_OPTION, Adapter, ThreadRef, Traits
-from planebench.switches.click import RunningClick, cross_connects, element_classes, find_click, total
+from planebench.switches.click import RunningClick, cross_connects, find_click
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchPort, SwitchRequest
 
@@ -86,7 +86,8 @@ class FastClickAdapter(Adapter):
         found = find_click(where, "FastClick", PLACES)
         if found is None:
             return NotFound(self.remedy)
-        if "FromDPDKDevice" not in element_classes(found[0], where.env):
+        said = program_output(found[0], "-q", "-e", "Idle", "-h", "classes", env=where.env, line_buffered=True)
+        if "FromDPDKDevice" not in said.stdout.split():
             return NotFound(f"{self.remedy} ({found[0]} is FastClick without DPDK)")
         return Found(found[1], found[0])
 
@@ -108,15 +109,12 @@ class FastClickAdapter(Adapter):
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningFastClick:
-        common.check_frame_size(request)
-        ports = common.paired_ports(request)
-        binary = common.require(self).binary
+        found, ports = common.prepared(self, request)
         graph, control = request.workdir / "fastclick.click", request.workdir / "fastclick.ctl"
         graph.write_text(self.graph(request, ports, control))
         control.unlink(missing_ok=True)  # of an earlier one, which leaves it behind: it would not start
-        common.remove_sockets(ports)
         eal = self.eal_arguments(request, ports, f"{supervisor.root.name}-fastclick")
-        process = self.spawn([str(binary), *eal, str(graph)], request, supervisor)
+        process = self.spawn([str(found.binary), *eal, str(graph)], request, supervisor)
         switch = RunningFastClick(process, control, request, self.value("iqueue", TX_QUEUE))
         switch.wait_ready()
         return switch
@@ -181,8 +179,8 @@ class RunningFastClick(RunningClick):
         queues = software_queues(numbers, self._request.cross_connects, self._spare)
         return SwitchCycles(
             busy_cycles=None if kcycles is None else 1000 * kcycles,
-            packets=total(numbers, (f"{name}_in.count" for name in names)),
-            forwarded_packets=total(numbers, (f"{name}_out.count" for name in names)),
+            packets=common.total(numbers.get(f"{name}_in.count") for name in names),
+            forwarded_packets=common.total(numbers.get(f"{name}_out.count") for name in names),
             drops=drops(numbers, names, queues) | self._kept.look(queues),
         )
 

@@ -2,18 +2,26 @@
 """grout: the graph router of the DPDK project. Ports in cross-connect mode, each the domain of the other.
 
 It makes interfaces and routes in its network namespace, which is therefore its own. It is set up by ``grcli``, which
-reads one command a line; counters come from its exporter of metrics (planebench.switches.grout).
+reads one command a line; counters come from its exporter of metrics, in the text format of Prometheus, by HTTP on a
+unix socket.
+
+A counter that is not in the text is unknown. Drops of a port (``iface_port_*``) are its driver's; frames are counted by
+the nodes of the graph, of which each queue of a port has its own. ``iface_rx_packets`` is not used: of a cross-connect
+two nodes add to it, so it is twice the number of frames.
+
+There are no busy cycles. Those of a port's receive node are of all its polls, also of those that found nothing; and
+``busy_cycles`` is the time of every 256 turns of the graph in which one frame passed.
 """
 
 from __future__ import annotations
 
 import re
-import socket
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-from planebench.host.process import Process, Supervisor, stretched, wait_ready
+from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound, program_output, run_tool
 from planebench.model.conditions import everywhere
 from planebench.model.cpus import cpu_text
@@ -21,20 +29,23 @@ from planebench.model.errors import PlanebenchError, StartError
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option
 from planebench.switches import common
-from planebench.switches.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.switches.adapter import Adapter, Situation, Traits
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchRequest
 
-# grout's counters: its exporter of metrics in the text format of Prometheus, by HTTP on a unix socket.
-#
-# A counter that is not in the text is unknown. Drops of a port (``iface_port_*``) are its driver's; frames are counted
-# by the nodes of the graph, of which each queue of a port has its own. ``iface_rx_packets`` is not used: of a
-# cross-connect two nodes add to it, so it is twice the number of frames.
-#
-# There are no busy cycles. Those of a port's receive node are of all its polls, also of those that found nothing; and
-# ``busy_cycles`` is the time of every 256 turns of the graph in which one frame passed.
-
+VECTOR = 64
+"""Frames that the graph takes at once, shared by the ports of a worker; as many from one port at most."""
+VECTOR_MAX = 256
+"""RTE_GRAPH_BURST_SIZE."""
+MBUFS = 65535
+"""GROUT_MEMPOOL_CHUNK_SIZE: the size of the pool that all ports share."""
+TOOL_DEADLINE_S = 30.0
+"""Each port is added to the graph of a worker that has to take notice: on a busy CPU that takes seconds."""
+WORKER = "grout:w"
+PLACES = ("/usr/local/bin/grout", "/opt/grout*/bin/grout", "/opt/grout*/build/grout", "~/grout/build/grout")
+_VERSION = re.compile(r"^grout v?(\S.*)$", re.MULTILINE)
 TIMEOUT_S = 5.0
+REQUEST = b"GET /metrics HTTP/1.1\r\nHost: grout\r\nConnection: close\r\n\r\n"
 RX_DROPS = {"missed": "rx_missed", "errors": "rx_errors", "nobufs": "rx_nombuf"}
 """Counters of a port, and our names of them."""
 DROP_NODES = (
@@ -58,11 +69,7 @@ Samples = Mapping[tuple[str, str, str], int]
 def scrape(path: Path) -> Samples:
     """Return all metrics. Raises PlanebenchError if nobody answers, or not the whole text came."""
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(stretched(TIMEOUT_S))
-            connection.connect(str(path))
-            connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: grout\r\nConnection: close\r\n\r\n")
-            received = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+        received = common.answer_on(path, REQUEST, TIMEOUT_S)
     except OSError as error:
         raise PlanebenchError(f"grout's metrics on {path} do not answer: {error}") from error
     return parse(body_of(received))
@@ -88,7 +95,10 @@ def parse(text: str) -> Samples:
 
 
 def switch_cycles(samples: Samples, ports: Sequence[str]) -> SwitchCycles:
-    """Return the counters since the start; what is not among the samples is unknown."""
+    """Return the counters since the start; what is not among the samples is unknown.
+
+    Each queue of a port has its copy of a node; here they are one. ``cycles.NODE`` is of every node that took time.
+    """
     drops = {
         f"{port}:{ours}": count
         for port in ports
@@ -98,55 +108,26 @@ def switch_cycles(samples: Samples, ports: Sequence[str]) -> SwitchCycles:
     for node in DROP_NODES:
         if (count := samples.get(("node_packets", node, ""))) is not None:
             drops[node] = count
-    received, sent = (_of_queues(samples, node, len(ports)) for node in ("port_rx", "port_tx"))
+    cycles: Counter[str] = Counter()
+    of_queues: dict[str, list[int]] = {"port_rx": [], "port_tx": []}
+    for (metric, name, _), count in samples.items():
+        node = _QUEUE.sub("", name)
+        if metric == "node_cycles" and count:
+            cycles[f"cycles.{node}"] += count
+        elif metric == "node_packets" and node in of_queues:
+            of_queues[node].append(count)
+    received, sent = (sum(found) if len(found) == len(ports) else None for found in of_queues.values())
     refused = samples.get(("node_packets", "port_tx_error", ""))
+    # Polls that found frames, from the histograms of what each poll found.
+    polls = common.total(samples.get(("rx_burst_size_count", port, "")) for port in ports)
+    empty = common.total(samples.get(("rx_burst_size_bucket", port, "0")) for port in ports)
     return SwitchCycles(
         packets=received,
         forwarded_packets=None if sent is None or refused is None else sent - refused,
-        bursts=_bursts(samples, ports),
+        bursts=None if polls is None or empty is None else polls - empty,
         drops=drops,
-        counters=cycles_by_node(samples),
+        counters=dict(cycles),
     )
-
-
-def cycles_by_node(samples: Samples) -> dict[str, int]:
-    """Return ``cycles.NODE`` of every node that took time; the nodes of the queues of all ports are one."""
-    total: Counter[str] = Counter()
-    for (metric, node, _), count in samples.items():
-        if metric == "node_cycles" and count:
-            total[f"cycles.{_node(node)}"] += count
-    return dict(total)
-
-
-def _of_queues(samples: Samples, node: str, ports: int) -> int | None:
-    """Return the frames of a node that each queue of a port has; None unless all ports have one."""
-    found = [count for (metric, name, _), count in samples.items() if metric == "node_packets" and _node(name) == node]
-    return sum(found) if len(found) == ports else None
-
-
-def _node(name: str) -> str:
-    """Return the node of which this is the copy for one queue of a port."""
-    return _QUEUE.sub("", name)
-
-
-def _bursts(samples: Samples, ports: Sequence[str]) -> int | None:
-    """Return the polls that found frames, from the histograms of what each poll found."""
-    every = common.total(samples.get(("rx_burst_size_count", port, "")) for port in ports)
-    empty = common.total(samples.get(("rx_burst_size_bucket", port, "0")) for port in ports)
-    return None if every is None or empty is None else every - empty
-
-
-VECTOR = 64
-"""Frames that the graph takes at once, shared by the ports of a worker; as many from one port at most."""
-VECTOR_MAX = 256
-"""RTE_GRAPH_BURST_SIZE."""
-MBUFS = 65535
-"""GROUT_MEMPOOL_CHUNK_SIZE: the size of the pool that all ports share."""
-TOOL_DEADLINE_S = 30.0
-"""Each port is added to the graph of a worker that has to take notice: on a busy CPU that takes seconds."""
-WORKER = "grout:w"
-PLACES = ("/usr/local/bin/grout", "/opt/grout*/bin/grout", "/opt/grout*/build/grout", "~/grout/build/grout")
-_VERSION = re.compile(r"^grout v?(\S.*)$", re.MULTILINE)
 
 
 class GroutAdapter(Adapter):
@@ -188,12 +169,15 @@ class GroutAdapter(Adapter):
         return ""
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
+        vector = int(self.value("vector", VECTOR))
+        # It takes from a port its share of the vector.
+        burst = min(int(self.value("burst", VECTOR)), max(1, vector // len(request.ports)))
         return manifest(
             request,
             function="patch: cross-connect mode (xconnect), each way",
             nic_driver=common.nic_driver(request),
             vnf_interface="vhost-user (DPDK net_vhost)",
-            burst=f"{self._burst(request)} ({self._vector} for all ports of the worker)",
+            burst=f"{burst} ({vector} for all ports of the worker)",
             checksum_offload=everywhere("off", "offered to VNFs, not used by planed's"),
             segmentation_offload=everywhere("off"),
             mergeable_buffers=everywhere("offered"),
@@ -201,19 +185,8 @@ class GroutAdapter(Adapter):
             idle="polls (-p)",
         )
 
-    @property
-    def _vector(self) -> int:
-        return int(self.value("vector", VECTOR))
-
-    def _burst(self, request: SwitchRequest) -> int:
-        """Return how many frames it takes from a port at once: its share of the vector."""
-        return min(int(self.value("burst", VECTOR)), max(1, self._vector // len(request.ports)))
-
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningGrout:
-        common.check_frame_size(request, common.STANDARD_FRAME_BYTES)
-        common.paired_ports(request)
-        found = common.require(self)
-        common.remove_sockets(request.ports)
+        found, _ = common.prepared(self, request, common.STANDARD_FRAME_BYTES)
         api, metrics = request.workdir / "grout.sock", request.workdir / "grout.metrics"
         for path in (api, metrics):
             path.unlink(missing_ok=True)
@@ -227,51 +200,39 @@ class GroutAdapter(Adapter):
             new_netns=request.netns_pid is None,
         )
         switch = RunningGrout(process, metrics, request)
+        scraped = partial(common.answers, partial(scrape, metrics))
         with switch.stopped_on_failure():
-            wait_ready("grout", lambda: common.is_socket(api) and switch.answers(), [process])
+            wait_ready("grout", lambda: common.is_socket(api) and scraped(), [process])
             options = {"vector-max": self.values.get("vector"), "rx-burst-max": self.values.get("burst")}
             graph = [f"{key} {value}" for key, value in options.items() if value is not None]
             lines = [*([f"graph config set {' '.join(graph)}"] if graph else []), *commands(request)]
-            self._configure(found.binary.with_name("grcli"), api, lines, process)
+            # grcli ends at the first command that fails.
+            grcli = str(found.binary.with_name("grcli"))
+            argv = [grcli, "--err-exit", "--trace-commands", "--socket", str(api)]
+            text = "".join(f"{line}\n" for line in lines)
+            done = run_tool(argv, TOOL_DEADLINE_S, env=self.installation().env, stdin=text)
+            if not done.ok:
+                said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-2:])
+                raise StartError(f"grout refused a command: {said}\n{process.exit_report()}")
             wait_ready("grout's vhost-user ports", lambda: common.sockets_exist(request.ports), [process])
             common.check_workers("grout", switch.polling_threads(), request, process)
         return switch
 
-    def _configure(self, grcli: Path, api: Path, lines: Sequence[str], process: Process) -> None:
-        """Run the commands up to the first that fails. Raises StartError with what grcli says."""
-        argv: list[str | Path] = [grcli, "--err-exit", "--trace-commands", "--socket", api]
-        text = "".join(f"{line}\n" for line in lines)
-        done = run_tool(argv, TOOL_DEADLINE_S, env=self.installation().env, stdin=text)
-        if not done.ok:
-            said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-2:])
-            raise StartError(f"grout refused a command: {said}\n{process.exit_report()}")
-
 
 class RunningGrout(common.ProcessGroup):
     """A grout that forwards. Counters come from its exporter of metrics."""
+
+    thread_marks = (WORKER,)
 
     def __init__(self, process: Process, metrics: Path, request: SwitchRequest) -> None:
         super().__init__("grout", [process])
         self._metrics = metrics
         self._ports = [port.name for port in request.ports]
 
-    def answers(self) -> bool:
-        """Return whether the exporter answers."""
-        try:
-            return bool(scrape(self._metrics))
-        except PlanebenchError:
-            return False
-
-    def polling_threads(self) -> tuple[ThreadRef, ...]:
-        return common.threads_named(self.process.pid, (WORKER,))
-
     def counters(self) -> SwitchCycles:
-        """Return the counters. There are no busy cycles (see grout_metrics)."""
-        self.check()
-        try:
+        """Return the counters. There are no busy cycles (see above)."""
+        with self.answering():
             return switch_cycles(scrape(self._metrics), self._ports)
-        except PlanebenchError as error:
-            raise self.died(error) from error
 
 
 def arguments(request: SwitchRequest, api: Path, metrics: Path) -> list[str]:

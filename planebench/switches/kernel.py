@@ -25,7 +25,7 @@ from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option
 from planebench.switches import common
-from planebench.switches.adapter import Adapter, Situation, ThreadRef
+from planebench.switches.adapter import Adapter, NoProcesses, Situation, ThreadRef
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchRequest, VnfInterface
 
@@ -53,6 +53,7 @@ class KernelAdapter(Adapter):
 
     wires = frozenset({"veth"})
     vnf_interface: VnfInterface = "veth"
+    is_program = False
     one_per_namespace = True  # bridges, programs of interfaces, threads
     options: tuple[Option, ...] = ()
     function: str
@@ -71,9 +72,6 @@ class KernelAdapter(Adapter):
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
             return f"the VNFs of {self.name} have kernel interfaces, which support frames of 1518 bytes at most"
         return ""
-
-    def build(self) -> None:
-        """Return none: it is no program."""
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         own, sender = str(request.cpu), "those of tester and VNFs (a core of its own requires root)"
@@ -138,7 +136,7 @@ def set_up(action: str, arguments: Sequence[str], request: SwitchRequest, superv
     return in_namespace(f"kernel-{action}", argv, request, supervisor)
 
 
-class RunningKernel:
+class RunningKernel(NoProcesses):
     """A switch that is a state of the kernel in a network namespace, which a process of the wire holds.
 
     ``ports`` maps port names to interfaces.
@@ -162,12 +160,12 @@ class RunningKernel:
         text = set_up("input", [str(self._request.cpu), *self._ports.values()], self._request, self._supervisor)
         lines = [line.split() for line in text.splitlines()]
         threads = [ThreadRef(int(tid), int(tid), f"napi/{interface}") for interface, tid in lines]
-        self._threads = (*threads, *_softirq_thread(self._request.cpu))
+        name = f"ksoftirqd/{self._request.cpu}"  # continues the work of a port's thread whose time slice is over
+        for folder in Path("/proc").glob("[0-9]*"):
+            if procfs.read_text(folder / "comm") == name:
+                threads.append(ThreadRef(int(folder.name), int(folder.name), name))
+        self._threads = tuple(threads)
         self._time = common.CpuTime((thread.tid for thread in self._threads), self._request.tsc_hz)
-
-    def pids(self) -> tuple[int, ...]:
-        """Return no process: a kernel switch without frames does nothing."""
-        return ()
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
         """Return a kernel thread for each port, and the softirq thread of their core, which continues their work."""
@@ -219,10 +217,3 @@ class RunningKernel:
                 set_up("clear", list(self._ports.values()), self._request, self._supervisor)
             except StartError:
                 return  # the namespace is going, and takes all with it
-
-
-def _softirq_thread(cpu: int) -> tuple[ThreadRef, ...]:
-    """Return ``ksoftirqd/CPU``, which continues the work of a port's thread whose time slice is over."""
-    name = f"ksoftirqd/{cpu}"
-    pids = (int(folder.name) for folder in Path("/proc").glob("[0-9]*") if procfs.read_text(folder / "comm") == name)
-    return tuple(ThreadRef(pid, pid, name) for pid in pids)

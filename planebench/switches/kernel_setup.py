@@ -57,12 +57,17 @@ def place_input(route: IPRoute, cpu: str, interfaces: Sequence[str]) -> None:
     A veth has NAPI only with GRO on its peer or with an XDP program (veth.c). GRO merges and reorders frames, so it is
     an XDP program that passes every frame.
     """
-    sysfs = _own_sysfs()
+    # A sysfs that shows the interfaces of this namespace, visible to this process only.
+    _checked(_libc.unshare(CLONE_NEWNS), "unshare(mount namespace)")
+    _checked(_libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount(private)")
+    _checked(_libc.mount(b"sysfs", b"/sys", b"sysfs", 0, None), "mount(sysfs)")
     for name in interfaces:
         before = _threads_of(name)
         _attach(route, _index(route, name), _PASS)
-        _gro_off(name)
-        (sysfs / "class/net" / name / "threaded").write_text("1")
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:  # GRO off: an XDP program turns it on
+            value = (ctypes.c_uint32 * 2)(ETHTOOL_SGRO, 0)
+            fcntl.ioctl(any_socket, SIOCETHTOOL, struct.pack("16sP16x", name.encode(), ctypes.addressof(value)))
+        Path("/sys/class/net", name, "threaded").write_text("1")
         new = _threads_of(name) - before
         if len(new) != 1:
             raise OSError(f"{name} has {len(new)} new threads napi/{name}-ID, not one")
@@ -71,14 +76,6 @@ def place_input(route: IPRoute, cpu: str, interfaces: Sequence[str]) -> None:
         with contextlib.suppress(OSError):  # as every switch has it, where the system allows it
             os.setpriority(os.PRIO_PROCESS, thread, HIGH_PRIORITY)
         print(name, thread, flush=True)
-
-
-def _own_sysfs() -> Path:
-    """Mount a sysfs that shows the interfaces of this namespace, visible to this process only, and return its path."""
-    _checked(_libc.unshare(CLONE_NEWNS), "unshare(mount namespace)")
-    _checked(_libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount(private)")
-    _checked(_libc.mount(b"sysfs", b"/sys", b"sysfs", 0, None), "mount(sysfs)")
-    return Path("/sys")
 
 
 def _threads_of(interface: str) -> set[int]:
@@ -91,14 +88,6 @@ def _threads_of(interface: str) -> set[int]:
             if comm.startswith(marks[0]) or comm == marks[1]:
                 found.add(int(folder.name))
     return found
-
-
-def _gro_off(interface: str) -> None:
-    """Turn generic receive offload off: an XDP program turns it on."""
-    value = (ctypes.c_uint32 * 2)(ETHTOOL_SGRO, 0)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(value))
-        fcntl.ioctl(any_socket, SIOCETHTOOL, request)
 
 
 # Linux bridge
@@ -135,8 +124,18 @@ def redirect(route: IPRoute, pairs: Sequence[Sequence[str]]) -> None:
     ways = [(_index(route, a), _index(route, b)) for pair in pairs for a, b in (pair, pair[::-1])]
     devmap = _bpf(BPF_MAP_CREATE, struct.pack("=5I", BPF_MAP_TYPE_DEVMAP, 4, 4, len(ways), 0), "make a devmap")
     for key, (source, target) in enumerate(ways):
-        _put(devmap, key, target)
-        _attach(route, source, _redirect(devmap, key))
+        there, what = ctypes.c_uint32(key), ctypes.c_uint32(target)
+        entry = struct.pack("=I4xQQQ", devmap, ctypes.addressof(there), ctypes.addressof(what), 0)
+        _bpf(BPF_MAP_UPDATE_ELEM, entry, "fill the devmap")
+        code = (  # return bpf_redirect_map(devmap, key, 0)
+            _instruction(0x18, target=1, source=BPF_PSEUDO_MAP_FD, value=devmap),  # r1 = devmap, 64 bits
+            _instruction(0),
+            _instruction(0xB7, target=2, value=key),  # r2 = key
+            _instruction(0xB7, target=3, value=0),  # r3 = flags: abort what has no entry
+            _instruction(0x85, value=BPF_REDIRECT_MAP),  # call
+            _instruction(0x95),  # exit
+        )
+        _attach(route, source, b"".join(code))
     for source, _ in ways:
         _attach(route, _peer(route, source), _PASS)
 
@@ -146,7 +145,14 @@ def _peer(route: IPRoute, index: int) -> int:
 
 
 def _attach(route: IPRoute, index: int, code: bytes) -> None:
-    fd = _load(code)
+    """Load an XDP program, and attach it to an interface."""
+    text, licence = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(b"BSD-3-Clause")
+    attributes = struct.pack(
+        "=IIQQIIQII16sII",
+        BPF_PROG_TYPE_XDP, len(code) // 8, ctypes.addressof(text), ctypes.addressof(licence),
+        0, 0, 0, 0, BPF_F_XDP_HAS_FRAGS, b"planebench", 0, 0,
+    )  # fmt: skip
+    fd = _bpf(BPF_PROG_LOAD, attributes, "load an XDP program")
     route.link("set", index=index, xdp={"attrs": [("IFLA_XDP_FD", fd), ("IFLA_XDP_FLAGS", XDP_FLAGS_DRV_MODE)]})
     os.close(fd)
 
@@ -155,38 +161,7 @@ def _instruction(code: int, target: int = 0, source: int = 0, value: int = 0) ->
     return struct.pack("=BBhi", code, source << 4 | target, 0, value)
 
 
-def _redirect(devmap: int, key: int) -> bytes:
-    """Return the code of ``return bpf_redirect_map(devmap, key, 0)``."""
-    return b"".join(
-        (
-            _instruction(0x18, target=1, source=BPF_PSEUDO_MAP_FD, value=devmap),  # r1 = devmap, 64 bits
-            _instruction(0),
-            _instruction(0xB7, target=2, value=key),  # r2 = key
-            _instruction(0xB7, target=3, value=0),  # r3 = flags: abort what has no entry
-            _instruction(0x85, value=BPF_REDIRECT_MAP),  # call
-            _instruction(0x95),  # exit
-        )
-    )
-
-
 _PASS = _instruction(0xB7, target=0, value=XDP_PASS) + _instruction(0x95)
-
-
-def _load(code: bytes) -> int:
-    """Load a program and return its file descriptor."""
-    text, licence = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(b"BSD-3-Clause")
-    attributes = struct.pack(
-        "=IIQQIIQII16sII",
-        BPF_PROG_TYPE_XDP, len(code) // 8, ctypes.addressof(text), ctypes.addressof(licence),
-        0, 0, 0, 0, BPF_F_XDP_HAS_FRAGS, b"planebench", 0, 0,
-    )  # fmt: skip
-    return _bpf(BPF_PROG_LOAD, attributes, "load an XDP program")
-
-
-def _put(devmap: int, key: int, value: int) -> None:
-    there, what = ctypes.c_uint32(key), ctypes.c_uint32(value)
-    attributes = struct.pack("=I4xQQQ", devmap, ctypes.addressof(there), ctypes.addressof(what), 0)
-    _bpf(BPF_MAP_UPDATE_ELEM, attributes, "fill the devmap")
 
 
 def _bpf(command: int, attributes: bytes, what: str) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 
 from planebench.host.process import Supervisor
@@ -16,6 +17,7 @@ from planebench.model.records import SwitchCycles
 from planebench.model.topology import Topology
 from planebench.model.wire import wire_arguments
 from planebench.switches.adapter import Adapter, RunningSwitch, ThreadRef, counters_of
+from planebench.switches.common import total
 from planebench.testbed.request import LinkSettings, SwitchPort, SwitchRequest
 from planebench.testbed.wires.base import wire_kind
 
@@ -39,7 +41,15 @@ def requests_of(request: SwitchRequest, topology: Topology, links: LinkSettings)
     begin = next(number for number, pair in enumerate(pairs) if topology.link[1] in pair)
     half = -(-len(request.cpus) // 2)
     first, second = request.cpus[:half], request.cpus[half:] or request.cpus
-    ports = {port.name: port for port in (*request.ports, *_link_ports(topology.link, request, links))}
+    near, far = (SwitchPort(name, "virtio-user", ring_size=links.ring_size) for name in topology.link)
+    if _by_veth(links):
+        ends = links.ends[near.name]
+        near = replace(near, kind="af_packet", interface=ends.tester)
+        far = replace(far, kind="af_packet", interface=ends.switch)
+    else:
+        socket = links.socket(near.name)
+        near, far = replace(near, path=socket), replace(far, kind="vhost-user", path=socket)
+    ports = {port.name: port for port in (*request.ports, near, far)}
 
     def part(own: Sequence[tuple[str, str]], cpus: tuple[int, ...]) -> SwitchRequest:
         names = {name for pair in own for name in pair}
@@ -57,14 +67,12 @@ def requests_of(request: SwitchRequest, topology: Topology, links: LinkSettings)
 def start_switches(adapter: Adapter, requests: Sequence[SwitchRequest], supervisor: Supervisor) -> RunningSwitch:
     """Start the switches, the last one first, as it listens on the link. Raises what ``adapter.start`` raises."""
     running: list[RunningSwitch] = []
-    try:
+    with ExitStack() as started:
         for request in reversed(requests):
             request.workdir.mkdir(mode=0o700, exist_ok=True)
             running.insert(0, adapter.start(request, supervisor))
-    except BaseException:
-        for switch in running:
-            switch.stop()
-        raise
+            started.callback(running[0].stop)
+        started.pop_all()
     return running[0] if len(running) == 1 else LinkedSwitches(running)
 
 
@@ -100,19 +108,14 @@ class LinkedSwitches:
 def added(parts: Sequence[SwitchCycles]) -> SwitchCycles:
     """Return the counters of several switches added up. ``drops``: those of all, by port and reason."""
     return SwitchCycles(
-        busy_cycles=_total([part.busy_cycles for part in parts]),
-        idle_cycles=_total([part.idle_cycles for part in parts]),
-        packets=_total([part.packets for part in parts]),
+        busy_cycles=total([part.busy_cycles for part in parts]),
+        idle_cycles=total([part.idle_cycles for part in parts]),
+        packets=total([part.packets for part in parts]),
         drops=_sums([part.drops for part in parts]),
-        forwarded_packets=_total([part.forwarded_packets for part in parts]),
-        bursts=_total([part.bursts for part in parts]),
+        forwarded_packets=total([part.forwarded_packets for part in parts]),
+        bursts=total([part.bursts for part in parts]),
         counters=_sums([part.counters for part in parts]),
     )
-
-
-def _total(counts: Sequence[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
 
 
 def _sums(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
@@ -124,15 +127,3 @@ def _sums(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
 
 def _by_veth(links: LinkSettings) -> bool:
     return wire_kind(links.wire).makes_veth_pairs(wire_arguments(links.wire))
-
-
-def _link_ports(link: tuple[str, str], request: SwitchRequest, links: LinkSettings) -> tuple[SwitchPort, SwitchPort]:
-    near, far = (SwitchPort(name, "virtio-user", ring_size=links.ring_size) for name in link)
-    if _by_veth(links):
-        ends = links.ends[link[0]]
-        return (
-            replace(near, kind="af_packet", interface=ends.tester),
-            replace(far, kind="af_packet", interface=ends.switch),
-        )
-    socket = links.socket(link[0])
-    return replace(near, path=socket), replace(far, kind="vhost-user", path=socket)

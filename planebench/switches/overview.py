@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from planebench.host.programs import Found, NotFound
@@ -62,7 +62,11 @@ def overview(adapter: Adapter) -> Overview:
         problem=found.remedy if isinstance(found, Unclear) else "",
         remedy=found.remedy if type(found) is NotFound else adapter.remedy,
         vnf_interface=adapter.vnf_interface,
-        wires={wire: _scenarios(adapter, wire) for wire in WIRES if wire in adapter.wires},
+        wires={
+            wire: {scenario: _support(adapter, scenario, wire) for scenario in SCENARIOS}
+            for wire in WIRES
+            if wire in adapter.wires
+        },
         traits=adapter.traits,
         options=adapter.options,
     )
@@ -82,10 +86,6 @@ def look(adapter: Adapter) -> Found | NotFound:
         return Unclear(f"its adapter failed: {error!r}")
 
 
-def _scenarios(adapter: Adapter, wire: WireName) -> dict[ScenarioName, Support]:
-    return {scenario: _support(adapter, scenario, wire) for scenario in SCENARIOS}
-
-
 def _support(adapter: Adapter, scenario: ScenarioName, wire: WireName) -> Support:
     """Check a scenario for every chain length, or for VNFs side by side with a router, with and without hugepages."""
     longest = 0
@@ -93,7 +93,13 @@ def _support(adapter: Adapter, scenario: ScenarioName, wire: WireName) -> Suppor
     known = scenario_named(scenario)
     chain = ROUTER if known.side_by_side else ""
     for length in range(1, known.vnfs_max + 1) if known.chained else (int(known.has_vnfs),):
-        without, with_ = _refusals(adapter, scenario, wire, length, chain)
+        refusals = []
+        for hugepages in (False, True):
+            try:
+                refusals.append(refusal_of(adapter, Situation(scenario, wire, length, hugepages, chain=chain)))
+            except Exception as error:  # as above
+                refusals.append(f"its adapter failed: {error!r}")
+        without, with_ = refusals
         if without and with_:
             more = f"up to {longest} VNFs: " if longest else ""
             return Support(longest > 0, f"{more}{with_}")
@@ -101,11 +107,3 @@ def _support(adapter: Adapter, scenario: ScenarioName, wire: WireName) -> Suppor
         if without or with_:
             remarks[f"only {'with' if without else 'without'} hugepages: {without or with_}"] = None
     return Support(True, "; ".join(remarks))
-
-
-def _refusals(adapter: Adapter, scenario: ScenarioName, wire: WireName, length: int, chain: str) -> Iterator[str]:
-    for hugepages in (False, True):
-        try:
-            yield refusal_of(adapter, Situation(scenario, wire, length, hugepages, chain=chain))
-        except Exception as error:  # as above
-            yield f"its adapter failed: {error!r}"

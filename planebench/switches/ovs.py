@@ -13,18 +13,18 @@ import re
 import shutil
 import socket
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from planebench.host.process import Process, Supervisor, stretched, wait_ready
 from planebench.host.programs import Found, NotFound, find_program, run_tool, version_lines
 from planebench.model.cpus import cpu_text
-from planebench.model.errors import PlanebenchError, StartError, UsageError
+from planebench.model.errors import StartError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option
 from planebench.model.traffic import Updates
 from planebench.switches import common
-from planebench.switches.adapter import Adapter, ThreadRef
+from planebench.switches.adapter import Adapter
 from planebench.switches.ovs_counters import PortCounters, parse_ports, pmd_cycles, unixctl
 from planebench.switches.ovs_updates import FlowMods, VnfFlow
 from planebench.testbed.request import SwitchPort, SwitchRequest
@@ -78,11 +78,11 @@ class OvsAdapter(Adapter):
 
         The OpenFlow number of a port is its place in the request, from 1.
         """
-        options = [
-            *self.vswitchd_options(request, prefix),
-            f"pmd-cpu-mask={mask(*request.worker_cpus)}",
-            *self._cache_options(),
-        ]
+        options = [*self.vswitchd_options(request, prefix), f"pmd-cpu-mask={mask(*request.worker_cpus)}"]
+        if "emc" in self.values:
+            options.append(f"emc-insert-inv-prob={self.values['emc']}")
+        if "smc" in self.values:
+            options.append(f"smc-enable={str(self.values['smc']).lower()}")
         commands = [
             ["set", "Open_vSwitch", ".", *(f"other_config:{option}" for option in options)],
             ["add-br", BRIDGE],
@@ -97,9 +97,16 @@ class OvsAdapter(Adapter):
         return commands
 
     def running(self, vswitchd: Process, database: Process, paths: OvsPaths, request: SwitchRequest) -> RunningOvs:
-        """Return the running switch with its threads in place. Raises StartError if they are not."""
+        """Return the running switch. Raises StartError unless the PMD threads, one on each core of a worker, poll every
+        port."""
         switch = RunningOvs(vswitchd, database, paths, request, kernel_ports=self.kernel_ports)
-        switch.check_placement([self.interface(port) for port in request.ports])
+        text = switch.ask("dpif-netdev/pmd-rxq-show")
+        cores = set(re.findall(r"core_id (\d+)", text))
+        polled = set(re.findall(r"port: (\S+)", text))
+        wanted = request.worker_cpus
+        everything = all(self.interface(port) in polled for port in request.ports)
+        if cores != set(map(str, wanted)) or not everything or len(switch.polling_threads()) != len(wanted):
+            raise StartError(f"Open vSwitch does not poll every port on CPU {cpu_text(wanted)}:\n{text}")
         return switch
 
     def vswitchd_options(self, request: SwitchRequest, prefix: str) -> list[str]:
@@ -158,28 +165,54 @@ class OvsAdapter(Adapter):
         paths = OvsPaths(request.workdir / "ovs")
         binary = common.require(self).binary
         names = [self.interface(port) for port in request.ports]
-        started: list[Process] = []
-        try:
-            started.append(_start_database(request, supervisor, paths))
-            _vsctl(paths, self.configuration(request, f"{supervisor.root.name}-ovs"))
-            _link_sockets(request, paths)
-            vswitchd = _start_vswitchd(request, supervisor, paths, binary, self.installation().env)
-            started.append(vswitchd)
-            wait_ready("Open vSwitch", lambda: _ports_added(names, vswitchd, paths), started)
+        shutil.rmtree(paths.root, ignore_errors=True)  # of an earlier start in the same directory
+        paths.root.mkdir(mode=0o700)
+        _tool(["ovsdb-tool", "create", str(paths.database), str(_schema())])
+        with contextlib.ExitStack() as started:
+            database = supervisor.spawn(
+                "ovsdb-server",
+                [
+                    str(find_program("ovsdb-server")),
+                    str(paths.database),
+                    f"--remote=punix:{paths.database_socket}",
+                    f"--unixctl={paths.root / 'ovsdb.ctl'}",
+                    "--no-chdir",
+                ],
+                cpus=request.control_cpus,
+                env=paths.environment,
+                workdir=request.workdir,
+                high_priority=False,
+            )
+            started.callback(database.terminate)
+            wait_ready("the database of Open vSwitch", lambda: _listens(paths.database_socket), [database])
+            # All commands are one transaction; vswitchd reads the result when it starts.
+            timeout = f"--timeout={stretched(TOOL_TIMEOUT_S):.0f}"
+            vsctl = ["ovs-vsctl", f"--db=unix:{paths.database_socket}", timeout, "--no-wait", "init"]
+            for command in self.configuration(request, f"{supervisor.root.name}-ovs"):
+                vsctl += ["--", *command]
+            _tool(vsctl)
+            # OvS creates a socket in OVS_RUNDIR with the name of the port: each requested path is a link to it.
+            for port in request.ports:
+                if port.kind == "vhost-user":
+                    path = common.socket_path(port)
+                    path.unlink(missing_ok=True)
+                    path.symlink_to(paths.root / port.name)
+            vswitchd = supervisor.spawn(
+                "ovs-vswitchd",
+                [str(binary), f"unix:{paths.database_socket}", f"--unixctl={paths.control}", "--no-chdir"],
+                cpus=request.control_cpus,  # what forwards moves to request.cpu
+                env={**self.installation().env, **paths.environment},
+                workdir=request.workdir,
+                netns_pid=request.netns_pid,
+                new_netns=request.netns_pid is None,
+            )
+            started.callback(vswitchd.terminate)
+            wait_ready("Open vSwitch", lambda: _ports_added(names, vswitchd, paths), [database, vswitchd])
             flows = "".join(f"{flow}\n" for flow in flows_of(request))
             _tool(["ovs-ofctl", "add-flows", f"unix:{paths.bridge}", "-"], stdin=flows)
-            return self.running(vswitchd, started[0], paths, request)
-        except BaseException:
-            for process in reversed(started):
-                process.terminate()
-            raise
-
-    def _cache_options(self) -> list[str]:
-        given = {
-            "emc-insert-inv-prob": self.values.get("emc"),
-            "smc-enable": str(self.value("smc", False)).lower() if "smc" in self.values else None,
-        }
-        return [f"{key}={value}" for key, value in given.items() if value is not None]
+            switch = self.running(vswitchd, database, paths, request)
+            started.pop_all()
+        return switch
 
     def caches(self) -> str:
         """Return the options of the datapath's caches for the manifest."""
@@ -190,6 +223,8 @@ class OvsAdapter(Adapter):
 class RunningOvs(common.ProcessGroup):
     """An Open vSwitch whose ports are polled by a PMD thread for each worker. Counters come from its control socket."""
 
+    thread_marks: tuple[str, ...] = (PMD_MARK,)
+
     def __init__(
         self, vswitchd: Process, database: Process, paths: OvsPaths, request: SwitchRequest, *, kernel_ports: bool
     ) -> None:
@@ -197,9 +232,6 @@ class RunningOvs(common.ProcessGroup):
         self._kernel_ports = kernel_ports
         self._paths = paths
         self._request = request
-
-    def polling_threads(self) -> tuple[ThreadRef, ...]:
-        return common.threads_named(self.process.pid, (PMD_MARK,))
 
     def counters(self) -> SwitchCycles:
         stats, perf = self.ask("dpif-netdev/pmd-stats-show"), self.ask("dpif-netdev/pmd-perf-show", "-nh")
@@ -226,42 +258,24 @@ class RunningOvs(common.ProcessGroup):
         """Change the flows of VNFs side by side, at a rate or as fast as they are applied. Raises DiedError."""
         return FlowMods(self._paths.bridge, flows_to_vnfs(self._request), updates)
 
-    def check_placement(self, interfaces: Sequence[str]) -> None:
-        """Raise StartError unless the PMD threads, one on each core of a worker, poll every port."""
-        text = self.ask("dpif-netdev/pmd-rxq-show")
-        cores = set(re.findall(r"core_id (\d+)", text))
-        polled = set(re.findall(r"port: (\S+)", text))
-        missing = set(interfaces) - polled
-        wanted = self._request.worker_cpus
-        if cores != set(map(str, wanted)) or missing or len(self.polling_threads()) != len(wanted):
-            raise StartError(f"Open vSwitch does not poll every port on CPU {cpu_text(wanted)}:\n{text}")
-
     def ask(self, *command: str) -> str:
         """Return the output of ``ovs-appctl``. Raises DiedError."""
-        self.check()
-        try:
+        with self.answering():
             return unixctl(self._paths.control, *command)
-        except PlanebenchError as error:
-            raise self.died(error) from error
-
-
-def in_port_flows(request: SwitchRequest) -> list[str]:
-    """Return an in_port flow each way of every cross-connect. Ports have the numbers of their places in the request."""
-    number = {port.name: index for index, port in enumerate(request.ports, start=1)}
-    pairs = [(number[a], number[b]) for a, b in request.cross_connects]
-    return [f"in_port={a},actions=output:{b}" for pair in pairs for a, b in (pair, pair[::-1])]
 
 
 def flows_of(request: SwitchRequest) -> list[str]:
-    """Return the flows of every cross-connect; with stations, one by MAC for each station and one for the monitor.
+    """Return an in_port flow each way of every cross-connect. Ports have the numbers of their places in the request.
 
-    In the place of L2 VNFs it has one by MAC for each of them, straight to the other wire (ic16 Fig. 11).
+    With stations there is one by MAC for each of them, and one for the monitor. In the place of L2 VNFs it has one by
+    MAC for each of them, straight to the other wire (ic16 Fig. 11).
     """
     if request.bare is not None:
         return [f"in_port=1,dl_dst={mac},actions=output:2" for mac in request.macs]
-    if not request.stations:
-        return in_port_flows(request)
     number = {port.name: index for index, port in enumerate(request.ports, start=1)}
+    if not request.stations:
+        pairs = [(number[a], number[b]) for a, b in request.cross_connects]
+        return [f"in_port={a},actions=output:{b}" for pair in pairs for a, b in (pair, pair[::-1])]
     last = [number[port.name] for port in request.ports if not port.of_vnf][-1]
     to_stations = [
         f"in_port={it.in_port},dl_dst={it.mac},actions=output:{it.out_port}" for it in flows_to_vnfs(request)
@@ -283,69 +297,6 @@ def mask(*cpus: int) -> str:
 
 def _schema() -> Path | None:
     return next((Path(path) for path in _SCHEMAS if Path(path).is_file()), None)
-
-
-def _start_database(request: SwitchRequest, supervisor: Supervisor, paths: OvsPaths) -> Process:
-    shutil.rmtree(paths.root, ignore_errors=True)  # of an earlier start in the same directory
-    paths.root.mkdir(mode=0o700)
-    _tool(["ovsdb-tool", "create", str(paths.database), str(_schema())])
-    process = supervisor.spawn(
-        "ovsdb-server",
-        [
-            str(find_program("ovsdb-server")),
-            str(paths.database),
-            f"--remote=punix:{paths.database_socket}",
-            f"--unixctl={paths.root / 'ovsdb.ctl'}",
-            "--no-chdir",
-        ],
-        cpus=request.control_cpus,
-        env=paths.environment,
-        workdir=request.workdir,
-        high_priority=False,
-    )
-    try:
-        wait_ready("the database of Open vSwitch", lambda: _listens(paths.database_socket), [process])
-    except BaseException:
-        process.terminate()
-        raise
-    return process
-
-
-def _start_vswitchd(
-    request: SwitchRequest, supervisor: Supervisor, paths: OvsPaths, binary: Path, env: Mapping[str, str]
-) -> Process:
-    return supervisor.spawn(
-        "ovs-vswitchd",
-        [str(binary), f"unix:{paths.database_socket}", f"--unixctl={paths.control}", "--no-chdir"],
-        cpus=request.control_cpus,  # what forwards moves to request.cpu
-        env={**env, **paths.environment},
-        workdir=request.workdir,
-        netns_pid=request.netns_pid,
-        new_netns=request.netns_pid is None,
-    )
-
-
-def _vsctl(paths: OvsPaths, commands: Commands) -> None:
-    """Run all commands in one transaction; vswitchd reads the result when it starts."""
-    argv = [
-        "ovs-vsctl",
-        f"--db=unix:{paths.database_socket}",
-        f"--timeout={stretched(TOOL_TIMEOUT_S):.0f}",
-        "--no-wait",
-        "init",
-    ]
-    for command in commands:
-        argv += ["--", *command]
-    _tool(argv)
-
-
-def _link_sockets(request: SwitchRequest, paths: OvsPaths) -> None:
-    """Make each requested path a link to the socket, which OvS creates in OVS_RUNDIR with the name of the port."""
-    for port in request.ports:
-        if port.kind == "vhost-user":
-            path = common.socket_path(port)
-            path.unlink(missing_ok=True)
-            path.symlink_to(paths.root / port.name)
 
 
 def _ports_added(names: Sequence[str], vswitchd: Process, paths: OvsPaths) -> bool:

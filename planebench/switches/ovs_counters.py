@@ -7,19 +7,20 @@ different text gives None, or no key, but never another number.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from planebench.host.process import stretched
 from planebench.model.errors import PlanebenchError
 from planebench.model.records import SwitchCycles
 from planebench.switches.common import nic_counters, nic_drops, total
 
+TIMEOUT_S = 5.0
 MAIN_THREAD = "main thread:\n"
 _PMD_THREAD = re.compile(r"^pmd thread numa_id \d+ core_id \d+:$", re.MULTILINE)
 DROP_COUNTERS = {
@@ -60,8 +61,30 @@ def parse_ports(text: str, ports: Sequence[str], *, kernel: bool = False) -> Por
     """
     names = {str(number): name for number, name in enumerate(ports, start=1)}
     _, *parts = _PORT.split(text)
-    blocks = zip(parts[::2], parts[1::2], strict=True)
-    found = {names[number]: _parse_port(block, kernel) for number, block in blocks if number in names}
+    found: dict[str, PortCounters] = {}
+    for number, block in zip(parts[::2], parts[1::2], strict=True):
+        if number not in names:
+            continue
+        custom = {key: int(count) for key, count in _COUNTER.findall(block) if key in DROP_COUNTERS}
+        received, sent = _RECEIVED.match(block), _SENT.search(block)
+        drops, others = {DROP_COUNTERS[key]: count for key, count in custom.items()}, {}
+        if kernel:
+            drops = {
+                f"{way}_{reason}": int(counts[group])
+                for way, counts in (("rx", received), ("tx", sent))
+                for reason, group in (("dropped", 2), ("errors", 3))
+                if counts is not None and counts[group] != "?"
+            }
+        else:
+            of_driver = dict(_COUNTER.findall(block.partition("CUSTOM Statistics")[2]))
+            others = {key: int(count) for key, count in of_driver.items() if not key.startswith("ovs_")}
+        found[names[number]] = PortCounters(
+            drops,
+            others,
+            int(received[1]) if received else None,
+            int(sent[1]) if sent else None,
+            sum(custom[key] for key in _TX_DROPS) if custom.keys() >= set(_TX_DROPS) else None,
+        )
     every = [found.get(name, PortCounters()) for name in ports]
     nic = nic_counters({name: port.nic for name, port in found.items()})
     return PortCounters(
@@ -71,28 +94,6 @@ def parse_ports(text: str, ports: Sequence[str], *, kernel: bool = False) -> Por
         rx_packets=total(port.rx_packets for port in every),
         tx_packets=total(port.tx_packets for port in every),
         tx_drops=total(port.tx_drops for port in every),
-    )
-
-
-def _parse_port(block: str, kernel: bool) -> PortCounters:
-    custom = {key: int(count) for key, count in _COUNTER.findall(block) if key in DROP_COUNTERS}
-    received, sent = _RECEIVED.match(block), _SENT.search(block)
-    drops = {DROP_COUNTERS[key]: count for key, count in custom.items()}
-    if kernel:
-        drops = {
-            f"{way}_{reason}": int(counts[group])
-            for way, counts in (("rx", received), ("tx", sent))
-            for reason, group in (("dropped", 2), ("errors", 3))
-            if counts is not None and counts[group] != "?"
-        }
-    of_driver = dict(_COUNTER.findall(block.partition("CUSTOM Statistics")[2]))
-    others = {key: int(count) for key, count in of_driver.items() if not key.startswith("ovs_")}
-    return PortCounters(
-        drops,
-        {} if kernel else others,
-        int(received[1]) if received else None,
-        int(sent[1]) if sent else None,
-        sum(custom[key] for key in _TX_DROPS) if custom.keys() >= set(_TX_DROPS) else None,
     )
 
 
@@ -138,51 +139,39 @@ def _of_threads(label: str, text: str, workers: int | None) -> int | None:
 
 
 def _number(label: str, text: str) -> int | None:
-    match = re.search(rf"^(?:  )?{re.escape(label)}: +(\d+)\s", text, re.MULTILINE)
-    return _signed(int(match[1])) if match else None
+    """Return the number with this label; None without it.
 
-
-def _signed(count: int) -> int:
-    """Return a 64-bit counter that has gone below zero as the number that it stands for.
-
-    Seen with Open vSwitch 3.1: the cycles of a first reading after a start. Why they go below zero is not known.
+    A 64-bit counter that has gone below zero is the number that it stands for. Seen with Open vSwitch 3.1: the cycles
+    of a first reading after a start. Why they go below zero is not known.
     """
-    return count - 2**64 if count >= 2**63 else count
-
-
-# The control socket of Open vSwitch's daemons: the protocol of ``ovs-appctl``, JSON-RPC 1.0 with one call per
-# connection.
-#
-# Starting ovs-appctl instead takes 10 ms of CPU time on the core that the tester polls on: 0.8 s of waiting.
-
-TIMEOUT_S = 5.0
+    match = re.search(rf"^(?:  )?{re.escape(label)}: +(\d+)\s", text, re.MULTILINE)
+    count = int(match[1]) if match else None
+    return count - 2**64 if count is not None and count >= 2**63 else count
 
 
 def unixctl(path: Path, method: str, *arguments: str) -> str:
-    """Return the output of ``ovs-appctl -t PATH METHOD ARGUMENTS``. Raises PlanebenchError on refusal or silence."""
+    """Return the output of ``ovs-appctl -t PATH METHOD ARGUMENTS``. Raises PlanebenchError on refusal or silence.
+
+    The protocol is JSON-RPC 1.0 with one call per connection. Starting ovs-appctl instead takes 10 ms of CPU time on
+    the core that the tester polls on: 0.8 s of waiting.
+    """
     request = json.dumps({"id": 0, "method": method, "params": arguments}).encode()
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(stretched(TIMEOUT_S))
             connection.connect(str(path))
             connection.sendall(request)
-            answer = _receive_object(connection)
+            received = b""
+            answer = None
+            while not isinstance(answer, dict):
+                chunk = connection.recv(1 << 16)
+                if not chunk:
+                    raise ConnectionResetError(f"the connection was closed after {len(received)} bytes")
+                received += chunk
+                with contextlib.suppress(ValueError):  # only its brackets mark the end of the object
+                    answer, _ = json.JSONDecoder().raw_decode(received.decode())
     except OSError as error:
         raise PlanebenchError(f"Open vSwitch does not answer {method} on {path}: {error}") from error
     if answer.get("error") is not None:
         raise PlanebenchError(f"Open vSwitch refused {method} {' '.join(arguments)}: {str(answer['error']).strip()}")
     return str(answer.get("result", ""))
-
-
-def _receive_object(connection: socket.socket) -> dict[str, Any]:
-    """Receive one JSON object, whose end only its brackets mark."""
-    received = b""
-    while chunk := connection.recv(1 << 16):
-        received += chunk
-        try:
-            answer, _ = json.JSONDecoder().raw_decode(received.decode())
-        except ValueError:
-            continue
-        if isinstance(answer, dict):
-            return answer
-    raise ConnectionResetError(f"the connection was closed after {len(received)} bytes")

@@ -73,10 +73,18 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
         return f"{lines[0].rpartition(' ')[2]} ({dpdk})" if dpdk else None
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        rings = {"ring_size": self._rings(request)} if {"rx_ring", "tx_ring"} & self.values.keys() else {}
+        rings, usual = {}, common.ring_size(request)
+        if {"rx_ring", "tx_ring"} & self.values.keys():
+            rx, tx = (self.value(key, usual) for key in ("rx_ring", "tx_ring"))
+            rings["ring_size"] = f"{usual} (wires: receive {rx}, send {tx})"
+        flows = "one in_port flow each way"
+        if request.bare is not None:
+            flows = f"{len(request.macs)} dl_dst flows that send frames straight back, in the place of L2 VNFs"
+        elif request.stations:
+            flows = f"{len(request.stations)} dl_dst flows to VNFs, one to the monitor"
         return manifest(
             request,
-            function=f"match/action: {_flow_words(request)}, userspace datapath (netdev)",
+            function=f"match/action: {flows}, userspace datapath (netdev)",
             nic_driver=common.nic_driver(request, vhost="vhost-user (dpdkvhostuser)"),
             vnf_interface="vhost-user (dpdkvhostuser)",
             burst=str(ovs.BURST),
@@ -117,18 +125,6 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
         queues = [f"options:n_rxq={request.queues}"] if request.queues > 1 else []  # of a vhost-user port: the VNF's
         device = common.pci_address(port) if port.kind == "pci" else common.dpdk_vdev(number, port, request)
         return ["type=dpdk", f"options:dpdk-devargs={device}", *queues, *rings, *mtu]
-
-    def _rings(self, request: SwitchRequest) -> str:
-        usual = common.ring_size(request)
-        return f"{usual} (wires: receive {self.value('rx_ring', usual)}, send {self.value('tx_ring', usual)})"
-
-
-def _flow_words(request: SwitchRequest) -> str:
-    if request.bare is not None:
-        return f"{len(request.macs)} dl_dst flows that send frames straight back, in the place of L2 VNFs"
-    if request.stations:
-        return f"{len(request.stations)} dl_dst flows to VNFs, one to the monitor"
-    return "one in_port flow each way"
 
 
 def _memory_mb(request: SwitchRequest) -> int:

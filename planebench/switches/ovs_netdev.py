@@ -19,7 +19,7 @@ from planebench.host.programs import PATH_OPTION
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option
 from planebench.switches import common, ovs
-from planebench.switches.adapter import ThreadRef, Traits
+from planebench.switches.adapter import Traits
 from planebench.switches.common import manifest
 from planebench.switches.ovs_counters import main_thread_cycles
 from planebench.testbed.request import SwitchPort, SwitchRequest, VnfInterface
@@ -104,7 +104,9 @@ def _wire(request: SwitchRequest) -> bool:
 
 
 class RunningOnMain(ovs.RunningOvs):
-    """Packet sockets that the main thread serves."""
+    """Packet sockets that the main thread serves, which sleeps without traffic."""
+
+    thread_marks = ()
 
     def __init__(self, vswitchd: Process, database: Process, paths: ovs.OvsPaths, request: SwitchRequest) -> None:
         super().__init__(vswitchd, database, paths, request, kernel_ports=True)
@@ -112,10 +114,6 @@ class RunningOnMain(ovs.RunningOvs):
         for tid in procfs.threads(vswitchd.pid):
             with contextlib.suppress(OSError):  # a helper that has just ended
                 os.sched_setaffinity(tid, {request.cpu} if tid == vswitchd.pid else request.control_cpus)
-
-    def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """Return the main thread, which sleeps without traffic."""
-        return common.main_thread(self.process)
 
     def counters(self) -> SwitchCycles:
         """Return counters of the main thread.

@@ -147,7 +147,10 @@ class FlowMods:
         begun = time.monotonic_ns()
         try:
             while not self._over.is_set():
-                due = BATCH if self._rate is None else self._due(begun)
+                due = BATCH
+                if self._rate is not None:
+                    elapsed_ns = time.monotonic_ns() - begun
+                    due = int(elapsed_ns * self._rate / 1e9) - self._controller.sent
                 if due:
                     self._controller.send(min(due, BATCH))
                 else:
@@ -156,8 +159,3 @@ class FlowMods:
             self._controller.finish()
         except OSError as error:
             self._problem = error
-
-    def _due(self, begun_ns: int) -> int:
-        """Return how many updates are due by now."""
-        assert self._rate is not None
-        return int((time.monotonic_ns() - begun_ns) * self._rate / 1e9) - self._controller.sent

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""planed as a switch: one ``patch`` or ``bridge`` task for each cross-connect and each queue."""
+"""planed as a switch: one ``patch`` or ``bridge`` task for each cross-connect and each queue.
+
+Between the network and many VNFs it is one task of kind ``fib_offload`` (docs/design/fib-offload.md). Conventional, it
+gives each frame to the VNF whose MAC it has, and takes what comes back; with ``offload=fib`` it forwards by the union
+of the VNFs' FIBs, and they hold only their control. It is the same program both times.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Self
@@ -35,119 +41,12 @@ from planebench.switches.adapter import (
     Traits,
 )
 from planebench.switches.common import manifest
-from planebench.testbed.request import SwitchPort, SwitchRequest, memory
+from planebench.testbed.request import SwitchRequest, memory
 from planebench.testbed.traffic_files import synthetic_routes_of
 
-# planed between the network and many VNFs: one task of kind ``fib_offload`` (docs/design/fib-offload.md).
-#
-# Conventional, it gives each frame to the VNF whose MAC it has, and takes what comes back; with ``offload=fib`` it
-# forwards by the union of the VNFs' FIBs, and they hold only their control. It is the same program both times.
-
 TASK = "fib_offload"
-NIC_PORT, NIC_TASK = "nic", "veb"
-"""The port and the task of an emulated NIC (its virtual Ethernet bridge)."""
-LOAD_DEADLINE_S = 120.0
-NEXT_HOPS = 16
-PAUSED_S = 86_400
-"""A topology is paused while other switches are measured; its sessions and routes must be there when it goes on."""
-
-
-def station_refusal(situation: Situation, values: Mapping[str, Any]) -> str:
-    """Return why planed with these options cannot be measured in a situation; empty if it can."""
-    offload = values.get("offload")
-    if situation.bare:
-        keys = ("offload", "nic", "function", "workers", "drop_one_in", "guest_offloads")
-        given = [key for key in keys if key in values]
-        return f"bare is one network function without a switch; remove {given[0]}" if given else ""
-    if not situation.side_by_side:
-        given = [f"{key}={values[key]}" for key in ("offload", "nic") if key in values]
-        return f"{given[0]} applies only to VNFs side by side (scenario parallel)" if given else ""
-    if values.get("workers", 1) > 1:
-        return "with VNFs side by side planed has one worker; remove workers"
-    if values.get("guest_offloads") == "on":
-        return "with VNFs side by side planed passes no offloads on; remove guest_offloads"
-    if values.get("nic") and offload:
-        return "a NIC does not forward in place of its VNFs; remove nic or offload"
-    if "drop_one_in" in values:
-        return "drop_one_in applies to patch tasks, which VNFs side by side do not have; remove it"
-    if offload and not synthetic_routes_of(situation.chain):
-        return (
-            f"offload={offload} forwards by the VNFs' FIBs, so the VNFs must be routers with known routes, e.g. "
-            "--chain l3fwd:fib=cuckoo:synthetic=1M"
-        )
-    return ""
-
-
-def words(request: SwitchRequest, offload: str | None, nic: str | None = None) -> str:
-    """Return the forwarding function for the manifest."""
-    count = len(request.stations)
-    if nic is not None:
-        return (
-            f"none: a NIC that switches is emulated by a task of the tester, on its core; frames to {count} VNFs by "
-            "MAC, replies leave by the same port"
-        )
-    if offload is None:
-        return f"fib_offload: frames to {count} VNFs by MAC, and back; each forwards in a process of its own"
-    return f"fib_offload: forwards by the FIBs of {count} VNFs, which hold control only"
-
-
-def station_task(request: SwitchRequest, offload: str | None) -> Task:
-    """Return the one task, without its burst."""
-    wires = [port.name for port in request.ports if not port.of_vnf]
-    routes = sum(station.routes for station in request.stations) if offload else 0
-    vnfs = [
-        {
-            "vnf": number,
-            "port": station.port,
-            "mac": station.mac,
-            "wires": wires,
-            "offload": offload is not None,
-            "quota_routes": max(station.routes, 1),
-            "quota_next_hops": NEXT_HOPS,
-            "grace_s": PAUSED_S,
-            "hold_s": PAUSED_S,
-        }
-        for number, station in enumerate(request.stations, start=1)
-    ]
-    settings = {"wires": wires, "routes4": max(routes, 1024), "routes6": 0, "vnfs": vnfs}
-    return Task(TASK, TASK, tuple(port.name for port in request.ports), settings=settings)
-
-
-def station_nic(request: SwitchRequest) -> Document:
-    """Return the ports and the task of an emulated NIC, for the tester: one memif, and a virtual function for each VNF.
-
-    It forwards as planed does between the network and VNFs, so that both differ only in whose core that takes.
-    """
-    wire, vnfs = request.ports[0], [port for port in request.ports if port.of_vnf]
-    names = {port.name: f"vf{number}" for number, port in enumerate(vnfs)}
-    inner = replace(
-        request,
-        ports=(replace(wire, name=NIC_PORT), *(replace(port, name=names[port.name]) for port in vnfs)),
-        stations=tuple(replace(station, port=names[station.port]) for station in request.stations),
-    )
-    ports = (
-        Port(NIC_PORT, "memif-client", wire.ring_size, path=common.socket_path(wire)),
-        *(Port(names[port.name], "vhost-user", port.ring_size, path=common.socket_path(port)) for port in vnfs),
-    )
-    return Document(NIC_PORT, Memory(False, 0, 0, 0), ports, (replace(station_task(inner, None), name=NIC_TASK),))
-
-
-def load(call: Call, request: SwitchRequest, offload: str | None) -> None:
-    """Load the FIBs of all VNFs into the forwarder; every route leads to the monitor. Raises RpcError."""
-    wire = [port.name for port in request.ports if not port.of_vnf][-1:]
-    for number, station in enumerate(request.stations if offload else (), start=1):
-        params = {
-            "task": TASK,
-            "vnf": number,
-            "routes": station.routes,
-            "wire": wire[0],
-            "mac": request.monitor_mac,
-        }
-        call(f"{TASK}.load_synthetic", params, timeout_s=LOAD_DEADLINE_S)
-
-
-# planed as a switch: its options, its settings, and the configuration document for a request.
-
+ROUTES_PER_S = 1_000_000
+"""The least rate at which the table of a function fills, on a busy machine too."""
 BURST = 64
 FUNCTIONS = {
     "patch": "patch: one task per cross-connect, both directions",
@@ -183,45 +82,48 @@ OPTIONS = (
     # A switch with a known loss, counted as "fault", to test what has to find it.
     Option("drop_one_in", "whole", "drop one in N frames (fault injection)", "none", least=1, most=DROP_ONE_IN_MAX),
 )
+NIC_PORT, NIC_TASK = "nic", "veb"
+"""The port and the task of an emulated NIC (its virtual Ethernet bridge)."""
+LOAD_DEADLINE_S = 120.0
+NEXT_HOPS = 16
+PAUSED_S = 86_400
+"""A topology is paused while other switches are measured; its sessions and routes must be there when it goes on."""
 
 
-def switch_settings(request: SwitchRequest, values: OptionValues) -> dict[str, str]:
-    """Return planed's part of the fairness manifest."""
-    chosen = {key: str(values[key]) for key in ("drop_one_in", "isa") if key in values}
-    if (percent := _duty_percent(values)) is not None:
-        chosen["clock"] = f"EMULATED: {percent} % of the CPU's, by a wait after each poll"
-    if request.queues > 1:
-        chosen["workers"] = str(len(request.worker_cpus))
-    backend = values.get("backend", DEFAULT_BACKEND)
-    if backend != "dpdk":
-        chosen["index_look"] = LOOK_PER_RING
-    return manifest(
-        request,
-        function=_function_words(request, values),
-        nic_driver=_nic_driver(request, values),
-        vnf_interface="vhost-user (DPDK net_vhost)" if backend == "dpdk" else "vhost-user (planed's)",
-        burst=str(BURST),
-        buffers=f"{_memory(request).mbuf_count} mbufs, one pool",
-        backend=backend,
-        **common.offloads(request, mergeable_wires=backend == "dpdk", guests=offers_offloads(values)),
-        **chosen,
-    )
+def station_task(request: SwitchRequest, offload: str | None) -> Task:
+    """Return the one task, without its burst."""
+    wires = [port.name for port in request.ports if not port.of_vnf]
+    routes = sum(station.routes for station in request.stations) if offload else 0
+    vnfs = [
+        {
+            "vnf": number,
+            "port": station.port,
+            "mac": station.mac,
+            "wires": wires,
+            "offload": offload is not None,
+            "quota_routes": max(station.routes, 1),
+            "quota_next_hops": NEXT_HOPS,
+            "grace_s": PAUSED_S,
+            "hold_s": PAUSED_S,
+        }
+        for number, station in enumerate(request.stations, start=1)
+    ]
+    settings = {"wires": wires, "routes4": max(routes, 1024), "routes6": 0, "vnfs": vnfs}
+    return Task(TASK, TASK, tuple(port.name for port in request.ports), settings=settings)
 
 
-def _nic_driver(request: SwitchRequest, values: OptionValues) -> str:
-    if values.get("backend") == "dpdk":
-        return common.nic_driver(request)
-    memif = "planed's memif" + (" (zero copy)" if passes_buffers(values) else "")
-    return common.nic_driver(request, virtio="planed's", memif=memif, vhost="planed's vhost-user")
-
-
-def _function_words(request: SwitchRequest, values: OptionValues) -> str:
-    if request.bare is not None:
-        routes = f" with {request.bare.routes} routes" if request.bare.routes else ""
-        return f"none: {request.bare.kind}{routes} straight on the wires"
-    if not request.stations:
-        return FUNCTIONS[function_of(values)]
-    return words(request, values.get("offload"), values.get("nic"))
+def load(call: Call, request: SwitchRequest, offload: str | None) -> None:
+    """Load the FIBs of all VNFs into the forwarder; every route leads to the monitor. Raises RpcError."""
+    wire = [port.name for port in request.ports if not port.of_vnf][-1:]
+    for number, station in enumerate(request.stations if offload else (), start=1):
+        params = {
+            "task": TASK,
+            "vnf": number,
+            "routes": station.routes,
+            "wire": wire[0],
+            "mac": request.monitor_mac,
+        }
+        call(f"{TASK}.load_synthetic", params, timeout_s=LOAD_DEADLINE_S)
 
 
 def offers_offloads(values: OptionValues) -> bool:
@@ -240,69 +142,79 @@ def function_of(values: OptionValues) -> str:
 
 
 def switch_document(request: SwitchRequest, name: str, values: OptionValues = NO_VALUES) -> Document:
-    """Return the planed document of a switch request. ``name`` is the EAL file prefix too."""
-    count = len(request.worker_cpus)
-    by_queue = [_tasks(request, values, queue) for queue in range(request.queues)]
-    kind = TASK if request.stations else request.bare.kind if request.bare else function_of(values)
-    return Document(
-        name.lower(),
-        _memory(request),
-        tuple(_port(number, port, request, values) for number, port in enumerate(common.ordered_ports(request))),
-        tuple(task for tasks in by_queue for task in tasks),
-        tuple(
-            Worker(
-                queue_name(kind, number),
-                request.cpus[number],
-                tuple(task.name for tasks in by_queue[number::count] for task in tasks),
-                duty_percent=_duty_percent(values),
+    """Return the planed document of a switch request. ``name`` is the EAL file prefix too.
+
+    It has one task for all stations, or one for each cross-connect and queue; of a network function that alone.
+    """
+    ring_backend = str(values.get("backend", ""))
+    memif_backend = ring_backend if ring_backend == "dpdk" else ""
+    ports = []
+    for number, port in enumerate(common.ordered_ports(request)):
+        size, queues = port.ring_size, request.queues
+        if port.kind == "pci":
+            made = Port(port.name, "ethdev", size, queues, device=common.pci_address(port))
+        elif port.kind in ("af_packet", "af_xdp"):
+            made = Port(port.name, "ethdev", size, queues, device=common.dpdk_vdev(number, port, request))
+        elif port.kind == "memif":
+            path, shared = common.socket_path(port), passes_buffers(values)
+            made = Port(port.name, "memif-client", size, queues, path, backend=memif_backend, zero_copy=shared)
+        else:
+            kind: PortKind = "vhost-user" if port.kind == "vhost-user" else "virtio-user"
+            path, offered = common.socket_path(port), offers_offloads(values) and kind == "vhost-user"
+            made = Port(port.name, kind, size, queues, path, backend=ring_backend, offloads=offered)
+        ports.append(made)
+    function = function_of(values)
+    by_queue: list[list[Task]] = []
+    for queue in range(request.queues):
+        tasks = []
+        if request.bare is not None:
+            bare, names = request.bare, tuple(port.name for port in request.ports)
+            macs = (MONITOR_MAC,) * len(names)
+            tasks.append(
+                Task(
+                    bare.name,
+                    bare.kind,
+                    names,
+                    settings=bare.settings,
+                    peer_macs=macs,
+                    burst=BURST,
+                    sending=bare.sending,
+                )
             )
-            for number in range(count)
-        ),
-        nice=-20,
-    )
+        elif request.stations:
+            tasks.append(replace(station_task(request, values.get("offload")), burst=BURST))
+        else:
+            for index, pair in enumerate(request.cross_connects):
+                title = f"{function}{index}"
+                # The bridges of the queues know the same stations.
+                bridge = {"table": title} if function == "bridge" and request.queues > 1 else {}
+                tasks.append(
+                    Task(
+                        queue_name(title, queue),
+                        function,
+                        tuple(pair),
+                        queue=queue,
+                        burst=BURST,
+                        drop_one_in=values.get("drop_one_in"),
+                        bridge=bridge,
+                    )
+                )
+        by_queue.append(tasks)
+    count = len(request.worker_cpus)
+    worker = TASK if request.stations else request.bare.kind if request.bare else function
+    workers = []
+    for number in range(count):
+        names = tuple(task.name for tasks in by_queue[number::count] for task in tasks)
+        cpu = request.cpus[number]
+        workers.append(Worker(queue_name(worker, number), cpu, names, duty_percent=_duty_percent(values)))
+    every = tuple(task for tasks in by_queue for task in tasks)
+    return Document(name.lower(), _memory(request), tuple(ports), every, tuple(workers), nice=-20)
 
 
 def _duty_percent(values: OptionValues) -> int | None:
     """Return the emulated clock in percent of the CPU's; None for the CPU's own."""
     percent = round(100 * float(values.get("duty", 1)))
     return None if percent >= 100 else max(percent, 1)
-
-
-def _tasks(request: SwitchRequest, values: OptionValues, queue: int) -> list[Task]:
-    """Return one task for all stations, or one for each cross-connect; of a network function that alone."""
-    if request.bare is not None:
-        function, ports = request.bare, tuple(port.name for port in request.ports)
-        macs = (MONITOR_MAC,) * len(ports)
-        return [
-            Task(
-                function.name,
-                function.kind,
-                ports,
-                settings=function.settings,
-                peer_macs=macs,
-                burst=BURST,
-                sending=function.sending,
-            )
-        ]
-    if request.stations:
-        return [replace(station_task(request, values.get("offload")), burst=BURST)]
-    return [_task(values, index, pair, queue, request.queues) for index, pair in enumerate(request.cross_connects)]
-
-
-def _task(values: OptionValues, index: int, pair: Sequence[str], queue: int, queues: int) -> Task:
-    """Return a cross-connect, on one queue of its ports. The bridges of its queues know the same stations."""
-    kind = function_of(values)
-    name = f"{kind}{index}"
-    shared = {"table": name} if kind == "bridge" and queues > 1 else {}
-    return Task(
-        queue_name(name, queue),
-        kind,
-        tuple(pair),
-        queue=queue,
-        burst=BURST,
-        drop_one_in=values.get("drop_one_in"),
-        bridge=shared,
-    )
 
 
 def _memory(request: SwitchRequest) -> Memory:
@@ -315,28 +227,6 @@ def _memory(request: SwitchRequest) -> Memory:
         queues=request.queues,
         vnf_bytes=0 if request.bare is None else request.bare.memory_bytes,
     )
-
-
-def _port(number: int, port: SwitchPort, request: SwitchRequest, values: OptionValues) -> Port:
-    backend = str(values.get("backend", ""))
-    if port.kind == "pci":
-        return Port(port.name, "ethdev", port.ring_size, request.queues, device=common.pci_address(port))
-    if port.kind in ("af_packet", "af_xdp"):
-        device = common.dpdk_vdev(number, port, request)
-        return Port(port.name, "ethdev", port.ring_size, request.queues, device=device)
-    path = common.socket_path(port)
-    if port.kind == "memif":
-        own_or_dpdk = "dpdk" if backend == "dpdk" else ""
-        shared = passes_buffers(values)
-        ring, queues = port.ring_size, request.queues
-        return Port(port.name, "memif-client", ring, queues, path, backend=own_or_dpdk, zero_copy=shared)
-    kind: PortKind = "vhost-user" if port.kind == "vhost-user" else "virtio-user"
-    offered = offers_offloads(values) and kind == "vhost-user"
-    return Port(port.name, kind, port.ring_size, request.queues, path, backend=backend, offloads=offered)
-
-
-ROUTES_PER_S = 1_000_000
-"""The least rate at which the table of a function fills, on a busy machine too."""
 
 
 class PlanedAdapter(Adapter):
@@ -358,7 +248,31 @@ class PlanedAdapter(Adapter):
         return "offload" in self.values
 
     def refusal(self, situation: Situation) -> str:
-        return super().refusal(situation) or station_refusal(situation, self.values)
+        if text := super().refusal(situation):
+            return text
+        values: OptionValues = self.values
+        offload = values.get("offload")
+        if situation.bare:
+            keys = ("offload", "nic", "function", "workers", "drop_one_in", "guest_offloads")
+            given = [key for key in keys if key in values]
+            return f"bare is one network function without a switch; remove {given[0]}" if given else ""
+        if not situation.side_by_side:
+            given = [f"{key}={values[key]}" for key in ("offload", "nic") if key in values]
+            return f"{given[0]} applies only to VNFs side by side (scenario parallel)" if given else ""
+        if self.queues > 1:
+            return "with VNFs side by side planed has one worker; remove workers"
+        if offers_offloads(values):
+            return "with VNFs side by side planed passes no offloads on; remove guest_offloads"
+        if values.get("nic") and offload:
+            return "a NIC does not forward in place of its VNFs; remove nic or offload"
+        if "drop_one_in" in values:
+            return "drop_one_in applies to patch tasks, which VNFs side by side do not have; remove it"
+        if offload and not synthetic_routes_of(situation.chain):
+            return (
+                f"offload={offload} forwards by the VNFs' FIBs, so the VNFs must be routers with known routes, e.g. "
+                "--chain l3fwd:fib=cuckoo:synthetic=1M"
+            )
+        return ""
 
     def with_options(self, texts: Mapping[str, str]) -> Self:
         """Return an adapter with these options. Raises UsageError also for options that exclude each other."""
@@ -379,10 +293,65 @@ class PlanedAdapter(Adapter):
         return Found(version.removeprefix("planed").strip(), binary)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        return switch_settings(request, self.values)
+        values: OptionValues = self.values
+        chosen = {key: str(values[key]) for key in ("drop_one_in", "isa") if key in values}
+        if (percent := _duty_percent(values)) is not None:
+            chosen["clock"] = f"EMULATED: {percent} % of the CPU's, by a wait after each poll"
+        if request.queues > 1:
+            chosen["workers"] = str(len(request.worker_cpus))
+        backend = values.get("backend", DEFAULT_BACKEND)
+        drivers = {}
+        if backend != "dpdk":
+            chosen["index_look"] = LOOK_PER_RING
+            memif = "planed's memif" + (" (zero copy)" if passes_buffers(values) else "")
+            drivers = {"virtio": "planed's", "memif": memif, "vhost": "planed's vhost-user"}
+        vnfs = len(request.stations)
+        if request.bare is not None:
+            routes = f" with {request.bare.routes} routes" if request.bare.routes else ""
+            function = f"none: {request.bare.kind}{routes} straight on the wires"
+        elif not vnfs:
+            function = FUNCTIONS[function_of(values)]
+        elif values.get("nic") is not None:
+            function = (
+                f"none: a NIC that switches is emulated by a task of the tester, on its core; frames to {vnfs} VNFs by "
+                "MAC, replies leave by the same port"
+            )
+        elif values.get("offload") is not None:
+            function = f"fib_offload: forwards by the FIBs of {vnfs} VNFs, which hold control only"
+        else:
+            function = f"fib_offload: frames to {vnfs} VNFs by MAC, and back; each forwards in a process of its own"
+        return manifest(
+            request,
+            function=function,
+            nic_driver=common.nic_driver(request, **drivers),
+            vnf_interface="vhost-user (DPDK net_vhost)" if backend == "dpdk" else "vhost-user (planed's)",
+            burst=str(BURST),
+            buffers=f"{_memory(request).mbuf_count} mbufs, one pool",
+            backend=backend,
+            **common.offloads(request, mergeable_wires=backend == "dpdk", guests=offers_offloads(values)),
+            **chosen,
+        )
 
     def inside(self, request: SwitchRequest) -> Document | None:
-        return station_nic(request) if "nic" in self.values and request.stations else None
+        """Return the ports and the task of an emulated NIC: one memif, and a virtual function for each VNF.
+
+        It forwards as planed does between the network and VNFs, so that both differ only in whose core that takes.
+        """
+        if "nic" not in self.values or not request.stations:
+            return None
+        wire, vnfs = request.ports[0], [port for port in request.ports if port.of_vnf]
+        names = {port.name: f"vf{number}" for number, port in enumerate(vnfs)}
+        inner = replace(
+            request,
+            ports=(replace(wire, name=NIC_PORT), *(replace(port, name=names[port.name]) for port in vnfs)),
+            stations=tuple(replace(station, port=names[station.port]) for station in request.stations),
+        )
+        ports = (
+            Port(NIC_PORT, "memif-client", wire.ring_size, path=common.socket_path(wire)),
+            *(Port(names[port.name], "vhost-user", port.ring_size, path=common.socket_path(port)) for port in vnfs),
+        )
+        task = replace(station_task(inner, None), name=NIC_TASK)
+        return Document(NIC_PORT, Memory(False, 0, 0, 0), ports, (task,))
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:
         if "nic" in self.values:
@@ -403,11 +372,10 @@ class PlanedAdapter(Adapter):
             connect_s=CONNECT_DEADLINE_S + (request.bare.routes / ROUTES_PER_S if request.bare is not None else 0),
             arguments=("--isa", str(self.values["isa"])) if "isa" in self.values else (),
         )
-        try:
+        with ExitStack() as started:
+            started.callback(planed.stop)
             load(planed.call, request, self.value("offload", None))
-        except BaseException:
-            planed.stop()
-            raise
+            started.pop_all()
         return RunningPlaned(planed, nics=any(port.kind == "pci" for port in request.ports))
 
 

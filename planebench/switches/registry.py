@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 
 from planebench.model.errors import UsageError, unknown
 from planebench.model.switch import parse_switch
@@ -63,22 +63,18 @@ def _foreign() -> tuple[dict[str, Adapter], dict[str, str]]:
     broken: dict[str, str] = {}
     for point in entry_points(group=ENTRY_POINTS):
         try:
-            found[point.name] = _load(point, found)
+            if point.name in ADAPTERS or point.name in found:
+                raise UsageError(f"a switch {point.name} exists already; give it another name")
+            adapter = point.load()
+            if not isinstance(adapter, Adapter):
+                what = "class" if isinstance(adapter, type) else type(adapter).__name__
+                raise UsageError(f"its object is a {what}; derive it from planebench.switches.base.Adapter")
+            if adapter.name != point.name:
+                raise UsageError(f"its name is {adapter.name}, not that of the entry point")
+            found[point.name] = adapter
         except Exception as error:  # whatever a stranger's import may do
             broken[point.name] = f"{point.value}: {error}"
     return found, broken
-
-
-def _load(point: EntryPoint, found: Mapping[str, Adapter]) -> Adapter:
-    if point.name in ADAPTERS or point.name in found:
-        raise UsageError(f"a switch {point.name} exists already; give it another name")
-    adapter = point.load()
-    if not isinstance(adapter, Adapter):
-        what = "class" if isinstance(adapter, type) else type(adapter).__name__
-        raise UsageError(f"its object is a {what}; derive it from planebench.switches.base.Adapter")
-    if adapter.name != point.name:
-        raise UsageError(f"its name is {adapter.name}, not that of the entry point")
-    return adapter
 
 
 def get_adapter(text: str) -> Adapter:

@@ -36,21 +36,8 @@ from planebench.testbed.wires.base import wire_kind
 START_DEADLINE_S = 300.0
 CLOCK_READINGS = 5
 _TRAITS = (
-    "name",
-    "title",
-    "remedy",
-    "traits",
-    "wires",
-    "queued_wires",
-    "sends_on_one_queue",
-    "vnf_interface",
-    "options",
-    "memif_send_queue",
-    "start_s",
-    "hugepages_mb",
-    "trial_overhead_s",
-    "stations",
-    "functions",
+    *("name", "title", "remedy", "traits", "options", "wires", "queued_wires", "vnf_interface"),
+    *("sends_on_one_queue", "memif_send_queue", "start_s", "trial_overhead_s", "hugepages_mb", "stations", "functions"),
 )
 """What an adapter says of its kind of switch, which is the same on every host."""
 
@@ -84,7 +71,7 @@ class SwitchHost:
     """The host of the switch: its agent, and what it says of itself. Made by :meth:`connect`; :meth:`close` ends it."""
 
     def __init__(self, link: Link, hello: Hello) -> None:
-        self.link = link
+        self.link, self.name = link, link.name
         self._hello = hello
         self._held = False
         self.answer = self._greet()
@@ -98,11 +85,6 @@ class SwitchHost:
         except BaseException:
             link.close()
             raise
-
-    @property
-    def name(self) -> str:
-        """Return the host as the user named it."""
-        return self.link.name
 
     def close(self) -> None:
         """End the agent, and with it all that it started. Never raises."""
@@ -253,16 +235,15 @@ class RemoteProcess(Process):
 
     def pause(self) -> None:
         """Stop it (SIGSTOP). Raises DiedError if its host is lost."""
-        self._set_paused(True)
+        if not self.paused:
+            self.call("pause")
+            self.paused = True
 
     def resume(self) -> None:
         """Continue it (SIGCONT). Raises DiedError if its host is lost."""
-        self._set_paused(False)
-
-    def _set_paused(self, paused: bool) -> None:
-        if paused != self.paused:
-            self.call("pause" if paused else "resume")
-            self.paused = paused
+        if self.paused:
+            self.call("resume")
+            self.paused = False
 
     def wait(self, timeout_s: float | None = None) -> int | None:
         """Return at once: nothing here can wait for it."""
@@ -278,22 +259,15 @@ class RemoteProcess(Process):
             with contextlib.suppress(PlanebenchError):
                 self.host.call("stop", START_DEADLINE_S, number=self.number)
 
-    def kill(self, timeout_s: float = 5.0) -> None:
-        """End it; as :meth:`terminate`."""
-        self.terminate(timeout_s)
+    kill = terminate
 
 
 class RemoteSwitch(NoProcesses):
     """A started switch on another host. Its threads are in :meth:`sample` and :meth:`thread_conditions`."""
 
     def __init__(self, process: RemoteProcess) -> None:
-        self._process = process
+        self._process, self.host = process, process.host.name
         self._same_cpus = process.host.answer.facts.get("cpu_model") == cpu_model()
-
-    @property
-    def host(self) -> str:
-        """Return the host."""
-        return self._process.host.name
 
     def counters(self) -> SwitchCycles:
         """Return the counters; without cycles where the CPUs of both hosts differ, as their TSCs then do."""

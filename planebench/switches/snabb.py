@@ -17,7 +17,7 @@ from planebench.model.errors import UsageError
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option
 from planebench.switches import common
-from planebench.switches.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.switches.adapter import Adapter, Situation, Traits
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchPort, SwitchRequest
 
@@ -71,8 +71,8 @@ class SnabbAdapter(Adapter):
             burst=str(PULL_FRAMES),
             checksum_offload=everywhere("off", "offered to VNFs, not used by planed's"),
             segmentation_offload=everywhere("off"),
-            mergeable_buffers=everywhere("offered" if self._mergeable else "off"),
-            indirect_descriptors="offered" if self._indirect else "off",
+            mergeable_buffers=everywhere("offered" if self.value("mergeable", True) else "off"),
+            indirect_descriptors="offered" if self.value("indirect", False) else "off",
             buffers=f"unlimited; a link holds {LINK_FRAMES} frames",
         )
 
@@ -86,23 +86,19 @@ class SnabbAdapter(Adapter):
             "SNABB_SHM_ROOT": str(state),
             "TMPDIR": str(request.workdir),
             "PB_MEMORY": "huge" if request.hugepages else "small",
-            "PB_INDIRECT": str(int(self._indirect)),
-            "PB_MERGEABLE": str(int(self._mergeable)),
+            "PB_INDIRECT": str(int(self.value("indirect", False))),
+            "PB_MERGEABLE": str(int(self.value("mergeable", True))),
         }
         argv = [str(found.binary), "snsh", str(SCRIPT), *words]
         process = self.spawn(argv, request, supervisor, cpus=frozenset({request.cpu}), env=env)
         switch = RunningSnabb(process, state, request.cross_connects)
         with switch.stopped_on_failure():
-            wait_ready("Snabb", lambda: switch.forwards() and common.sockets_exist(ports), [process])
+            wait_ready(
+                "Snabb",
+                lambda: b"forwarding, pid " in process.log_path.read_bytes() and common.sockets_exist(ports),
+                [process],
+            )
         return switch
-
-    @property
-    def _indirect(self) -> bool:
-        return bool(self.value("indirect", False))
-
-    @property
-    def _mergeable(self) -> bool:
-        return bool(self.value("mergeable", True))
 
 
 class RunningSnabb(common.ProcessGroup):
@@ -112,13 +108,6 @@ class RunningSnabb(common.ProcessGroup):
         super().__init__("Snabb", [process])
         self._state = state
         self._links = {b: f"{a}.tx -> {b}.rx" for pair in pairs for a, b in (pair, pair[::-1])}
-
-    def forwards(self) -> bool:
-        """Return whether the engine runs."""
-        return b"forwarding, pid " in self.process.log_path.read_bytes()
-
-    def polling_threads(self) -> tuple[ThreadRef, ...]:
-        return (ThreadRef(self.process.pid, self.process.pid, "snabb"),)
 
     def counters(self) -> SwitchCycles:
         """Return the frames that entered and left the links, and those that a full link refused.

@@ -6,10 +6,10 @@ No process forwards. Frames come back by the cable on which they went out: a NIC
 
 from __future__ import annotations
 
-import contextlib
 import json
 import platform
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from planebench.host import pci, pci_binding, vfs
@@ -35,6 +35,7 @@ class SriovAdapter(Adapter):
     wires = frozenset({"pci"})
     vnf_interface: VnfInterface = "vf"
     options: tuple[Option, ...] = ()
+    is_program = False
     stations = True
     start_s = 15.0  # the drivers of the NIC are changed twice, and its link comes up
     traits = Traits(
@@ -53,9 +54,6 @@ class SriovAdapter(Adapter):
         if not situation.side_by_side:
             return f"{self.name} connects VNFs side by side, not ports with each other; use scenario parallel"
         return super().refusal(situation)
-
-    def build(self) -> None:
-        """Return none: it is no program."""
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         return manifest(
@@ -77,11 +75,10 @@ class SriovAdapter(Adapter):
         if not nics or not request.stations:
             raise UsageError(f"{self.name} needs a NIC and VNFs side by side; use --wire pci and scenario parallel")
         switch = RunningNic(nics[0], [station.port for station in request.stations], device_journal())
-        try:
+        with ExitStack() as started:
+            started.callback(switch.stop)
             switch.make_functions([station.mac for station in request.stations])
-        except BaseException:
-            switch.stop()
-            raise
+            started.pop_all()
         return switch
 
 
@@ -129,7 +126,7 @@ class RunningNic(NoProcesses):
         self._stopped = True
         self._journal.undo_own(self._journal.owned() - self._before)
         if self._was_bound:
-            with contextlib.suppress(PlanebenchError):  # the run gives it back in any case
+            with suppress(PlanebenchError):  # the run gives it back in any case
                 pci_binding.bind([self.nic], self._journal)
 
 

@@ -8,17 +8,20 @@ Burst, rings and buffers are compiled in too. Its counters are those of DPDK's t
 
 from __future__ import annotations
 
+import json
 import os
+import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
-from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.host.process import Process, Supervisor, stretched, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option
-from planebench.switches import common, dpdk_telemetry
+from planebench.switches import common
 from planebench.switches.adapter import Adapter, Situation, ThreadRef, Traits
 from planebench.switches.common import dpdk_version, manifest
 from planebench.testbed.request import SwitchPort, SwitchRequest
@@ -31,6 +34,49 @@ TABLE = b"ingress.dmac"
 """The table of destination MACs of an l2fwd, as a program with it names it."""
 READY = "dev_started"
 """The state of a port that receives and sends; no port is started before all are set up."""
+
+# DPDK's telemetry, which reports the port counters of any DPDK program. The protocol is described in the guide of
+# DPDK's telemetry library: a SOCK_SEQPACKET unix socket greets with its limits, takes ``/command,argument`` and answers
+# with one JSON object, ``{"/command": value}``.
+
+GREETING_BYTES = 1024
+"""The maximum length of DPDK's greeting."""
+OUTPUT_BYTES_MAX = 1 << 20
+TELEMETRY_TIMEOUT_S = 5.0
+
+
+def ask(path: Path, *commands: str) -> list[Any]:
+    """Return the answer to each command, such as ``/ethdev/stats,0``; None for an unknown command or port.
+
+    Raises PlanebenchError if nobody listens or the answers do not follow the protocol.
+    """
+    answers = []
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+            connection.settimeout(stretched(TELEMETRY_TIMEOUT_S))
+            connection.connect(str(path))
+            greeting = connection.recv(GREETING_BYTES)
+            said = json.loads(greeting)
+            size = said.get("max_output_len") if isinstance(said, dict) else None
+            if type(size) is not int or not 0 < size <= OUTPUT_BYTES_MAX:
+                raise ValueError(f"unexpected greeting {greeting[:80]!r}")
+            for command in commands:
+                connection.sendall(command.encode())
+                answer = json.loads(connection.recv(size))
+                name = command.partition(",")[0]
+                if not isinstance(answer, dict) or name not in answer:
+                    raise ValueError(f"unexpected answer to {command}: {str(answer)[:80]}")
+                answers.append(answer[name])
+    except (OSError, ValueError) as error:
+        raise PlanebenchError(f"DPDK telemetry on {path} does not answer {', '.join(commands)}: {error}") from error
+    return answers
+
+
+def port_counters(answer: Any) -> dict[str, int]:
+    """Return the counters of an answer by name, without values that are not whole numbers."""
+    if not isinstance(answer, dict):
+        return {}
+    return {name: value for name, value in answer.items() if type(value) is int and value >= 0}
 
 
 class T4p4sAdapter(Adapter):
@@ -70,9 +116,13 @@ class T4p4sAdapter(Adapter):
         return super().refusal(situation)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
+        # What the program does before it sends a frame: its tables are compiled in.
+        path, lookup = self.installation().path, "parses Ethernet, has no table of MACs"
+        if path is not None and path.is_file() and TABLE in path.read_bytes():
+            lookup = "looks the destination MAC up in a table"
         return manifest(
             request,
-            function=f"match/action: P4, {self._lookup()} and sets the egress port",
+            function=f"match/action: P4, {lookup} and sets the egress port",
             nic_driver=common.nic_driver(request),
             vnf_interface="vhost-user (DPDK net_vhost)",
             burst=f"{BURST} (compiled in)",
@@ -83,30 +133,19 @@ class T4p4sAdapter(Adapter):
             tx_drain=f"{BURST} frames, or after 100 us (compiled in)",
         )
 
-    def _lookup(self) -> str:
-        """Return what the program does before it sends a frame. Its tables are compiled in."""
-        path = self.installation().path
-        if path is not None and path.is_file() and TABLE in path.read_bytes():
-            return "looks the destination MAC up in a table"
-        return "parses Ethernet, has no table of MACs"
-
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningT4p4s:
-        common.check_frame_size(request)
-        ports = common.paired_ports(request)
-        found = common.require(self)
-        common.remove_sockets(ports)
+        found, ports = common.prepared(self, request)
         prefix = f"t4p4s-{crc32(bytes(request.workdir)):08x}"  # several run at once; a socket's path has to be short
         argv = [str(found.binary), *arguments(request, ports, prefix)]
         process = self.spawn(argv, request, supervisor, env={"RUNTIME_DIRECTORY": str(supervisor.root)})
-        switch = RunningT4p4s(process, common.dpdk_order(ports), dpdk_telemetry.socket_path(supervisor.root, prefix))
+        telemetry = supervisor.root / "dpdk" / prefix / "dpdk_telemetry.v2"
+        switch = RunningT4p4s(process, common.dpdk_order(ports), telemetry)
         try:
-            wait_ready("t4p4s", switch.ready, [process])
-        except BaseException as error:
-            switch.stop()
-            if isinstance(error, StartError):  # EAL tries every port, so the first complaint is not among the last
-                lines = process.log_tail(LOG_LINES)
-                raise StartError(f"t4p4s did not start; its last log lines:\n{lines}") from error
-            raise
+            with switch.stopped_on_failure():
+                wait_ready("t4p4s", lambda: common.answers(switch.forwards), [process])
+        except StartError as error:  # EAL tries every port, so the first complaint is not among the last
+            lines = process.log_tail(LOG_LINES)
+            raise StartError(f"t4p4s did not start; its last log lines:\n{lines}") from error
         return switch
 
 
@@ -118,15 +157,11 @@ class RunningT4p4s(common.ProcessGroup):
         self._ports = tuple(ports)
         self._telemetry = telemetry
 
-    def ready(self) -> bool:
-        """Return whether every port has started; the lcore polls a moment later."""
+    def forwards(self) -> bool:
+        """Return whether every port has started; the lcore polls a moment later. Raises PlanebenchError."""
         if not common.sockets_exist(self._ports):
             return False
-        try:
-            infos = self._ask("info")
-        except PlanebenchError:
-            return False
-        return all(isinstance(info, dict) and info.get(READY) for info in infos)
+        return all(isinstance(info, dict) and info.get(READY) for info in self._ask("info"))
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
         """Return the main thread, which is lcore 0."""
@@ -134,12 +169,8 @@ class RunningT4p4s(common.ProcessGroup):
 
     def counters(self) -> SwitchCycles:
         """Return counters of the ports. t4p4s counts no cycles and no bursts."""
-        self.check()
-        try:
-            answers = self._ask("stats")
-        except PlanebenchError as error:
-            raise self.died(error) from error
-        stats = [dpdk_telemetry.counters(answer) for answer in answers]
+        with self.answering():
+            stats = [port_counters(answer) for answer in self._ask("stats")]
         return SwitchCycles(
             packets=common.total(it.get("ipackets") for it in stats),
             forwarded_packets=common.total(it.get("opackets") for it in stats),
@@ -147,7 +178,7 @@ class RunningT4p4s(common.ProcessGroup):
         )
 
     def _ask(self, what: str) -> list[object]:
-        return dpdk_telemetry.ask(self._telemetry, *(f"/ethdev/{what},{n}" for n in range(len(self._ports))))
+        return ask(self._telemetry, *(f"/ethdev/{what},{n}" for n in range(len(self._ports))))
 
 
 def drops(ports: Sequence[SwitchPort], stats: Sequence[Mapping[str, int]]) -> dict[str, int]:

@@ -82,41 +82,40 @@ class TestpmdAdapter(Adapter):
         return Found(version, binary)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
+        usual, chosen = common.ring_size(request), {}
+        if {"rx_ring", "tx_ring"} & self.values.keys():
+            rings = f"receive {self.value('rx_ring', usual)}, send {self.value('tx_ring', usual)}"
+            chosen["ring_size"] = f"{usual} ({rings})"
+        if "mbuf_cache" in self.values:
+            chosen["mbuf_cache"] = str(self.values["mbuf_cache"])
         return manifest(
             request,
             function="patch: io forwarding between pairs of ports",
             nic_driver=common.nic_driver(request),
             vnf_interface="vhost-user (DPDK net_vhost)",
             burst=str(self.value("burst", BURST)),
-            **self._chosen(request),
+            **chosen,
             **common.offloads(request, mergeable_wires=True),
             buffers=f"{_mbuf_count(request)} mbufs, one pool",
             tx_retry="off (default)",
             idle_cycles="worker CPU time minus busy cycles",
         )
 
-    def _chosen(self, request: SwitchRequest) -> dict[str, str]:
-        """Return what options change of the manifest."""
-        usual = common.ring_size(request)
-        rings = {"ring_size": f"{usual} (receive {self.value('rx_ring', usual)}, send {self.value('tx_ring', usual)})"}
-        cache = {"mbuf_cache": str(self.values["mbuf_cache"])} if "mbuf_cache" in self.values else {}
-        return (rings if {"rx_ring", "tx_ring"} & self.values.keys() else {}) | cache
-
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningTestpmd:
-        common.check_frame_size(request)
-        ports = common.paired_ports(request)
-        found = common.require(self)
-        common.remove_sockets(ports)
+        found, ports = common.prepared(self, request)
         arguments = _arguments(found.binary, request, ports, f"{supervisor.root.name}-testpmd", self.values)
         process = self.spawn(["stdbuf", "-oL", *arguments], request, supervisor, pipe_stdin=True)
         nics = any(port.kind == "pci" for port in ports)
         names = [port.name for port in common.dpdk_order(ports)]
         switch = RunningTestpmd(process, names, found.version, nics=nics, workers=len(request.worker_cpus))
         with switch.stopped_on_failure():
-            wait_ready("testpmd", switch.at_prompt, [process])
+            wait_ready("testpmd", lambda: process.log_path.read_bytes().endswith(PROMPT), [process])
             wait_ready("testpmd's vhost ports", lambda: common.sockets_exist(ports), [process])
             if FORWARDING % len(ports) not in process.log_path.read_bytes():
-                raise StartError(f"testpmd does not forward on every port; its last log lines:\n{_complaints(process)}")
+                log = process.log_path.read_text(errors="replace").splitlines()
+                lines = [line for line in log if re.search(r"rror|ail|annot|nvalid|Not all", line)][-12:]
+                complaints = "\n".join(lines)
+                raise StartError(f"testpmd does not forward on every port; its last log lines:\n{complaints}")
             common.check_workers("testpmd", switch.polling_threads(), request, process)
         return switch
 
@@ -124,23 +123,18 @@ class TestpmdAdapter(Adapter):
 class RunningTestpmd(common.ProcessGroup):
     """A testpmd that forwards. Counters come from its command line."""
 
+    thread_marks = common.DPDK_WORKER_NAMES
+
     def __init__(
         self, process: Process, ports: Sequence[str], version: str = "", *, nics: bool = False, workers: int = 1
     ) -> None:
         super().__init__("testpmd", [process])
-        self._errors_in_dropped = _release(version) >= ERRORS_IN_DROPPED
+        self._errors_in_dropped = common.release(version) >= ERRORS_IN_DROPPED
         self._ports = tuple(ports)
         self._nics = nics
         self._workers = workers
         self._threads: tuple[ThreadRef, ...] = ()
         self._khz: int | None = None
-
-    def at_prompt(self) -> bool:
-        """Return whether testpmd waits for a command: its output ends with the prompt."""
-        return self.process.log_path.read_bytes().endswith(PROMPT)
-
-    def polling_threads(self) -> tuple[ThreadRef, ...]:
-        return common.threads_named(self.process.pid, common.DPDK_WORKER_NAMES)
 
     def counters(self) -> SwitchCycles:
         """Return the counters. Raises DiedError also if testpmd does not answer within 5 s.
@@ -199,11 +193,15 @@ class RunningTestpmd(common.ProcessGroup):
             stdin.flush()
         except OSError as error:
             raise self.died(f"testpmd accepts no commands ({error})") from error
-        while not (output := _after(log, before)).endswith(b"\n" + PROMPT):
-            self.check()
-            if time.monotonic() > deadline:
-                raise self.died(f"no answer to {command!r} in {COMMAND_DEADLINE_S:g} s")
-            time.sleep(0.0005)
+        with log.open("rb") as file:
+            file.seek(before)
+            output = file.read()
+            while not output.endswith(b"\n" + PROMPT):
+                self.check()
+                if time.monotonic() > deadline:
+                    raise self.died(f"no answer to {command!r} in {COMMAND_DEADLINE_S:g} s")
+                time.sleep(0.0005)
+                output += file.read()
         return output
 
 
@@ -221,7 +219,12 @@ def parse_drops(output: bytes, ports: Sequence[str], *, errors_in_dropped: bool 
         if int(number) < len(ports):
             found = {reason: pattern.search(block) for reason, pattern in _PORT_DROPS.items()}
             drops |= {f"{ports[int(number)]}:{reason}": int(match[1]) for reason, match in found.items() if match}
-    return _without_errors(drops, output, ports) if errors_in_dropped else drops
+    if not errors_in_dropped:
+        return drops
+    # A port whose errors are not in the output has no tx_full.
+    errors = {f"{ports[int(n)]}:tx_full": int(count) for n, count in _TX_ERRORS.findall(output) if int(n) < len(ports)}
+    kept = {key: count for key, count in drops.items() if not key.endswith(":tx_full")}
+    return kept | {key: max(drops[key] - count, 0) for key, count in errors.items() if key in drops}
 
 
 def parse_xstats(output: bytes, ports: Sequence[str]) -> dict[str, dict[str, int]]:
@@ -231,31 +234,6 @@ def parse_xstats(output: bytes, ports: Sequence[str]) -> dict[str, dict[str, int
         for number, block in _XSTATS.findall(output)
         if int(number) < len(ports)
     }
-
-
-def _without_errors(drops: Mapping[str, int], output: bytes, ports: Sequence[str]) -> dict[str, int]:
-    """Subtract the drivers' errors from ``tx_full``; a port whose errors are not in ``output`` has no ``tx_full``."""
-    errors = {f"{ports[int(n)]}:tx_full": int(count) for n, count in _TX_ERRORS.findall(output) if int(n) < len(ports)}
-    kept = {key: count for key, count in drops.items() if not key.endswith(":tx_full")}
-    return kept | {key: max(drops[key] - count, 0) for key, count in errors.items() if key in drops}
-
-
-def _release(version: str) -> tuple[int, ...]:
-    """Return year and month of a version such as ``DPDK 22.11.11``; (0, 0) if there are none."""
-    found = re.search(r"(\d+)\.(\d+)", version)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
-
-
-def _complaints(process: Process) -> str:
-    """Return the last error messages in the log."""
-    lines = process.log_path.read_text(errors="replace").splitlines()
-    return "\n".join([line for line in lines if re.search(r"rror|ail|annot|nvalid|Not all", line)][-12:])
-
-
-def _after(path: Path, offset: int) -> bytes:
-    with path.open("rb") as file:
-        file.seek(offset)
-        return file.read()
 
 
 def _mbuf_count(request: SwitchRequest) -> int:
@@ -275,6 +253,9 @@ def _arguments(
     ring = str(common.ring_size(request))
     workers = ",".join(f"{lcore}@{cpu}" for lcore, cpu in enumerate(request.worker_cpus, start=1))
     queues = [f"--rxq={request.queues}", f"--txq={request.queues}"] if request.queues > 1 else []
+    numbered = common.dpdk_order(ports)
+    order = ",".join(str(numbered.index(port)) for port in ports)
+    port_list = [f"--portlist={order}"] if numbered != tuple(ports) else []
     arguments = [
         str(binary),
         f"--lcores=0@({cpu_text(request.control_cpus)}),{workers}",
@@ -289,7 +270,7 @@ def _arguments(
         "--auto-start",
         "--forward-mode=io",
         "--port-topology=paired",  # the first port of the list with the second, the third with the fourth, ...
-        *_port_list(ports),
+        *port_list,
         f"--nb-cores={len(request.worker_cpus)}",
         *queues,
         f"--burst={chosen.get('burst', BURST)}",
@@ -308,14 +289,6 @@ def _arguments(
     if common.is_jumbo(request) and all(port.kind != "af_packet" for port in ports):
         arguments.append(f"--max-pkt-len={request.max_frame_bytes}")
     return arguments
-
-
-def _port_list(ports: Sequence[SwitchPort]) -> list[str]:
-    """Return the list of ports in pairs, if DPDK does not number them so."""
-    numbered = common.dpdk_order(ports)
-    if numbered == tuple(ports):
-        return []
-    return [f"--portlist={','.join(str(numbered.index(port)) for port in ports)}"]
 
 
 ADAPTER = TestpmdAdapter()

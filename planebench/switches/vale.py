@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import platform
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 from planebench.host import netns, procfs
@@ -70,14 +71,15 @@ class ValeAdapter(KernelAdapter):
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         """Return the settings of a kernel switch with netmap's rings and buffers; it forwards frame by frame."""
-        rings, buffers, size = (_shown(name) for name in ("generic_ringsize", "buf_num", "buf_size"))
+        shown = {name: parameter(name) for name in ("generic_ringsize", "buf_num", "buf_size", "generic_mit")}
+        rings, buffers, size, delay = ("unknown" if it is None else str(it) for it in shown.values())
         return {
             **super().settings(request),
             "burst": "1",
             "ring_size": f"{VETH_RING_SIZE} (veth's, fixed), {rings} (netmap's)",
             "memory": "the kernel's (netmap allocates it)",
             "buffers": f"{buffers} of {size} bytes",
-            "generic_mit_ns": _shown("generic_mit"),
+            "generic_mit_ns": delay,
         }
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningKernel:
@@ -99,13 +101,13 @@ class ValeAdapter(KernelAdapter):
             high_priority=False,
         )
         try:
-            wait_ready(self.title, lambda: guard.log_tail(1) == "ready", [guard], ATTACH_DEADLINE_S)
-        except BaseException as error:
-            guard.terminate(ATTACH_DEADLINE_S)
-            if isinstance(error, StartError):
-                more = f"`dmesg` shows netmap's reason; for want of memory reload it: {LOAD}"
-                raise StartError(f"{error}\n{more}") from error
-            raise
+            with ExitStack() as started:
+                started.callback(guard.terminate, ATTACH_DEADLINE_S)
+                wait_ready(self.title, lambda: guard.log_tail(1) == "ready", [guard], ATTACH_DEADLINE_S)
+                started.pop_all()
+        except StartError as error:
+            more = f"`dmesg` shows netmap's reason; for want of memory reload it: {LOAD}"
+            raise StartError(f"{error}\n{more}") from error
         return guard
 
 
@@ -132,11 +134,6 @@ def parameter(name: str) -> int | None:
     """Return a parameter of the loaded module; None if it does not exist or is not a number."""
     text = (procfs.read_text(MODULE / "parameters" / name) or "").strip()
     return int(text) if text.isascii() and text.isdecimal() else None
-
-
-def _shown(name: str) -> str:
-    number = parameter(name)
-    return "unknown" if number is None else str(number)
 
 
 ADAPTER = ValeAdapter()

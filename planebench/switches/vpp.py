@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """FD.io VPP: ``test l2patch rx A tx B`` each way (conext19), one worker, VPP's own memif, vhost-user and af_packet.
 
-startup.conf and the CLI commands are made in vpp_config, counters are read in vpp_counters. Commands go through
+Counters are read in vpp_counters. Commands go through
 ``vppctl``, one by one: it says nothing but the name of what was created, or why not.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound, run_tool, version_lines
@@ -19,42 +18,50 @@ from planebench.model.errors import StartError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option, Value
 from planebench.switches import common, vpp_counters
-from planebench.switches.adapter import WORKERS_OPTION, Adapter, Situation, ThreadRef, Traits
+from planebench.switches.adapter import WORKERS_OPTION, Adapter, Situation, Traits
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchPort, SwitchRequest
 
-# The configuration of VPP: startup.conf, and the CLI commands that make ports and connect them.
-
+FRAME_VECTORS = 256
+"""VLIB_FRAME_SIZE: the maximum number of frames per call of a node."""
+BUFFERS_MAX = 1 << 20
+RINGS = tuple(str(2**n) for n in range(6, 15))
+TOOL_DEADLINE_S = 5.0
+WORKER = "vpp_wk_"
+PLACES = (
+    "/usr/bin/vpp",
+    "/usr/local/bin/vpp",
+    "/opt/vpp*/bin/vpp",
+    "/opt/vpp*/build-root/install-vpp-native/vpp/bin/vpp",
+    "~/vpp/build-root/install-vpp-native/vpp/bin/vpp",
+)
+PLUGIN_FOLDERS = ("lib/vpp_plugins", "lib/*/vpp_plugins", "lib64/vpp_plugins")
+"""Relative to the parent of the program's folder."""
+_VERSION = re.compile(r"^vpp v(\S+)")
 BUFFERS = 16384
 """VPP's default for each NUMA node."""
 MAIN_SLEEP_US = 5000
 """Between two loops of the main thread (src/vlib/unix/input.c). Else it polls a thousand times whenever it wakes up,
 which takes 1 % of a control core: as much as a latency trial may lose."""
 MAIN_HEAP_MB = 512
-PLUGINS: Mapping[str, str] = MappingProxyType(
-    {
-        "memif": "memif_plugin.so",
-        "vhost": "vhost_plugin.so",
-        "veth": "af_packet_plugin.so",
-        "af_xdp": "af_xdp_plugin.so",
-        "pci": "dpdk_plugin.so",
-    }
-)
+PLUGINS: Mapping[str, str] = {
+    "memif": "memif_plugin.so",
+    "vhost": "vhost_plugin.so",
+    "veth": "af_packet_plugin.so",
+    "af_xdp": "af_xdp_plugin.so",
+    "pci": "dpdk_plugin.so",
+}
 """The plugin of each wire; VNFs need that of vhost. VPP ignores enabled plugins that do not exist."""
 BUILT_IN = frozenset({"vhost", "veth"})
 """What older versions have without a plugin: vhost-user before 23.02, af_packet before 23.10 at the latest."""
 ALL_PLUGINS_SINCE = (23, 10)
-FUNCTIONS: Mapping[str, str] = MappingProxyType(
-    {
-        "l2patch": "patch: test l2patch rx A tx B, each way",
-        "xconnect": "patch: set interface l2 xconnect A B, each way",
-        "bridge": "learning: a bridge domain for each pair of ports",
-    }
-)
+FUNCTIONS: Mapping[str, str] = {
+    "l2patch": "patch: test l2patch rx A tx B, each way",
+    "xconnect": "patch: set interface l2 xconnect A B, each way",
+    "bridge": "learning: a bridge domain for each pair of ports",
+}
 """The functions by option, for the manifest."""
-VECTOR_NODES: Mapping[str, str] = MappingProxyType(
-    {"l2patch": "l2-patch", "xconnect": "l2-input", "bridge": "l2-input"}
-)
+VECTOR_NODES: Mapping[str, str] = {"l2patch": "l2-patch", "xconnect": "l2-input", "bridge": "l2-input"}
 """The node that every received frame goes through once, by function."""
 STANDARD_SLOT_BYTES, JUMBO_SLOT_BYTES = 2048, 10240
 NO_VIRTIO = (
@@ -87,6 +94,12 @@ def startup_conf(request: SwitchRequest, paths: VppPaths, plugins: Path, values:
     nics = any(port.kind == "pci" for port in request.ports)  # else the plugin of DPDK would look at every device
     wanted = (name for wire, name in PLUGINS.items() if wire != "pci" or nics)
     enabled = " ".join(f"plugin {name} {{ enable }}" for name in wanted)
+    devices = []
+    for port in request.ports:
+        if port.kind == "pci":
+            rx, tx = ring_sizes(port, values)
+            rings = f"num-rx-desc {rx} num-tx-desc {tx}"
+            devices.append(f"dev {common.pci_address(port)} {{ name {port.name} {rings} }}")
     return "\n".join(
         [
             f"unix {{ nodaemon nosyslog nocolor cli-listen {paths.cli} runtime-dir {paths.folder} "
@@ -98,21 +111,10 @@ def startup_conf(request: SwitchRequest, paths: VppPaths, plugins: Path, values:
             f"memory {{ main-heap-size {MAIN_HEAP_MB}M main-heap-page-size 4k }}",
             f"buffers {{ buffers-per-numa {values.get('buffers', BUFFERS)} page-size {page_size} }}",
             f"plugins {{ path {plugins} plugin default {{ disable }} {enabled} }}",
-            *_dpdk(request, values),
+            *([f"dpdk {{ {' '.join(devices)} }}"] if devices else []),  # an allow-list
             "",
         ]
     )
-
-
-def _dpdk(request: SwitchRequest, values: Mapping[str, Value]) -> list[str]:
-    """Return the section of the dpdk plugin: its devices are an allow-list."""
-    devices = [_device(port, values) for port in request.ports if port.kind == "pci"]
-    return [f"dpdk {{ {' '.join(devices)} }}"] if devices else []
-
-
-def _device(port: SwitchPort, values: Mapping[str, Value]) -> str:
-    rx, tx = ring_sizes(port, values)
-    return f"dev {common.pci_address(port)} {{ name {port.name} num-rx-desc {rx} num-tx-desc {tx} }}"
 
 
 def interface_names(request: SwitchRequest) -> dict[str, str]:
@@ -138,14 +140,42 @@ def interface_names(request: SwitchRequest) -> dict[str, str]:
 def commands(request: SwitchRequest, values: Mapping[str, Value]) -> list[str]:
     """Return the CLI commands that create, start and connect the interfaces and set them to polling."""
     names = interface_names(request)
+    # Of a memif; those of a vhost-user interface are what the VNF enables.
+    queues = f" rx-queues {request.queues} tx-queues {request.queues}" if request.queues > 1 else ""
+    # As the tester's end and DPDK's driver: TPACKET_V2, slots of one frame (VPP's own default has slots of 64 KiB).
+    slot = JUMBO_SLOT_BYTES if common.is_jumbo(request) else STANDARD_SLOT_BYTES
     lines: list[str] = []
     for number, port in enumerate(request.ports, start=1):
-        lines += _create(number, port, request, values)
+        rx, tx = ring_sizes(port, values)
+        if port.kind == "memif":
+            lines += [
+                f"create memif socket id {number} filename {common.socket_path(port)}",
+                f"create interface memif id 0 socket-id {number} slave ring-size {rx}{queues}",
+            ]
+        elif port.kind == "vhost-user":
+            offered = {"packed": " packed", "event_idx": " event-idx"}
+            more = "".join(word for key, word in offered.items() if values.get(key))
+            lines.append(f"create vhost-user socket {common.socket_path(port)} server{more}")
+        elif port.kind == "af_xdp":
+            name = common.interface_name(port)
+            rings = f"rx-queue-size {rx} tx-queue-size {tx}"
+            lines.append(f"create interface af_xdp host-if {name} name xdp-{name} {rings} num-rx-queues 1")
+        elif port.kind == "af_packet":
+            name = common.interface_name(port)
+            slots = f"rx-size {slot} tx-size {slot} rx-per-block {rx} tx-per-block {tx}"
+            lines.append(f"create host-interface name {name} v2 {slots}")
+        # Of a NIC its section of startup.conf makes the interface.
     for name in names.values():
         lines += [f"set interface state {name} up", f"set interface rx-mode {name} polling"]
     function = str(values.get("function", "l2patch"))
-    for number, (a, b) in enumerate(request.cross_connects, start=1):
-        lines += _connect(function, number, names[a], names[b])
+    for number, (first, second) in enumerate(request.cross_connects, start=1):
+        a, b = names[first], names[second]
+        if function == "l2patch":
+            lines += [f"test l2patch rx {a} tx {b}", f"test l2patch rx {b} tx {a}"]
+        elif function == "xconnect":
+            lines += [f"set interface l2 xconnect {a} {b}", f"set interface l2 xconnect {b} {a}"]
+        else:
+            lines += [f"set interface l2 bridge {name} {number}" for name in (a, b)]
     return lines
 
 
@@ -156,64 +186,6 @@ def ring_sizes(port: SwitchPort, values: Mapping[str, Value]) -> tuple[int, int]
     if port.kind == "memif" and chosen:
         return max(chosen), max(chosen)
     return rx, tx
-
-
-def _create(number: int, port: SwitchPort, request: SwitchRequest, values: Mapping[str, Value]) -> list[str]:
-    rx, tx = ring_sizes(port, values)
-    if port.kind == "memif":
-        return [
-            f"create memif socket id {number} filename {common.socket_path(port)}",
-            f"create interface memif id 0 socket-id {number} slave ring-size {rx}{_memif_queues(request)}",
-        ]
-    if port.kind == "vhost-user":
-        words = {"packed": " packed", "event_idx": " event-idx"}
-        more = "".join(word for key, word in words.items() if values.get(key))
-        return [f"create vhost-user socket {common.socket_path(port)} server{more}"]
-    if port.kind == "af_xdp":
-        name = common.interface_name(port)
-        return [
-            f"create interface af_xdp host-if {name} name xdp-{name} rx-queue-size {rx} tx-queue-size {tx} "
-            "num-rx-queues 1"
-        ]
-    if port.kind == "pci":
-        return []  # its section of startup.conf makes it
-    # As the tester's end and DPDK's driver: TPACKET_V2, slots of one frame (VPP's own default has slots of 64 KiB).
-    slot = JUMBO_SLOT_BYTES if common.is_jumbo(request) else STANDARD_SLOT_BYTES
-    return [
-        f"create host-interface name {common.interface_name(port)} v2 rx-size {slot} tx-size {slot} "
-        f"rx-per-block {rx} tx-per-block {tx}"
-    ]
-
-
-def _memif_queues(request: SwitchRequest) -> str:
-    """Return the queues of a memif if they are several. Those of a vhost-user interface are what the VNF enables."""
-    return f" rx-queues {request.queues} tx-queues {request.queues}" if request.queues > 1 else ""
-
-
-def _connect(function: str, number: int, a: str, b: str) -> list[str]:
-    if function == "l2patch":
-        return [f"test l2patch rx {a} tx {b}", f"test l2patch rx {b} tx {a}"]
-    if function == "xconnect":
-        return [f"set interface l2 xconnect {a} {b}", f"set interface l2 xconnect {b} {a}"]
-    return [f"set interface l2 bridge {name} {number}" for name in (a, b)]
-
-
-FRAME_VECTORS = 256
-"""VLIB_FRAME_SIZE: the maximum number of frames per call of a node."""
-BUFFERS_MAX = 1 << 20
-RINGS = tuple(str(2**n) for n in range(6, 15))
-TOOL_DEADLINE_S = 5.0
-WORKER = "vpp_wk_"
-PLACES = (
-    "/usr/bin/vpp",
-    "/usr/local/bin/vpp",
-    "/opt/vpp*/bin/vpp",
-    "/opt/vpp*/build-root/install-vpp-native/vpp/bin/vpp",
-    "~/vpp/build-root/install-vpp-native/vpp/bin/vpp",
-)
-PLUGIN_FOLDERS = ("lib/vpp_plugins", "lib/*/vpp_plugins", "lib64/vpp_plugins")
-"""Relative to the parent of the program's folder."""
-_VERSION = re.compile(r"^vpp v(\S+)")
 
 
 class VppAdapter(Adapter):
@@ -265,7 +237,7 @@ class VppAdapter(Adapter):
         folder = self._plugins(found.binary) or Path()
         for wire in ((situation.wire,) if situation.wired else ()) + (("vhost",) if situation.has_vnfs else ()):
             name = PLUGINS[wire]
-            built_in = wire in BUILT_IN and _release(found.version) < ALL_PLUGINS_SINCE
+            built_in = wire in BUILT_IN and common.release(found.version) < ALL_PLUGINS_SINCE
             if not built_in and not (folder / name).is_file():
                 package = "vpp-plugin-dpdk" if wire == "pci" else "vpp-plugin-core"
                 return f"VPP has no {name} in {folder}; install {package}, or build that plugin"
@@ -340,6 +312,8 @@ class VppAdapter(Adapter):
 class RunningVpp(common.ProcessGroup):
     """A VPP that forwards."""
 
+    thread_marks = (WORKER,)
+
     def __init__(
         self, process: Process, binary: Path, paths: VppPaths, request: SwitchRequest, adapter: VppAdapter
     ) -> None:
@@ -354,41 +328,32 @@ class RunningVpp(common.ProcessGroup):
 
     def answers(self) -> bool:
         """Return whether the CLI answers."""
-        return common.is_socket(self._paths.cli) and "vpp v" in (self._run("vppctl", *self._cli("show version")) or "")
+        return common.is_socket(self._paths.cli) and "vpp v" in (self._cli("show version") or "")
 
     def configure(self, lines: Sequence[str]) -> None:
         """Run the commands. Raises StartError with the answer to the first that fails."""
         for line in lines:
-            said = self._run("vppctl", *self._cli(line))
+            said = self._cli(line)
             if said is None or said.strip() not in ("", *self._names.values()):
                 raise StartError(f'VPP answered "{line}" with: {said or "nothing"}\n{self.process.exit_report()}')
-
-    def polling_threads(self) -> tuple[ThreadRef, ...]:
-        return common.threads_named(self.process.pid, (WORKER,))
 
     def counters(self) -> SwitchCycles:
         """Return the counters. There are no busy cycles (see vpp_counters)."""
         self.check()
         wanted = vpp_counters.patterns(self._ports)
         dump = self._run("vpp_get_stats", "socket-name", str(self._paths.stats), "dump", *wanted)
-        node = self._run("vppctl", *self._cli(f"show node {self._node} verbose"))
+        node = self._cli(f"show node {self._node} verbose")
         if node is None:
             raise self.died("VPP does not answer")
         return vpp_counters.switch_cycles(dump or "", node, self._ports, self._workers)
 
-    def _cli(self, line: str) -> tuple[str, ...]:
-        return ("-s", str(self._paths.cli), *line.split())
+    def _cli(self, line: str) -> str | None:
+        return self._run("vppctl", "-s", str(self._paths.cli), *line.split())
 
     def _run(self, tool: str, *arguments: str) -> str | None:
         """Return the output of a tool of VPP; None if it fails or takes too long."""
         done = run_tool([_tool(self._binary, tool), *arguments], TOOL_DEADLINE_S, env=self._env)
         return done.stdout + done.stderr if done.ok else None
-
-
-def _release(version: str) -> tuple[int, ...]:
-    """Return year and month of a version such as ``26.06-release``; (0, 0) if there are none."""
-    found = re.match(r"(\d+)\.(\d+)", version)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def _tool(binary: Path, name: str) -> Path:

@@ -130,18 +130,15 @@ def switch_cycles(dump: str, node: str, ports: Sequence[VppPort], workers: int |
         rest = of_port("/if/drops", port)
         if rest is not None and (rest := rest - (sum(reasons.values()) if port.kind == "vhost-user" else 0)) >= 0:
             drops[f"{port.name}:discarded"] = rest
+    # All frames pass the node, once; if its vectors are not the received frames, its calls are not their bursts.
+    calls, vectors = parse_node(node, workers) or (None, None)
     lost = common.total(None if reasons is None else sum(reasons.values()) for reasons in refused.values())
     return SwitchCycles(
         packets=received,
         forwarded_packets=sent - lost if sent is not None and lost is not None and sent >= lost else None,
         drops=drops,
-        bursts=_bursts(parse_node(node, workers), received),
+        bursts=calls if vectors == received else None,
     )
-
-
-def _bursts(counts: tuple[int, int] | None, received: int | None) -> int | None:
-    """Return the calls of the node that all frames pass; None if its vectors are not the received frames."""
-    return counts[0] if counts is not None and counts[1] == received else None
 
 
 def _is_whole(threads: Collection[int], workers: int | None) -> bool:

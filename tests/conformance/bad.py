@@ -18,10 +18,9 @@ from typing import Any
 
 import pyswitch
 
-from planebench.conformance.cases import parse_cases, parse_checks
 from planebench.conformance.model import CheckResult
 from planebench.conformance.rig import Rig
-from planebench.conformance.suite import ALL_CHECKS, SuitePlan, check_on_rig, run_suite
+from planebench.conformance.suite import ALL_CHECKS, SuitePlan, check_on_rig, parse_cases, parse_checks, run_suite
 from planebench.host.planed_program import find_planed
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.measure.live import LiveSettings

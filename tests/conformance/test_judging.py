@@ -12,13 +12,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from planebench.conformance.cases import parse_cases, parse_checks, parse_wires
+from planebench.conformance.checks import DropAccount
 from planebench.conformance.frames import bad_frames, good_frames, read_pcap, write_pcap
 from planebench.conformance.model import CheckResult, Report
-from planebench.conformance.overload import DropAccount
 from planebench.conformance.rig import PcapExchange, most
-from planebench.conformance.show import print_report, to_document
-from planebench.conformance.suite import ALL_CHECKS
+from planebench.conformance.suite import ALL_CHECKS, parse_cases, parse_checks, parse_wires, print_report, to_document
 from planebench.host.leftovers import Leftovers, processes_with
 from planebench.model.errors import UsageError
 from planebench.model.records import SwitchCycles

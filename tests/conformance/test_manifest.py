@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from planebench.conformance.accounts import states_manifest
+from planebench.conformance.checks import states_manifest
 from planebench.conformance.model import Failure
 from planebench.model.conditions import FEATURE_KEYS, MANIFEST_KEYS
 

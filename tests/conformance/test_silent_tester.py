@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from planebench.conformance import rig as exchange
+from planebench.conformance.enduring import VnfProcess
 from planebench.conformance.model import Case, CheckResult
 from planebench.conformance.rig import FRAMES, SENDING_MAX_S, SENDING_S, TESTER_SILENT, Rig
 from planebench.conformance.suite import CASE_CHECKS, check_on_rig
-from planebench.conformance.vnf_process import VnfProcess
 from planebench.measure.counts import Sending
 from planebench.measure.live import LiveSettings
 from planebench.model.cpus import Cpus

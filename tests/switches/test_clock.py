@@ -21,7 +21,7 @@ from planebench.plan.expand import expand
 from planebench.plan.override import override
 from planebench.plan.passes import group_points
 from planebench.plan.schema import load_plan
-from planebench.switches.planed import switch_document, switch_settings
+from planebench.switches.planed import PlanedAdapter, switch_document
 from planebench.switches.registry import get_adapter
 from planebench.testbed.placement import place, place_vnfs
 
@@ -82,10 +82,10 @@ def test_planed_emulates_a_clock_and_says_so() -> None:
     adapter = get_adapter("planed:duty=0.46")
     document = switch_document(request(), "pb", adapter.values).to_json()
     assert {worker["duty_percent"] for worker in document["workers"]} == {46}
-    assert switch_settings(request(), adapter.values)["clock"].startswith("EMULATED: 46 % of the CPU's")
+    assert adapter.settings(request())["clock"].startswith("EMULATED: 46 % of the CPU's")
     plain = switch_document(request(), "pb").to_json()
     assert not any("duty_percent" in worker for worker in plain["workers"])
-    assert "clock" not in switch_settings(request(), {})
+    assert "clock" not in PlanedAdapter().settings(request())
 
 
 @pytest.mark.parametrize(("found", "other"), [(1200, False), (1222, False), (1230, True), (1150, True)])

@@ -57,7 +57,7 @@ def test_ovs_configuration_and_flows() -> None:
         "type=dpdk options:dpdk-devargs=net_virtio_user1,path=/tmp/w/n0.sock,queue_size=256" in c for c in commands
     )
     assert not any("mtu_request" in command for command in commands)
-    assert ovs.in_port_flows(LOOPBACK) == [
+    assert ovs.flows_of(LOOPBACK) == [
         "in_port=1,actions=output:3",
         "in_port=3,actions=output:1",
         "in_port=4,actions=output:2",

@@ -14,7 +14,7 @@ from planebench.switches import planed
 from planebench.switches.adapter import Situation, refusal_of
 from planebench.switches.ovs import flows_of
 from planebench.switches.ovs_dpdk import _memory_mb
-from planebench.switches.planed import switch_document, switch_settings
+from planebench.switches.planed import PlanedAdapter, switch_document
 from planebench.switches.registry import ADAPTERS, get_adapter
 from planebench.testbed.chain import build_chain
 from planebench.testbed.placement import place
@@ -74,7 +74,7 @@ def test_open_vswitch_has_one_pool_for_many_ports() -> None:
 
 
 def test_the_two_ways_differ_in_the_manifest_by_name() -> None:
-    ways = [switch_settings(request_of(8), options)["function"] for options in ({}, OFFLOAD)]
+    ways = [PlanedAdapter(options).settings(request_of(8))["function"] for options in ({}, OFFLOAD)]
     assert "each forwards in a process of its own" in ways[0]
     assert "control only" in ways[1]
     assert all("8 VNFs" in way for way in ways)
@@ -116,7 +116,7 @@ def test_bare_is_one_function_on_the_wires_with_the_sum_of_all_tables(count: int
     assert (task["kind"], task["ports"]) == ("l3fwd", ["n0", "n1"])
     assert task["settings"]["synthetic"] == count * 10**6
     assert [port["name"] for port in document["ports"]] == ["n0", "n1"]
-    assert f"{count}000000 routes straight on the wires" in switch_settings(bare_request(count), {})["function"]
+    assert f"{count}000000 routes straight on the wires" in PlanedAdapter().settings(bare_request(count))["function"]
 
 
 def test_open_vswitch_sends_frames_straight_back_in_the_place_of_l2_vnfs() -> None:

@@ -19,7 +19,7 @@ from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.model.records import SwitchCycles
-from planebench.switches import dpdk_telemetry, t4p4s
+from planebench.switches import t4p4s
 from planebench.switches.adapter import Situation
 from planebench.testbed.request import SwitchPort
 
@@ -118,7 +118,7 @@ def telemetry(tmp_path: Path) -> Iterator[Any]:
 
 def test_telemetry_is_asked_in_turn(telemetry: Any) -> None:
     path, server = telemetry(b'{"/ethdev/list": [0, 1]}', b'{"/ethdev/stats": {"ipackets": 7, "name": "x"}}')
-    assert dpdk_telemetry.ask(path, "/ethdev/list", "/ethdev/stats,1") == [[0, 1], {"ipackets": 7, "name": "x"}]
+    assert t4p4s.ask(path, "/ethdev/list", "/ethdev/stats,1") == [[0, 1], {"ipackets": 7, "name": "x"}]
     assert server.asked == ["/ethdev/list", "/ethdev/stats,1"]
 
 
@@ -138,19 +138,19 @@ def test_telemetry_is_asked_in_turn(telemetry: Any) -> None:
 def test_telemetry_of_another_kind_is_refused(telemetry: Any, greeting: bytes, answer: bytes) -> None:
     path, _ = telemetry(*([answer] if answer else []), greeting=greeting)
     with pytest.raises(PlanebenchError, match=r"DPDK telemetry on .* does not answer /ethdev/stats,0: "):
-        dpdk_telemetry.ask(path, "/ethdev/stats,0")
+        t4p4s.ask(path, "/ethdev/stats,0")
 
 
 def test_nobody_listens(tmp_path: Path) -> None:
     with pytest.raises(PlanebenchError, match="does not answer /: "):
-        dpdk_telemetry.ask(tmp_path / "none", "/")
+        t4p4s.ask(tmp_path / "none", "/")
 
 
 def test_only_whole_numbers_are_counters() -> None:
     said = {"ipackets": 7, "name": "x", "q": [1], "up": True, "rate": 1.5, "below": -1, "none": None}
-    assert dpdk_telemetry.counters(said) == {"ipackets": 7}
-    assert dpdk_telemetry.counters(None) == {}
-    assert dpdk_telemetry.counters([7]) == {}
+    assert t4p4s.port_counters(said) == {"ipackets": 7}
+    assert t4p4s.port_counters(None) == {}
+    assert t4p4s.port_counters([7]) == {}
 
 
 PORTS = (SwitchPort("n0", "virtio-user"), SwitchPort("v0", "vhost-user"))

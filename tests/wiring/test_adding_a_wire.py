@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import planebench
-from planebench.conformance.cases import parse_wires
+from planebench.conformance.suite import parse_wires
 from planebench.measure.calibrate import loop_document
 from planebench.measure.live import LiveSettings
 from planebench.measure.sim.adapter import ADAPTER as SIM
