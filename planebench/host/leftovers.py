@@ -62,7 +62,8 @@ class Leftovers:
         known = [pid for pid in processes_with(str(ours)) if pid not in spared]
         processes = [pid for pid in known if reaper.__file__ not in command_line(pid)]
         new = sorted(Leftovers.take().paths.keys() - self.paths.keys() - {str(ours)})
-        new = [path for path in new if not path.startswith(f"{ours}/") and not _is_run_folder(path)]
+        # The private folder of another harness has a reaper of its own.
+        new = [path for path in new if not (path.startswith(f"{ours}/") or Path(path).name.startswith(ROOT_PREFIX))]
         theirs = set(_of_others(new, {os.getpid(), *known})) if new else set()
         return (
             *(f"process {pid}: {command_line(pid)}" for pid in processes),
@@ -96,11 +97,6 @@ def _below(folder: str, depth: int) -> Iterator[tuple[str, tuple[int, int]]]:
         yield entry.path, (status.st_ino, status.st_ctime_ns)
         if depth > 1 and entry.is_dir(follow_symlinks=False):
             yield from _below(entry.path, depth - 1)
-
-
-def _is_run_folder(path: str) -> bool:
-    """Return whether a path is the private folder of another harness, which has a reaper of its own."""
-    return Path(path).name.startswith(ROOT_PREFIX)
 
 
 def _words(pid: int) -> bytes:

@@ -33,7 +33,11 @@ def memory_of(pid: int, root: Path = ROOT) -> tuple[MemoryMap, ...]:
     Takes about a ms per GB of small pages: the kernel walks the page tables.
     """
     folder = root / f"proc/{pid}"
-    files = _files(read_text(folder / "maps") or "")
+    files = {}  # device and inode of every mapping with a file, by the address where it begins
+    for line in (read_text(folder / "maps") or "").splitlines():
+        addresses, _, _, device, inode, *_ = line.split(maxsplit=5)
+        if inode != "0":
+            files[addresses.partition("-")[0]] = f"{device}:{inode}"
     found = []
     for line in (read_text(folder / "numa_maps") or "").splitlines():
         address, _, rest = line.partition(" ")
@@ -54,16 +58,6 @@ def bytes_by_node(mappings: Iterable[MemoryMap]) -> dict[int, int]:
     for mapping in mappings:
         total.update(mapping.bytes_by_node)
     return dict(sorted(total.items()))
-
-
-def _files(maps: str) -> dict[str, str]:
-    """Return device and inode of every mapping with a file, by the address where it begins."""
-    found = {}
-    for line in maps.splitlines():
-        addresses, _, _, device, inode, *_ = line.split(maxsplit=5)
-        if inode != "0":
-            found[addresses.partition("-")[0]] = f"{device}:{inode}"
-    return found
 
 
 # Hugepages of 2 MiB: how many a comparison takes, and whether so many are free.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planebench.host import interfaces, pci
-from planebench.host.device_settings import NO_IOMMU_MODE, device_journal, driver_path, read_driver, taken_by_vfio
+from planebench.host.device_settings import NO_IOMMU_MODE, device_journal, driver_path, read_driver, value_of
 from planebench.host.journal import ChangedValue, Journal, ValueOutcome
 from planebench.host.pci import VFIO, Nic
 from planebench.host.procfs import entries, link_name, read_text
@@ -23,6 +23,7 @@ from planebench.host.programs import run_tool
 from planebench.model.errors import StartError, UsageError
 
 MODPROBE_TIMEOUT_S = 10.0
+BRIDGE_CLASS = "0x06"
 HARMLESS_DRIVERS = (VFIO, "pcieport", "pci-stub")
 """Drivers that other devices of an IOMMU group may have (Linux, drivers/vfio/vfio_iommu_type1.c: a viable group)."""
 NO_IOMMU_WARNING = (
@@ -105,7 +106,11 @@ def _bound(
     if os.geteuid() != 0:
         raise StartError(f"only root can bind NIC {wanted[0].address} to {VFIO}: `sudo planebench ...`")
     _load_vfio(root)
-    apply([*_no_iommu_changes(root, wanted), *(_driver_change(root, nic) for nic in wanted)])
+    changes = _no_iommu_changes(root, wanted)
+    for path in (driver_path(nic.address) for nic in wanted):
+        old = read_driver(root, path) or ""
+        changes.append(ChangedValue(path, old, value_of(VFIO, VFIO), "the NIC is driven by the measured programs"))
+    apply(changes)
     nics = tuple(pci.nic(nic.address, root) for nic in nics)
     return Bound(nics, _warnings(nics))
 
@@ -137,7 +142,10 @@ def check(addresses: Sequence[str], journal: Journal | None = None, *, for_guest
     essential = interfaces.essential_interfaces(root, interfaces.ssh_connection())
     owners = journal.owners()
     for nic in nics:
-        reason = refusal(nic, full, root, essential, for_guest=for_guest) or _owned(nic, owners)
+        reason = refusal(nic, full, root, essential, for_guest=for_guest)
+        owner = owners.get(driver_path(nic.address))
+        if owner and not reason:
+            reason = f"process {owner} of planebench uses it; wait until it ends"
         if reason:
             raise UsageError(f"NIC {nic.address} is not taken: {reason}")
     return nics
@@ -167,30 +175,27 @@ def refusal(
     if user:
         return f"{user} has it open (/dev/vfio/{nic.iommu_group}); end that program first"
     for interface in nic.interfaces:
-        use = interfaces.uses(root, interface) if _is_up(root, interface) else None
-        if use:
+        flags = read_text(root / "sys/class/net" / interface / "flags") or "0"
+        if int(flags, 16) & 1 and (use := interfaces.uses(root, interface)):
             return f"its interface {interface} is up and {use}; take it down first: `ip link set {interface} down`"
     if not needs_binding(nic, for_guest=for_guest):
         return None
-    return _unbindable(nic, requested, root)
-
-
-def _unbindable(nic: Nic, requested: Collection[str], root: Path) -> str | None:
-    """Return why the driver of a NIC cannot be changed; None if it can."""
     if nic.driver and not nic.interfaces:
         return f"driver {nic.driver} has it, but it has no interface here: it may belong to another network namespace"
     if nic.vfs:
         return f"it has {nic.vfs} virtual functions, which end with its driver; remove them first, or name one of them"
     if not nic.has_iommu:
         return None
-    beside = _group_members(nic, root)
-    busy = [other for other in beside if other.name not in requested and _disturbs(other)]
-    if busy:
-        driver = link_name(busy[0] / "driver")
-        return (
-            f"device {busy[0].name} (driver {driver}) is in its IOMMU group {nic.iommu_group}, so vfio would need that "
-            "device too; use another slot, or name both"
-        )
+    for member in entries(root / f"sys/kernel/iommu_groups/{nic.iommu_group}/devices"):
+        device = root / pci.DEVICES / member.name
+        driver = link_name(device / "driver")
+        if driver is None or driver in HARMLESS_DRIVERS or member.name in (nic.address, *requested):
+            continue
+        if not (read_text(device / "class") or "").startswith(BRIDGE_CLASS):
+            return (
+                f"device {member.name} (driver {driver}) is in its IOMMU group {nic.iommu_group}, so vfio would need "
+                "that device too; use another slot, or name both"
+            )
     return None
 
 
@@ -199,43 +204,14 @@ def group_user(nic: Nic, root: Path) -> str | None:
     if nic.driver != VFIO or nic.iommu_group is None:
         return None
     for process in entries(root / "proc"):
-        if process.name.isdigit() and nic.iommu_group in _open_groups(process):
-            return f"{read_text(process / 'comm') or 'a program'} (process {process.name})"
+        for link in entries(process / "fd") if process.name.isdigit() else ():
+            try:
+                match = _VFIO_GROUP.fullmatch(str(link.readlink()))
+            except OSError:
+                continue
+            if match and match[1] == nic.iommu_group:
+                return f"{read_text(process / 'comm') or 'a program'} (process {process.name})"
     return None
-
-
-def _open_groups(process: Path) -> set[str]:
-    targets = (_target(link) for link in entries(process / "fd"))
-    return {match[1] for target in targets if (match := _VFIO_GROUP.fullmatch(target))}
-
-
-def _target(link: Path) -> str:
-    try:
-        return str(link.readlink())
-    except OSError:
-        return ""
-
-
-def _owned(nic: Nic, owners: Mapping[str, str]) -> str | None:
-    owner = owners.get(driver_path(nic.address))
-    return f"process {owner} of planebench uses it; wait until it ends" if owner else None
-
-
-def _is_up(root: Path, interface: str) -> bool:
-    flags = read_text(root / "sys/class/net" / interface / "flags") or "0"
-    return bool(int(flags, 16) & 1)
-
-
-def _group_members(nic: Nic, root: Path) -> list[Path]:
-    """Return the other devices of a NIC's IOMMU group that are no bridges."""
-    group = entries(root / f"sys/kernel/iommu_groups/{nic.iommu_group}/devices")
-    devices = [root / pci.DEVICES / member.name for member in group if member.name != nic.address]
-    return [device for device in devices if not (read_text(device / "class") or "").startswith("0x06")]
-
-
-def _disturbs(device: Path) -> bool:
-    driver = link_name(device / "driver")
-    return driver is not None and driver not in HARMLESS_DRIVERS
 
 
 def _load_vfio(root: Path) -> None:
@@ -260,7 +236,8 @@ def _no_iommu_changes(root: Path, nics: Sequence[Nic]) -> list[ChangedValue]:
     bare = [nic for nic in nics if not nic.has_iommu]
     if not bare:
         return []
-    if _any_iommu(root):
+    groups = entries(root / "sys/kernel/iommu_groups")
+    if any(read_text(group / "name") != pci.NO_IOMMU for group in groups):  # not one of vfio's mode without an IOMMU
         raise StartError(
             f"NIC {bare[0].address} is in no IOMMU group, though this machine has an IOMMU; boot with "
             "`intel_iommu=on iommu=pt` (AMD: `iommu=pt`), or use another slot"
@@ -272,18 +249,6 @@ def _no_iommu_changes(root: Path, nics: Sequence[Nic]) -> list[ChangedValue]:
             "AMD-Vi in the firmware and boot with `intel_iommu=on iommu=pt` (AMD: `iommu=pt`)"
         )
     return [] if mode == "Y" else [ChangedValue(NO_IOMMU_MODE, mode, "Y", "vfio works without an IOMMU")]
-
-
-def _any_iommu(root: Path) -> bool:
-    """Return whether any group is one of an IOMMU, not of vfio's mode without one."""
-    return any(read_text(group / "name") != pci.NO_IOMMU for group in entries(root / "sys/kernel/iommu_groups"))
-
-
-def _driver_change(root: Path, nic: Nic) -> ChangedValue:
-    path = driver_path(nic.address)
-    return ChangedValue(
-        path, read_driver(root, path) or "", taken_by_vfio(), "the NIC is driven by the measured programs"
-    )
 
 
 def _warnings(nics: Sequence[Nic]) -> tuple[str, ...]:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The program planed: its path, its version, and the reason why it does not start."""
+"""The program planed: its path, its version, the reason why it does not start, and the ring sizes that NICs take.
+
+DPDK's drivers know the ring sizes, and planed asks these.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ STATIC_NAME, STATIC_ENV = "planed-static", "PLANEBENCH_PLANED_STATIC"
 _NOT_LOADED, _LOADER_WORDS = 127, "error while loading shared libraries: "
 """Exit code of a program that lacks a library, and what glibc's loader prints before its name."""
 _ERROR = "planed: error: "
+TIMEOUT_S = 30.0
 STATIC_REMEDY = f"build {STATIC_NAME} with `make setup`, or set {STATIC_ENV} to the path of the program"
 
 
@@ -113,11 +117,6 @@ def require_planed(*, drivers: bool = False) -> Path:
             f"NICs and AF_XDP need the drivers of {planed}, which does not start: {complaint}; {BROKEN_REMEDY}"
         )
     return binary
-
-
-# The ring sizes that NICs take: DPDK's drivers know them, and planed asks these.
-
-TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,8 +62,15 @@ def make_vfs(
     wanted: list[tuple[int, Attribute, str]] = []
     for number in range(count):
         mac = macs[number] if number < len(macs) else f"{MAC_PREFIX}:{number:02x}"
-        wanted += [(number, "mac", mac), (number, "trust", _on(trust)), (number, "spoofchk", _on(spoof_check))]
-    attributes = _attribute_changes(nic.address, wanted, root)
+        wanted.append((number, "mac", mac))
+        wanted.append((number, "trust", "on" if trust else "off"))
+        wanted.append((number, "spoofchk", "on" if spoof_check else "off"))
+    attributes = []
+    for number, attribute, value in wanted:
+        path = attribute_path(nic.address, number, attribute)
+        old = read_attribute(root, path)
+        if old not in (None, value):  # None: the driver does not tell
+            attributes.append(ChangedValue(path, str(old), value, "the VNF forwards frames of others"))
     try:
         journal.apply_or_undo(attributes, "cannot configure virtual functions")
     except StartError:
@@ -94,18 +101,3 @@ def virtual_functions(address: str, root: Path = ROOT) -> tuple[str, ...]:
     links = (root / pci.DEVICES / address).glob("virtfn*")
     numbered = sorted((int(link.name.removeprefix("virtfn")), link_name(link)) for link in links)
     return tuple(name for _, name in numbered if name)
-
-
-def _attribute_changes(address: str, wanted: Sequence[tuple[int, Attribute, str]], root: Path) -> list[ChangedValue]:
-    """Return the changes of attributes that the driver tells and that are not as wanted."""
-    changes = []
-    for number, attribute, value in wanted:
-        path = attribute_path(address, number, attribute)
-        old = read_attribute(root, path)
-        if old not in (None, value):
-            changes.append(ChangedValue(path, str(old), value, "the VNF forwards frames of others"))
-    return changes
-
-
-def _on(is_on: bool) -> str:
-    return "on" if is_on else "off"
