@@ -27,6 +27,11 @@ IDLE = Option(
     ("poll", "sleep"),
 )
 """The option of hostings with a planed inside; planed finds it in its document."""
+DEVICES = Option(
+    "devices", "list", "NICs or virtual functions for the VNF, as libvirt names them: pci_0000_3b_02_0+pci_0000_3b_02_1"
+)
+"""The option of hostings whose VNFs may have PCI devices as their ports or beside them."""
+VFIO = Path("/dev/vfio/vfio")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +133,6 @@ class Hosting(Protocol):
 
         It forwards after :meth:`RunningVnf.forward`, at the latest.
         """
-
-
-# PCI devices, such as virtual functions, that a VNF has as its ports or beside them.
-
-DEVICES = Option(
-    "devices", "list", "NICs or virtual functions for the VNF, as libvirt names them: pci_0000_3b_02_0+pci_0000_3b_02_1"
-)
-VFIO = Path("/dev/vfio/vfio")
 
 
 def passed_devices(request: HostedRequest) -> tuple[Nic, ...]:

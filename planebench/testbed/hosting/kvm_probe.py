@@ -19,7 +19,7 @@ from pathlib import Path
 
 from planebench.host import procfs
 from planebench.host.files import default_folder, keep
-from planebench.host.process import Process, Supervisor, stretched
+from planebench.host.process import Supervisor, stretched
 from planebench.host.programs import Found
 from planebench.model.errors import StartError
 from planebench.testbed.hosting import qemu
@@ -86,7 +86,8 @@ class KvmProbe:
             kept = _load(file)
             if kept is None:
                 kept = self._boot()
-                _save(file, kept)
+                with contextlib.suppress(OSError):  # one that cannot be kept is determined again
+                    keep(file, json.dumps(asdict(kept)).encode())
         return kept
 
     def _file(self) -> Path:
@@ -107,8 +108,21 @@ class KvmProbe:
         process = self.supervisor.spawn(
             machine.name, [str(self.qemu.binary), *qemu.arguments(machine)], cpus=self.cpus, high_priority=False
         )
+        limit_s = stretched(self.limit_s)
+        end = time.monotonic() + limit_s
         try:
-            return _watched(process, stretched(self.limit_s))
+            while time.monotonic() < end:
+                ended = not process.alive()
+                if GUEST_UP in process.log_path.read_text(errors="replace"):
+                    return KvmOutcome(True)
+                if ended:
+                    # The first line with an error: QEMU may print registers after it.
+                    lines = process.log_tail(100).splitlines()
+                    told = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
+                    why = told.removeprefix(f"{qemu.PROGRAM}: ") or f"exit code {process.returncode}"
+                    return KvmOutcome(False, f"the test boot failed: {why}")
+                time.sleep(0.02)
+            return KvmOutcome(False, f"the test boot did not finish within {limit_s:g} s")
         finally:
             process.kill()
 
@@ -138,33 +152,7 @@ def _no_device(device: Path) -> str:
     return ""
 
 
-def _watched(process: Process, limit_s: float) -> KvmOutcome:
-    """Wait until the guest is up, QEMU ends, or ``limit_s`` is over."""
-    end = time.monotonic() + limit_s
-    while time.monotonic() < end:
-        ended = not process.alive()
-        if GUEST_UP in process.log_path.read_text(errors="replace"):
-            return KvmOutcome(True)
-        if ended:
-            return KvmOutcome(False, f"the test boot failed: {_why(process)}")
-        time.sleep(0.02)
-    return KvmOutcome(False, f"the test boot did not finish within {limit_s:g} s")
-
-
-def _why(process: Process) -> str:
-    """Return the first line with an error: QEMU may print registers after it."""
-    lines = process.log_tail(100).splitlines()
-    told = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
-    return told.removeprefix(f"{qemu.PROGRAM}: ") or f"exit code {process.returncode}"
-
-
 def _load(file: Path) -> KvmOutcome | None:
     with contextlib.suppress(OSError, ValueError, TypeError):
         return KvmOutcome(**json.loads(file.read_text(encoding="utf-8")))
     return None
-
-
-def _save(file: Path, outcome: KvmOutcome) -> None:
-    """Keep an outcome if possible; otherwise it is determined again."""
-    with contextlib.suppress(OSError):
-        keep(file, json.dumps(asdict(outcome)).encode())

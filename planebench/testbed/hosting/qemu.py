@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""QEMU: the program, and the command line of a guest.
+"""QEMU: the program, the command line of a guest, and the monitor (QMP) by which its CPUs are pinned.
 
 Devices have fixed places on the guest's PCI bus, so that the program in the guest can be told where its ports are.
 Facts about QEMU are from its manual and hw/net/virtio-net.c, net/vhost-user.c.
@@ -12,7 +12,7 @@ import contextlib
 import logging
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -25,6 +25,12 @@ from planebench.model.errors import NotInstalledError, StartError, UsageError
 
 PROGRAM = "qemu-system-x86_64"
 REMEDY = "install QEMU: `apt-get install qemu-system-x86` (Debian, Ubuntu) or `dnf install qemu-system-x86` (Fedora)"
+
+DEADLINE_S = 30.0
+"""QEMU answers once its devices are there and the switch has taken their calls: a second where CPUs are shared."""
+RETRY_S = 0.02
+
+logging.getLogger("qemu.qmp").setLevel(logging.CRITICAL)  # what it could not do is told by its exceptions
 
 AcceleratorName = Literal["kvm", "tcg"]
 Rings = Literal["split", "packed"]
@@ -161,91 +167,71 @@ def device_address(device: int) -> str:
 
 def arguments(machine: Guest) -> list[str]:
     """Return the arguments of QEMU."""
-    return [
+    accelerator, model = ("kvm", "host") if machine.accelerator == "kvm" else ("tcg,thread=multi", "max")
+    # The memory is a shared memfd, in which the switch reads and writes rings and frames.
+    pages = ",hugetlb=on,hugetlbsize=2M,prealloc=on" if machine.hugepages else ""
+    words = [
         *("-name", f"{machine.name},debug-threads=on", "-no-user-config", "-nodefaults"),
         *("-display", "none", "-no-reboot", "-sandbox", _SANDBOX),
-        *_processors(machine),
-        *_memory(machine),
-        *_lines(machine),
-        *_boot(machine.boot),
-        *(word for number, nic in enumerate(machine.nics) for word in _nic(number, nic, machine)),
-        *(word for number, address in enumerate(machine.devices) for word in _device(number, address)),
+        *("-accel", accelerator, "-cpu", model, "-smp", str(machine.vcpus)),
+        *("-machine", "q35,memory-backend=memory", "-m", f"{machine.memory_mb}M"),
+        *("-object", f"memory-backend-memfd,id=memory,size={machine.memory_mb}M,share=on{pages}"),
+        *("-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"),
     ]
+    if machine.rpc:
+        words += ["-chardev", _socket("rpc", machine.rpc, "server=on,wait=off")]
+        words += ["-device", f"virtio-serial-pci,addr={RPC_SLOT:#x}"]
+        words += ["-device", f"virtserialport,chardev=rpc,nr=1,name={RPC_PORT}"]
+    if machine.monitor:
+        words += ["-chardev", _socket("monitor", machine.monitor, "server=on,wait=off")]
+        words += ["-mon", "chardev=monitor,mode=control", "-S"]
+    boot = machine.boot
+    if isinstance(boot, Kernel):
+        words += ["-kernel", str(boot.path), "-initrd", str(boot.initramfs), "-append", boot.command_line]
+    else:
+        words += ["-drive", f"if=none,id=disk,file={_escaped(boot.path)},format={boot.format},snapshot=on"]
+        words += ["-device", f"virtio-blk-pci,drive=disk,addr={DISK_SLOT:#x},bootindex=0"]
+    for number, nic in enumerate(machine.nics):
+        words += _nic(number, nic, machine)
+    for number, address in enumerate(machine.devices):
+        words += _device(number, address)
+    return words
 
 
 def _device(number: int, address: str) -> list[str]:
     return ["-device", f"vfio-pci,host={address},addr={FIRST_DEVICE_SLOT + number:#x}"]
 
 
-def _processors(machine: Guest) -> list[str]:
-    accelerator, model = ("kvm", "host") if machine.accelerator == "kvm" else ("tcg,thread=multi", "max")
-    return ["-accel", accelerator, "-cpu", model, "-smp", str(machine.vcpus)]
-
-
-def _memory(machine: Guest) -> list[str]:
-    """Return the memory of the guest: a shared memfd, in which the switch reads and writes rings and frames."""
-    pages = ",hugetlb=on,hugetlbsize=2M,prealloc=on" if machine.hugepages else ""
-    return [
-        *("-machine", "q35,memory-backend=memory", "-m", f"{machine.memory_mb}M"),
-        *("-object", f"memory-backend-memfd,id=memory,size={machine.memory_mb}M,share=on{pages}"),
-    ]
-
-
-def _lines(machine: Guest) -> Iterator[str]:
-    yield from ("-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console")
-    if machine.rpc:
-        yield from ("-chardev", _socket("rpc", machine.rpc, "server=on,wait=off"))
-        yield from ("-device", f"virtio-serial-pci,addr={RPC_SLOT:#x}")
-        yield from ("-device", f"virtserialport,chardev=rpc,nr=1,name={RPC_PORT}")
-    if machine.monitor:
-        yield from ("-chardev", _socket("monitor", machine.monitor, "server=on,wait=off"))
-        yield from ("-mon", "chardev=monitor,mode=control", "-S")
-
-
-def _boot(boot: Kernel | Disk) -> list[str]:
-    if isinstance(boot, Kernel):
-        return ["-kernel", str(boot.path), "-initrd", str(boot.initramfs), "-append", boot.command_line]
-    drive = f"if=none,id=disk,file={_escaped(boot.path)},format={boot.format},snapshot=on"
-    return ["-drive", drive, "-device", f"virtio-blk-pci,drive=disk,addr={DISK_SLOT:#x},bootindex=0"]
-
-
 def _nic(number: int, nic: GuestNic, machine: Guest) -> list[str]:
     settings = machine.settings
+    queues: dict[str, str] = {"mq": "on"} if settings.queues > 1 else {}
+    if machine.accelerator == "tcg":  # without KVM QEMU 7.2 crashes once Linux drives a NIC with MSI-X
+        queues["vectors"] = "0"
+    elif queues:
+        queues["vectors"] = str(2 * settings.queues + 2)
+    # By which it connects again to a switch that restarts: name and unit changed in QEMU 9.2.
+    reconnect = f"reconnect={RECONNECT_S}"
+    if tuple(int(part) for part in machine.version.split(".")[:2]) >= RECONNECT_MS_SINCE:
+        reconnect = f"reconnect-ms={RECONNECT_MS}"
     device = {
         "netdev": f"net{number}",
         "mac": nic.mac,
         "addr": f"{FIRST_NIC_SLOT + number:#x}",
         "romfile": "",
         "disable-legacy": "on",
-        "packed": _on(settings.rings == "packed"),
-        "mrg_rxbuf": _on(settings.mergeable),
+        "packed": "on" if settings.rings == "packed" else "off",
+        "mrg_rxbuf": "on" if settings.mergeable else "off",
         "rx_queue_size": str(settings.device_ring_size),
         "tx_queue_size": str(settings.device_ring_size),
-        **_queues(machine),
+        **queues,
         **dict.fromkeys(_OFFLOADS, "off"),
     }
     netdev = f"vhost-user,id=net{number},chardev=net{number}"
     return [
-        *("-chardev", _socket(f"net{number}", nic.socket, _reconnect(machine.version))),
+        *("-chardev", _socket(f"net{number}", nic.socket, reconnect)),
         *("-netdev", netdev + (f",queues={settings.queues}" if settings.queues > 1 else "")),
         *("-device", "virtio-net-pci," + ",".join(f"{key}={value}" for key, value in device.items())),
     ]
-
-
-def _queues(machine: Guest) -> dict[str, str]:
-    """Return the queues and interrupts of a NIC: without KVM QEMU 7.2 crashes once Linux drives a NIC with MSI-X."""
-    queues = machine.settings.queues
-    several = {"mq": "on"} if queues > 1 else {}
-    if machine.accelerator == "tcg":
-        return {**several, "vectors": "0"}
-    return {**several, "vectors": str(2 * queues + 2)} if several else {}
-
-
-def _reconnect(version: str) -> str:
-    """Return the option to reconnect to a restarted switch, whose name and unit changed in QEMU 9.2."""
-    if tuple(int(part) for part in version.split(".")[:2]) >= RECONNECT_MS_SINCE:
-        return f"reconnect-ms={RECONNECT_MS}"
-    return f"reconnect={RECONNECT_S}"
 
 
 def _socket(name: str, path: Path, more: str) -> str:
@@ -254,19 +240,6 @@ def _socket(name: str, path: Path, more: str) -> str:
 
 def _escaped(path: Path) -> str:
     return str(path).replace(",", ",,")
-
-
-def _on(is_on: bool) -> str:
-    return "on" if is_on else "off"
-
-
-# QEMU's monitor (QMP): finds the threads of the guest's CPUs and pins them before the guest starts.
-
-DEADLINE_S = 30.0
-"""QEMU answers once its devices are there and the switch has taken their calls: a second where CPUs are shared."""
-RETRY_S = 0.02
-
-logging.getLogger("qemu.qmp").setLevel(logging.CRITICAL)  # what it could not do is told by its exceptions
 
 
 def begin(process: Process, monitor: Path, cpus: Sequence[frozenset[int]]) -> tuple[int, ...]:
@@ -283,7 +256,15 @@ def begin(process: Process, monitor: Path, cpus: Sequence[frozenset[int]]) -> tu
 
 
 async def _begin(process: Process, monitor: Path, cpus: Sequence[frozenset[int]]) -> tuple[int, ...]:
-    client = await _connect(process, monitor)
+    while True:  # QEMU binds its socket a moment before it listens
+        client = QMPClient()
+        try:
+            await client.connect(str(monitor))
+            break
+        except ConnectError as error:
+            if not (isinstance(error.exc, ConnectionRefusedError) and process.alive()):
+                raise
+        await asyncio.sleep(RETRY_S)
     try:
         found = cast(list[dict[str, Any]], await client.execute("query-cpus-fast"))
         tids = tuple(int(cpu["thread-id"]) for cpu in sorted(found, key=lambda cpu: int(cpu["cpu-index"])))
@@ -294,16 +275,3 @@ async def _begin(process: Process, monitor: Path, cpus: Sequence[frozenset[int]]
     finally:
         with contextlib.suppress(QMPError, OSError, EOFError):
             await client.disconnect()
-
-
-async def _connect(process: Process, monitor: Path) -> QMPClient:
-    """Return a connection to the monitor. QEMU binds its socket a moment before it listens."""
-    while True:
-        client = QMPClient()
-        try:
-            await client.connect(str(monitor))
-            return client
-        except ConnectError as error:
-            if not (isinstance(error.exc, ConnectionRefusedError) and process.alive()):
-                raise
-        await asyncio.sleep(RETRY_S)
