@@ -21,7 +21,7 @@ from planebench.model.switch import parse_values
 from planebench.testbed.hosting import base, bubblewrap, container, machine, qemu
 from planebench.testbed.hosting.base import HostedPort, HostedRequest
 from planebench.testbed.hosting.inside import VnfLimits
-from planebench.testbed.hosting.kvm_probe import Accelerator
+from planebench.testbed.hosting.qemu import Accelerator
 from planebench.testbed.hosting.registry import HOSTINGS
 from tests.sysfs_tree import Tree
 

@@ -17,7 +17,7 @@ from planebench.model.switch import Option
 from planebench.testbed.hosting import base, machine, qemu
 from planebench.testbed.hosting.base import HostedRequest
 from planebench.testbed.hosting.guest_image import guest_image
-from planebench.testbed.hosting.kvm_probe import Accelerator, KvmProbe
+from planebench.testbed.hosting.qemu import Accelerator, KvmProbe
 
 QCOW2 = b"QFI\xfb"
 """The first bytes of such a file (QEMU, docs/interop/qcow2.txt)."""

@@ -17,8 +17,7 @@ from planebench.planed.document import Document, Port
 from planebench.testbed.hosting import base, qemu
 from planebench.testbed.hosting.base import HostedPort, HostedRequest
 from planebench.testbed.hosting.inside import RunningProcess, Sandbox, attach, folder_of
-from planebench.testbed.hosting.kvm_probe import Accelerator
-from planebench.testbed.hosting.qemu import GuestNic, NicSettings, Rings, device_address, pci_address
+from planebench.testbed.hosting.qemu import Accelerator, GuestNic, NicSettings, Rings, device_address, pci_address
 
 STANDARD_FRAME_BYTES = 1518
 VCPUS_MAX = 64

@@ -14,7 +14,7 @@ from planebench.model.switch import Option
 from planebench.testbed.hosting import guest_image, machine, qemu
 from planebench.testbed.hosting.base import DEVICES, IDLE, HostedRequest
 from planebench.testbed.hosting.inside import folder_of
-from planebench.testbed.hosting.kvm_probe import COMMAND_LINE, KvmProbe, known_failure
+from planebench.testbed.hosting.qemu import COMMAND_LINE, KvmProbe, known_failure
 
 DOCUMENT = "/document.json"
 """Where the guest's /init finds planed's document."""

@@ -61,8 +61,11 @@ class OtgTester(ExternalTester):
             raise UsageError(f'tester "otg:{where}" is not a URL; write otg:https://HOST:PORT')
         self._url = where.rstrip("/")
         self._deadline_s = float(values.get("timeout", CALL_DEADLINE_S)) or CALL_DEADLINE_S  # type: ignore[arg-type]
-        secured = where.startswith("https:")
-        context = _context(verify=values.get("verify") is not False) if secured else None
+        context = None
+        if where.startswith("https:"):
+            context = ssl.create_default_context()
+            if values.get("verify") is False:
+                context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         self._opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context))
         self._ports: tuple[str, ...] = ()
 
@@ -90,9 +93,22 @@ class OtgTester(ExternalTester):
         self._transmit("start")
         try:
             watch()
-            self._until_stopped(looks, duration_s)
+            begun, passed_s = time.monotonic(), 0.0
+            while True:
+                time.sleep(max(min(LOOK_S, duration_s - passed_s), LOOK_S / 5))  # the end is seen soon
+                asked_s = time.monotonic() - begun  # the counters are of then or later, however long the answer takes
+                looks.take(self._flow_metrics())
+                passed_s = time.monotonic() - begun
+                if looks.stopped(asked_s > duration_s, asked_s > duration_s + START_S):
+                    break
+                if asked_s > duration_s + stretched(OVERTIME_S):
+                    raise self.failed(f"still sends {asked_s - duration_s:.0f} s after the end of the trial")
             watch()
-            return self._settled(looks)
+            deadline = time.monotonic() + SETTLED_S
+            while looks.missing and time.monotonic() < deadline:  # every frame arrives, or has its time to
+                time.sleep(min(LOOK_S, SETTLED_S / 4))
+                looks.take(self._flow_metrics())
+            return looks.counts()
         except BaseException:
             with contextlib.suppress(ExternalTesterError):
                 self._transmit("stop")
@@ -137,26 +153,6 @@ class OtgTester(ExternalTester):
     def _transmit(self, state: str) -> None:
         flows = {"choice": "flow_transmit", "flow_transmit": {"state": state}}
         self._call("POST", "/control/state", {"choice": "traffic", "traffic": flows})
-
-    def _until_stopped(self, looks: _Looks, duration_s: float) -> None:
-        begun, passed_s = time.monotonic(), 0.0
-        while True:
-            time.sleep(max(min(LOOK_S, duration_s - passed_s), LOOK_S / 5))  # the end is seen soon
-            asked_s = time.monotonic() - begun  # the counters are of then or later, however long the answer takes
-            looks.take(self._flow_metrics())
-            passed_s = time.monotonic() - begun
-            if looks.stopped(asked_s > duration_s) and (looks.all_sent or asked_s > duration_s + START_S):
-                return
-            if asked_s > duration_s + stretched(OVERTIME_S):
-                raise self.failed(f"still sends {asked_s - duration_s:.0f} s after the end of the trial")
-
-    def _settled(self, looks: _Looks) -> dict[str, StreamCounts]:
-        """Return the counts once every frame has arrived, or has had its time to."""
-        deadline = time.monotonic() + SETTLED_S
-        while looks.missing and time.monotonic() < deadline:
-            time.sleep(min(LOOK_S, SETTLED_S / 4))
-            looks.take(self._flow_metrics())
-        return looks.counts()
 
     def _flow_metrics(self) -> Sequence[OtgMetric]:
         found: Sequence[OtgMetric] = self._call("POST", "/monitor/metrics", {"choice": "flow", "flow": {}}).get(
@@ -207,15 +203,14 @@ class _Looks:
                     )
             self._last[name] = metric
 
-    def stopped(self, time_is_up: bool) -> bool:
-        """Return whether no stream sends; of one that does not say, whether its time is up."""
-        states = [look.get("transmit") for look in self._last.values()]
-        return all(state == "stopped" if state else time_is_up for state in states)
+    def stopped(self, time_is_up: bool, started: bool) -> bool:
+        """Return whether no stream sends; of one that does not say, whether its time is up.
 
-    @property
-    def all_sent(self) -> bool:
-        """Return whether every stream has sent something: before, stopped is not yet started."""
-        return all(_count(look, "frames_tx") for look in self._last.values())
+        Before it is ``started``, one that has sent nothing is not stopped, but not yet started.
+        """
+        states = [look.get("transmit") for look in self._last.values()]
+        silent = all(state == "stopped" if state else time_is_up for state in states)
+        return silent and (started or all(_count(look, "frames_tx") for look in self._last.values()))
 
     @property
     def missing(self) -> bool:
@@ -229,7 +224,10 @@ class _Looks:
             sent, received = _count(look, "frames_tx"), _count(look, "frames_rx")
             if sent is None or received is None:
                 raise self._tester.failed(f"reports no frames_tx and frames_rx of flow {name}")
-            found[name] = StreamCounts(sent, received, _delay(look.get("latency") or {}) if received else None)
+            latency = look.get("latency") or {}
+            told = [latency.get(key) for key in ("minimum_ns", "average_ns", "maximum_ns")]
+            delay = Delay(*map(float, told)) if received and all(told) else None
+            found[name] = StreamCounts(sent, received, delay)
         return found
 
 
@@ -237,18 +235,6 @@ def _count(metric: OtgMetric, key: str) -> int | None:
     """Return a counter, which JSON made of protobuf has as text; None where it is not reported."""
     value = metric.get(key)
     return None if value is None else int(value)
-
-
-def _delay(latency: OtgMetric) -> Delay | None:
-    keys = ("minimum_ns", "average_ns", "maximum_ns")
-    return Delay(*(float(latency[key]) for key in keys)) if all(latency.get(key) for key in keys) else None
-
-
-def _context(*, verify: bool) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    if not verify:
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context
 
 
 def _value(value: str | int) -> OtgJson:

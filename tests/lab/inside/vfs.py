@@ -18,9 +18,8 @@ from planed_rig import Planed, ethdev, load, stream, task
 
 from planebench.host import pci
 from planebench.host.device_settings import attribute_path, device_journal, read_attribute, read_up, up_path
-from planebench.host.pci_binding import bound
+from planebench.host.pci_binding import bound, make_vfs, virtual_functions
 from planebench.host.process import Supervisor
-from planebench.host.vfs import make_vfs, virtual_functions
 
 FRAMES = 500
 CPU = 3
