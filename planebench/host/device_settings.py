@@ -165,9 +165,13 @@ _NO_OVERRIDE = ("", "(null)")
 _DRIVER = re.compile(r"([\w-]+)(?: \(driver_override ([\w-]+)\))?")
 
 
-def driver_path(address: str) -> str:
-    """Return the path of a device's driver in the journal."""
-    return f"/sys/bus/pci/devices/{address}/driver"
+def device_path(address: str, name: str) -> str:
+    """Return the path of a value of a PCI device in the journal.
+
+    ``driver``, ``sriov_numvfs``: the number of VFs of a NIC, ``vf0_mac``, ``vf0_trust``, ``vf0_spoofchk``: attributes
+    of a VF, ``up``: whether the interface of a NIC is up, ``on`` or ``off``.
+    """
+    return f"/sys/bus/pci/devices/{address}/{name}"
 
 
 def value_of(driver: str | None, override: str | None) -> str:
@@ -228,21 +232,6 @@ _KEYS = {"mac": "address", "trust": "trust", "spoofchk": "spoofchk"}
 """The name that ``ip -j link show`` has for each attribute."""
 _ATTRIBUTE = re.compile(r"/sys/bus/pci/devices/[^/]+/vf(\d+)_(mac|trust|spoofchk)")
 _MAC_OR_TRUST = re.compile(r"on|off|(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
-
-
-def number_path(address: str) -> str:
-    """Return the path of the number of VFs of a NIC."""
-    return f"/sys/bus/pci/devices/{address}/sriov_numvfs"
-
-
-def attribute_path(address: str, number: int, attribute: Attribute) -> str:
-    """Return the path of an attribute of a VF in the journal."""
-    return f"/sys/bus/pci/devices/{address}/vf{number}_{attribute}"
-
-
-def up_path(address: str) -> str:
-    """Return the path in the journal of whether the interface of a NIC is up: ``on`` or ``off``."""
-    return f"/sys/bus/pci/devices/{address}/up"
 
 
 def write_number(root: Path, path: str, value: str) -> None:

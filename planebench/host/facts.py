@@ -10,7 +10,7 @@ import re
 import resource
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -268,6 +268,9 @@ def collect(
     allowed = usable_cpus(inherited, frozenset(online), frozenset(isolated), grantable)
     memory, kinds = meminfo(root), _core_kinds(root, online)
     siblings, numa_node, l3_group = _topology(root, online)
+    dpdk = _first(r"(DPDK [\w.-]+)", planed_version() or "", "")  # that planed was built with, else that of pkg-config
+    if not dpdk and (known := run_tool(["pkg-config", "--modversion", "libdpdk"], 5.0)).ok:
+        dpdk = f"DPDK {known.stdout.strip()}"
     hypervisor = None
     if "hypervisor" in flags:  # Python cannot execute CPUID
         hypervisor = _first(r"^Hypervisor vendor:\s*(.*)$", run_tool(["lscpu"], 5.0).stdout, "unknown")
@@ -277,6 +280,7 @@ def collect(
     turbo = _flag(read_text(cpu_folder / "cpufreq/boost")) if no_turbo is None else not no_turbo
     huge = read_text(root / "sys/kernel/mm/transparent_hugepage/enabled") or ""
     ticks = [int(count) for count in (read_text(root / "proc/stat") or "cpu").splitlines()[0].split()[1:9]]
+    all_ticks = sum(ticks)
     memlock: int | None = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
     if memlock == resource.RLIM_INFINITY or (has_capability(CAP_IPC_LOCK) and not _in_user_namespace()):
         memlock = None
@@ -303,7 +307,7 @@ def collect(
         cpu_mhz=_cpu_mhz(cpu_folder, cpuinfo, min(kinds[0].cpus) if kinds else 0),
         autogroup=_flag(read_text(root / "proc/sys/kernel/sched_autogroup_enabled")),
         load_average_1m=float((read_text(root / "proc/loadavg") or "0").split()[0]),
-        steal_share=ticks[7] / sum(ticks) if len(ticks) == 8 and sum(ticks) else 0.0,
+        steal_share=ticks[7] / all_ticks if len(ticks) == 8 and all_ticks else 0.0,
         memory_total_bytes=memory.get("MemTotal", 0),
         memory_available_bytes=memory.get("MemAvailable", 0),
         hugepages_2m_total=count_hugepages(root, "2048kB", "nr_hugepages"),
@@ -322,7 +326,7 @@ def collect(
         lacked_capabilities=tuple(name for bit, name in USED_CAPABILITIES.items() if not has_capability(bit)),
         can_raise_priority=(has_capability(CAP_SYS_NICE) and not _in_user_namespace())
         or resource.getrlimit(resource.RLIMIT_NICE)[0] in (resource.RLIM_INFINITY, FULL_NICE_LIMIT),
-        dpdk_version=_dpdk_version(),
+        dpdk_version=dpdk or None,
     )
 
 
@@ -417,13 +421,11 @@ def _topology(
 
 def _core_kinds(root: Path, cpus: Collection[int]) -> tuple[CoreKind, ...]:
     types = {name: read_text(root / f"sys/devices/{counters}/cpus") for name, counters in _CORE_TYPES.items()}
-
-    def figures() -> Iterator[tuple[str, dict[int, int]]]:
-        for file in _CORE_SPEEDS:
-            texts = {cpu: read_text(root / f"{_CPU}/cpu{cpu}/{file}") or "" for cpu in cpus}
-            yield Path(file).name, {cpu: int(text) for cpu, text in texts.items() if text.isdigit()}
-
-    return core_kinds(cpus, {name: parse_cpus(text) for name, text in types.items() if text}, figures())
+    figures = []
+    for file in _CORE_SPEEDS:
+        texts = {cpu: read_text(root / f"{_CPU}/cpu{cpu}/{file}") or "" for cpu in cpus}
+        figures.append((Path(file).name, {cpu: int(text) for cpu, text in texts.items() if text.isdigit()}))
+    return core_kinds(cpus, {name: parse_cpus(text) for name, text in types.items() if text}, figures)
 
 
 def _cpu_mhz(cpu_folder: Path, cpuinfo: str, cpu: int) -> int | None:
@@ -491,12 +493,3 @@ def _cgroup_cpu_limit(root: Path) -> float | None:
     if quota.isdigit() and period.isdigit() and int(quota) > 0:
         limits.append(int(quota) / int(period))
     return min(limits, default=None)
-
-
-def _dpdk_version() -> str | None:
-    """Return the DPDK version that planed was built with, else that of pkg-config."""
-    named = _first(r"(DPDK [\w.-]+)", planed_version() or "", "")
-    if named:
-        return named
-    known = run_tool(["pkg-config", "--modversion", "libdpdk"], 5.0)
-    return f"DPDK {known.stdout.strip()}" if known.ok else None

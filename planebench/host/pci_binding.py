@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,14 +18,11 @@ from planebench.host import interfaces, pci
 from planebench.host.device_settings import (
     NO_IOMMU_MODE,
     Attribute,
-    attribute_path,
     device_journal,
-    driver_path,
-    number_path,
+    device_path,
     read_attribute,
     read_driver,
     read_up,
-    up_path,
     value_of,
 )
 from planebench.host.journal import ROOT, ChangedValue, Journal, ValueOutcome
@@ -61,7 +58,7 @@ def bound(addresses: Sequence[str], journal: Journal | None = None) -> Iterator[
     journal = journal or device_journal()
     before = journal.owned()
     taken = bind(addresses, journal)
-    its = {NO_IOMMU_MODE, *(driver_path(nic.address) for nic in taken.nics)} - before
+    its = {NO_IOMMU_MODE, *(device_path(nic.address, "driver") for nic in taken.nics)} - before
     try:
         yield taken
     finally:
@@ -76,12 +73,7 @@ def bind(addresses: Sequence[str], journal: Journal | None = None, *, for_guest:
     Raises UsageError, with nothing changed, for a NIC that must not be taken (:func:`refusal`), and StartError where
     the system refuses; then all NICs have their drivers again.
     """
-    journal = journal or device_journal()
-
-    def apply(changes: Sequence[ChangedValue]) -> None:
-        journal.apply_or_undo(changes, "cannot bind")
-
-    return _bound(addresses, journal, apply, for_guest=for_guest)
+    return _bound(addresses, journal or device_journal(), for_guest=for_guest)
 
 
 def keep_bound(addresses: Sequence[str], user: int | None = None, journal: Journal | None = None) -> Bound:
@@ -90,27 +82,15 @@ def keep_bound(addresses: Sequence[str], user: int | None = None, journal: Journ
     ``user`` is a user id; None for root. Raises as :func:`bind`; then NICs that were bound before the error stay so.
     """
     journal = journal or device_journal()
-
-    def apply(changes: Sequence[ChangedValue]) -> None:
-        for outcome in journal.apply(changes):
-            if outcome.kind == "failed":
-                raise StartError(f"cannot bind: {outcome.text}; `dmesg` may say more")
-
-    found = _bound(addresses, journal, apply)
+    found = _bound(addresses, journal, keep=True)
     for nic in found.nics:
         if user is not None and nic.driver == VFIO and nic.iommu_group is not None:
             os.chown(journal.root / "dev/vfio" / nic.iommu_group, user, -1)
     return found
 
 
-def _bound(
-    addresses: Sequence[str],
-    journal: Journal,
-    apply: Callable[[Sequence[ChangedValue]], None],
-    *,
-    for_guest: bool = False,
-) -> Bound:
-    """Check NICs, and ``apply`` the changes that bind those that need it."""
+def _bound(addresses: Sequence[str], journal: Journal, *, for_guest: bool = False, keep: bool = False) -> Bound:
+    """Check NICs, and bind those that need it; with ``keep`` until ``doctor --undo``."""
     root = journal.root
     journal.undo_abandoned()
     nics = check(addresses, journal, for_guest=for_guest)
@@ -121,17 +101,22 @@ def _bound(
         raise StartError(f"only root can bind NIC {wanted[0].address} to {VFIO}: `sudo planebench ...`")
     _load_vfio(root)
     changes = _no_iommu_changes(root, wanted)
-    for path in (driver_path(nic.address) for nic in wanted):
+    for path in (device_path(nic.address, "driver") for nic in wanted):
         old = read_driver(root, path) or ""
         changes.append(ChangedValue(path, old, value_of(VFIO, VFIO), "the NIC is driven by the measured programs"))
-    apply(changes)
+    if keep:
+        for outcome in journal.apply(changes):
+            if outcome.kind == "failed":
+                raise StartError(f"cannot bind: {outcome.text}; `dmesg` may say more")
+    else:
+        journal.apply_or_undo(changes, "cannot bind")
     nics = tuple(pci.nic(nic.address, root) for nic in nics)
     return Bound(nics, _warnings(nics))
 
 
 def give_back(address: str, journal: Journal) -> None:
     """Give a NIC back to the driver that it had before this process bound it; do nothing if it did not."""
-    journal.undo_own({driver_path(address)})
+    journal.undo_own({device_path(address, "driver")})
 
 
 def release(journal: Journal | None = None) -> tuple[ValueOutcome, ...]:
@@ -157,7 +142,7 @@ def check(addresses: Sequence[str], journal: Journal | None = None, *, for_guest
     owners = journal.owners()
     for nic in nics:
         reason = refusal(nic, full, root, essential, for_guest=for_guest)
-        owner = owners.get(driver_path(nic.address))
+        owner = owners.get(device_path(nic.address, "driver"))
         if owner and not reason:
             reason = f"process {owner} of planebench uses it; wait until it ends"
         if reason:
@@ -294,24 +279,28 @@ def make_vfs(
     reason = vfs_refusal(nic, count, root)
     if reason:
         raise UsageError(f"NIC {nic.address} gets no virtual functions: {reason}")
-    now_up = read_up(root, up_path(nic.address)) or "off"
-    changes = [ChangedValue(number_path(nic.address), str(nic.vfs), str(count), "the VNFs have virtual functions")]
+    now_up = read_up(root, device_path(nic.address, "up")) or "off"
+    changes = [
+        ChangedValue(
+            device_path(nic.address, "sriov_numvfs"), str(nic.vfs), str(count), "the VNFs have virtual functions"
+        )
+    ]
     if now_up == "off":
-        changes.append(ChangedValue(up_path(nic.address), now_up, "on", "its virtual functions have a link"))
+        changes.append(ChangedValue(device_path(nic.address, "up"), now_up, "on", "its virtual functions have a link"))
     journal.apply_or_undo(changes, "cannot make virtual functions")
     made = virtual_functions(nic.address, root)
     if len(made) != count:
         journal.undo_own({change.path for change in changes})
         raise StartError(f"NIC {nic.address} made {len(made)} of {count} virtual functions; `dmesg` may say why")
     wanted: list[tuple[int, Attribute, str]] = []
-    for number in range(count):
-        mac = macs[number] if number < len(macs) else f"{MAC_PREFIX}:{number:02x}"
-        wanted.append((number, "mac", mac))
-        wanted.append((number, "trust", "on" if trust else "off"))
-        wanted.append((number, "spoofchk", "on" if spoof_check else "off"))
+    for vf in range(count):
+        mac = macs[vf] if vf < len(macs) else f"{MAC_PREFIX}:{vf:02x}"
+        wanted.append((vf, "mac", mac))
+        wanted.append((vf, "trust", "on" if trust else "off"))
+        wanted.append((vf, "spoofchk", "on" if spoof_check else "off"))
     attributes = []
-    for number, attribute, value in wanted:
-        path = attribute_path(nic.address, number, attribute)
+    for vf, attribute, value in wanted:
+        path = device_path(nic.address, f"vf{vf}_{attribute}")
         old = read_attribute(root, path)
         if old not in (None, value):  # None: the driver does not tell
             attributes.append(ChangedValue(path, str(old), value, "the VNF forwards frames of others"))
@@ -334,7 +323,8 @@ def vfs_refusal(nic: Nic, count: int, root: Path = ROOT) -> str | None:
     if not 1 <= count <= nic.vfs_possible:
         return f"{count} were asked for, and it can have 1 to {nic.vfs_possible}"
     if nic.vfs:
-        return f"it has {nic.vfs} already; use them, or remove them: `echo 0 | sudo tee {number_path(nic.address)}`"
+        file = device_path(nic.address, "sriov_numvfs")
+        return f"it has {nic.vfs} already; use them, or remove them: `echo 0 | sudo tee {file}`"
     if not nic.interfaces:
         return f"its driver ({nic.driver or 'none'}) is not one of the kernel that makes them; give it back to that"
     return None

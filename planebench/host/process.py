@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO
 
 from planebench.host import launch, procfs, reaper
 from planebench.model.cpus import cpu_text
@@ -218,7 +218,7 @@ def _kill_each(pids: Iterable[int], number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-class Supervisor:
+class Supervisor(contextlib.AbstractContextManager["Supervisor"]):
     """The owner of a private directory (mode 0700) and of every process started through it. A context manager.
 
     ``root`` is the parent of the private directory ``pb-XXXXXXXX``; by default $XDG_RUNTIME_DIR, else /tmp. Sockets are
@@ -250,9 +250,6 @@ class Supervisor:
         )
         # PR_SET_PDEATHSIG fires when the *thread* that made the child ends: one thread, kept to the end, makes all.
         self._spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -313,19 +313,15 @@ def _read(path: Path, mtime_ns: int, size: int) -> _File:
         f"GCC {match[1].decode()}" if match[1] else f"clang {match[2].decode()}"
         for match in _COMPILER.finditer(sections.get(".comment", b""))
     )
-    marches = {march for name in (".debug_str", ".GCC.command.line") for march in _marches(sections.get(name, b""))}
-    return _File(identity[:DIGEST_LENGTH], compilers, frozenset(marches))
-
-
-def _marches(texts: bytes) -> Iterator[str]:
-    """Yield the CPU that each unit was compiled for: the last one that its command line names."""
-    found = set()  # the texts, each of which ends with a zero byte
-    for match in _MARCH.finditer(texts):
-        begin, end = texts.rfind(b"\0", 0, match.start()) + 1, texts.find(b"\0", match.start())
-        found.add(texts[begin : end if end >= 0 else len(texts)])
-    for text in found:
-        if b"GNU C" in text or b"clang" in text:
-            yield _MARCH.findall(text)[-1].decode()
+    commands = set()  # the texts with the command line of a unit, each of which ends with a zero byte
+    for texts in (sections.get(name, b"") for name in (".debug_str", ".GCC.command.line")):
+        for match in _MARCH.finditer(texts):
+            begin, end = texts.rfind(b"\0", 0, match.start()) + 1, texts.find(b"\0", match.start())
+            commands.add(texts[begin : end if end >= 0 else len(texts)])
+    # The CPU that a unit was compiled for is the last one that its command line names.
+    units = [text for text in commands if b"GNU C" in text or b"clang" in text]
+    marches = frozenset(_MARCH.findall(text)[-1].decode() for text in units)
+    return _File(identity[:DIGEST_LENGTH], compilers, marches)
 
 
 def _sections(image: mmap.mmap) -> Iterator[tuple[str, bytes]]:

@@ -43,19 +43,13 @@ def process_state(pid: int) -> tuple[str, int] | None:
     return fields[0], int(fields[19])
 
 
-def registered(root: Path) -> list[tuple[int, int]]:
-    """Return (pid, start ticks) of every process group of a run directory; half-written lines are ignored."""
-    found = []
-    for line in _read_lines(root / PIDS_FILE):
-        with contextlib.suppress(ValueError):
-            pid, start = line.split()
-            found.append((int(pid), int(start)))
-    return found
-
-
 def kill_registered(root: Path) -> None:
     """Kill every registered process group and wait, up to 5 s, until none runs."""
-    processes = registered(root)
+    processes = []
+    for line in _read_lines(root / PIDS_FILE):
+        with contextlib.suppress(ValueError):  # a line that is half written
+            pid, start = map(int, line.split())
+            processes.append((pid, start))
     for pid, start in processes:
         state = process_state(pid)
         if state is not None and state[1] != start:

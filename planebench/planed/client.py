@@ -12,10 +12,11 @@ import json
 import socket
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self, cast
+from typing import cast
 
 from planebench.host.link import Lines
 from planebench.host.process import stretched
@@ -53,7 +54,7 @@ class RpcClosedError(PlanebenchError):
     exit_code = 4
 
 
-class PlanedClient:
+class PlanedClient(AbstractContextManager["PlanedClient"]):
     """One connection to the socket of a planed process. Not thread-safe; a context manager.
 
     The other end may be a guest, which can send anything: an answer that is invalid, too long or never ends raises
@@ -90,9 +91,6 @@ class PlanedClient:
             time.sleep(pause_s)
             pause_s = min(pause_s * 1.5, 0.02)
         self._lines = Lines(client, ANSWER_MAX_BYTES)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -155,7 +155,11 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), idle_t
     # VNFs stay on the node, on second threads before whole cores elsewhere; the tester's core is the last to be shared.
     rest.sort(key=lambda cpu: (cpu in cpus.core(first), cpus.node(cpu) != cpus.node(switch)))
     free = [*rest, first] if idle_tester else rest
-    vnf_cpus = _all_vnf_cpus(free, vnf_count, frozenset(hosted), first, switch)
+    own = share_out(free, len(hosted)) or (switch,) * len(hosted)
+    turns = [cpu for cpu in free if cpu not in own]
+    of_tasks = iter(share_out(turns, vnf_count - len(hosted)) or (first,) * (vnf_count - len(hosted)))
+    of_hosted = iter(own)
+    vnf_cpus = tuple(next(of_hosted if number in hosted else of_tasks) for number in range(vnf_count))
     left = [cpu for cpu in rest if cpu not in vnf_cpus]
     second = next((cpu for cpu in left if _alike(cpus, cpu, first) and _shares_l3(cpus, cpu, first)), None)
     tester = (first,) if second is None or len(left) + len(spare) < 2 else (first, second)
@@ -293,15 +297,6 @@ def _shares_l3(cpus: Cpus, cpu: int, other: int) -> bool:
     return cpus.share_l3(cpu, other) is not False
 
 
-def _all_vnf_cpus(rest: list[int], count: int, hosted: frozenset[int], tester: int, switch: int) -> tuple[int, ...]:
-    """Return a CPU for each VNF, in their order."""
-    own = share_out(rest, len(hosted)) or (switch,) * len(hosted)
-    left = [cpu for cpu in rest if cpu not in own]
-    turns = share_out(left, count - len(hosted)) or (tester,) * (count - len(hosted))
-    of_hosted, of_tasks = iter(own), iter(turns)
-    return tuple(next(of_hosted if number in hosted else of_tasks) for number in range(count))
-
-
 def share_out(available: list[int], count: int) -> tuple[int, ...]:
     """Return a CPU for each VNF; neighbours in the chain share if there are fewer CPUs. Empty if there is none."""
     used = min(count, len(available))
@@ -394,7 +389,20 @@ def place(
         apart = vnf_count if placing == RANDOM else len(far_vnfs(placing, vnf_count))
         base = near(cpus, vnf_count - apart, hosted=range(vnf_count - apart))
         base = replace(base, tester_cpus=base.tester_cpus[: len(placed.tester_cpus)], hosted=placed.hosted)
-        placed = _at_random(cpus, base, vnf_count) if placing == RANDOM else _far(cpus, base, apart)
+        if placing == RANDOM:
+            # All CPUs that are left; without the core of CPU 0 if there are enough.
+            there = random_cpus(cpus, base)
+            whole = {min(cpus.core(cpu) & there) for cpu in there - cpus.core(0)}
+            roaming = there - cpus.core(0) if len(whole) >= max(vnf_count, RANDOM_MIN_CPUS) else there
+            order = [cpu for cpu in ranked(cpus, base.switch_cpu, cpus.node(base.switch_cpu)) if cpu in roaming]
+            placed = _with_vnfs(cpus, base, share_out(order, vnf_count), roaming)
+            placed = replace(placed, roaming=roaming)
+        else:
+            # The other node, best first; CPU 0's core only if the others are few.
+            far = _other_node_cpus(cpus, base)
+            without = [cpu for cpu in far if cpu not in cpus.core(0)]
+            enough = sum(cpu in whole_cores(cpus) for cpu in without) >= apart
+            placed = _with_vnfs(cpus, base, (*base.vnf_cpus, *share_out(without if enough else far, apart)))
     return replace(placed, warnings=(*placed.warnings, *odd_cores(cpus, placed.pollers)))
 
 
@@ -477,25 +485,6 @@ def random_cpus(cpus: Cpus, base: Placement) -> frozenset[int]:
     found = frozenset(cpus.allowed) - taken - cpus.isolated
     alike = frozenset(cpu for cpu in found if cpus.kind(cpu) == cpus.kind(base.switch_cpu))
     return alike if len(alike) >= RANDOM_MIN_CPUS else found
-
-
-def _at_random(cpus: Cpus, base: Placement, count: int) -> Placement:
-    """Return the placement with VNFs on all CPUs that are left; without the core of CPU 0 if there are enough."""
-    there = random_cpus(cpus, base)
-    whole = {min(cpus.core(cpu) & there) for cpu in there - cpus.core(0)}
-    roaming = there - cpus.core(0) if len(whole) >= max(count, RANDOM_MIN_CPUS) else there
-    order = [cpu for cpu in ranked(cpus, base.switch_cpu, cpus.node(base.switch_cpu)) if cpu in roaming]
-    placed = _with_vnfs(cpus, base, share_out(order, count), roaming)
-    return replace(placed, roaming=roaming)
-
-
-def _far(cpus: Cpus, base: Placement, count: int) -> Placement:
-    """Return the placement with ``count`` more VNFs on the other node; on CPU 0's core only if the others are few."""
-    found = _other_node_cpus(cpus, base)
-    without = [cpu for cpu in found if cpu not in cpus.core(0)]
-    if sum(cpu in whole_cores(cpus) for cpu in without) >= count:
-        found = without
-    return _with_vnfs(cpus, base, (*base.vnf_cpus, *share_out(found, count)))
 
 
 def _other_node_cpus(cpus: Cpus, base: Placement) -> list[int]:

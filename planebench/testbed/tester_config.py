@@ -42,12 +42,23 @@ def tester_tasks(
 
     Both ends can send and receive, whatever the direction of a trial: a direction only chooses which generators start,
     so one live topology serves all of them. An echo topology sends and receives at end a alone. Hosted ends have their
-    tasks in processes of their own (:func:`end_tasks`).
+    tasks in processes of their own (:func:`vnf_documents`).
     Receiving comes first so that a burst which has arrived leaves the ring before more is sent.
     """
     one_wire = one_wire or bool(inside)
     ends = topology.ends[:1] if topology.echo or one_wire else topology.ends
     monitors = {topology.ends[1]: topology.ends[0]} if one_wire else {port: port for port in ends}
+    # All routes of a VNF lead to the monitor by the second wire.
+    controls = [
+        Task(
+            control_name(vnf.ports[0]),
+            SOURCE,
+            vnf.ports[:1],
+            settings={"routes": vnf.routes, "wire": 1, "mac": MONITOR_MAC},
+        )
+        for vnf in topology.vnfs
+        if updates in vnf.ports
+    ]
     tasks = (
         *(_monitor(end, port) for end, port in monitors.items() if port not in topology.hosted_ports),
         *inside,
@@ -55,15 +66,10 @@ def tester_tasks(
             Task(vnf.name, vnf.kind, vnf.ports, settings=vnf.settings, sending=vnf.sending)
             for vnf in topology.chained_vnfs
         ),
-        *(_control(vnf) for vnf in topology.vnfs if updates in vnf.ports),
+        *controls,
         *(_generator(port, stream) for stream, port in enumerate(ends) if port not in topology.hosted_ports),
     )
     return tuple(it for task in tasks for it in each_queue(task, queues))
-
-
-def end_tasks(topology: Topology, port: str) -> tuple[Task, ...]:
-    """Return the tasks of a hosted end in polling order, as :func:`tester_tasks`."""
-    return _monitor(port, port), _generator(port, topology.ends.index(port))
 
 
 def _monitor(end: str, port: str) -> Task:
@@ -86,16 +92,6 @@ def each_queue(task: Task, queues: int) -> tuple[Task, ...]:
 def control_name(port: str) -> str:
     """Return the name of the task that is the control of a VNF."""
     return f"control-{port}"
-
-
-def _control(vnf: Vnf) -> Task:
-    """Return the control task of a VNF, whose routes all lead to the monitor by the second wire."""
-    return Task(
-        control_name(vnf.ports[0]),
-        SOURCE,
-        vnf.ports[:1],
-        settings={"routes": vnf.routes, "wire": 1, "mac": MONITOR_MAC},
-    )
 
 
 def assign_tasks(
@@ -121,7 +117,7 @@ def assign_tasks(
         cpus_of[vnf.name] = placement.cpus_of_vnf(number) if placed else placement.tester_cpus[-1:]
         cpus_of[control_name(vnf.ports[0])] = placement.tester_cpus[:1]
     cpus_of |= {task.name: placement.tester_cpus[:1] for task in inside}
-    cpu_of = {}
+    cpu_of: dict[str, int] = {}
     for name, places in cpus_of.items():
         cpu_of |= {queue_name(name, queue): places[queue % len(places)] for queue in range(queues)}
     names = [task.name for task in tester_tasks(topology, queues, updates, inside, one_wire=one_wire)]
@@ -168,8 +164,20 @@ def switch_request(
 ) -> SwitchRequest:
     """Return the request to a switch adapter for this topology; ``netns_pid`` and ``tsc_hz`` as in SwitchRequest."""
     uncabled = set(topology.wire_ports) - set(cabled(topology, links.vnf_interface))
+    ports = []
+    for port in (it for it in topology.ports if it.name not in uncabled):
+        common = SwitchPort(port.name, "vhost-user", ring_size=links.ring_size)
+        if port.side == "wire":
+            common = wire_kind(links.wire).switch_port(common, port.name, links)
+        elif links.vnf_interface == "veth":
+            common = replace(common, kind="af_packet", interface=links.ends[port.name].switch)
+        elif links.vnf_interface == "vf":
+            common = replace(common, kind="vf")
+        else:
+            common = replace(common, path=links.socket(port.name))
+        ports.append(common)
     return SwitchRequest(
-        ports=tuple(_switch_port(port, links) for port in topology.ports if port.name not in uncabled),
+        ports=tuple(ports),
         cross_connects=topology.cross_connects,
         cpu=placement.switch_cpu,
         control_cpus=placement.control_cpus,
@@ -227,17 +235,6 @@ def _tester_port(port: TopologyPort, topology: Topology, links: LinkSettings) ->
     return replace(common, kind="virtio-user", path=links.socket(port.name))
 
 
-def _switch_port(port: TopologyPort, links: LinkSettings) -> SwitchPort:
-    common = SwitchPort(port.name, "vhost-user", ring_size=links.ring_size)
-    if port.side == "wire":
-        return wire_kind(links.wire).switch_port(common, port.name, links)
-    if links.vnf_interface == "veth":
-        return replace(common, kind="af_packet", interface=links.ends[port.name].switch)
-    if links.vnf_interface == "vf":
-        return replace(common, kind="vf")
-    return replace(common, path=links.socket(port.name))
-
-
 def vnf_documents(topology: Topology, placement: Placement, links: LinkSettings) -> tuple[Document | None, ...]:
     """Return a document for each hosted VNF, with a worker on each CPU of the VNF; None for a VNF of the user."""
     hosted = zip(topology.hosted_numbers, topology.hosted_vnfs, strict=True)
@@ -261,8 +258,9 @@ def shares_cpu(topology: Topology, placement: Placement, number: int) -> bool:
 
 def _vnf_document(vnf: Vnf, number: int, topology: Topology, placement: Placement, links: LinkSettings) -> Document:
     ports = tuple(dict.fromkeys(vnf.ports))
+    made: tuple[Task, ...]
     if vnf.kind == END:
-        made = end_tasks(topology, vnf.ports[0])
+        made = (_monitor(ports[0], ports[0]), _generator(ports[0], topology.ends.index(ports[0])))
     else:
         peers = (MONITOR_MAC, MONITOR_MAC) if topology.side_by_side else ()  # all send to the monitor
         made = (Task(vnf.name, vnf.kind, ports, settings=vnf.settings, peer_macs=peers, sending=vnf.sending),)

@@ -285,10 +285,6 @@ class FlowsModel(ClosedModel):
             raise ValueError(f"exponent applies only to draw zipf, not to {self.draw}; remove it")
         return self
 
-    def record(self) -> records.Flows:
-        """Return the frozen record."""
-        return records.Flows(self.count, self.draw, 1.0 if self.exponent is None else self.exponent)
-
 
 class MacsModel(ClosedModel):
     """The section ``dst_macs``: a number of addresses, or a list."""
@@ -318,11 +314,6 @@ class DestinationsModel(ClosedModel):
             raise ValueError("routes needs fib, the number of addresses drawn from them")
         return self
 
-    def record(self) -> records.Destinations:
-        """Return the frozen record, with an absolute path to an existing file."""
-        path = self.file or self.routes
-        return records.Destinations(str(existing(path)) if path else "", self.fib)
-
 
 class ArrivalModel(ClosedModel):
     """The section ``arrival``."""
@@ -338,10 +329,6 @@ class ArrivalModel(ClosedModel):
         if self.process != "on_off" and (self.on_ns or self.off_ns):
             raise ValueError(f"on_ns and off_ns apply only to process on_off, not to {self.process}")
         return self
-
-    def record(self) -> records.Arrival:
-        """Return the frozen record."""
-        return records.Arrival(self.process, self.on_ns or 0, self.off_ns or 0)
 
 
 class PcapModel(ClosedModel):
@@ -359,13 +346,6 @@ class PcapModel(ClosedModel):
         if self.timing == "rate" and (self.time_scale is not None or self.rate_pps is not None):
             raise ValueError("time_scale and rate_pps scale recorded times; remove timing: rate")
         return self
-
-    def record(self) -> records.Pcap:
-        """Return the frozen record, with an absolute path to an existing file, which is read for a wire only."""
-        timing = self.timing or "rate"
-        if self.time_scale is not None or self.rate_pps is not None:
-            timing = "recorded"
-        return records.Pcap(str(existing(self.path)), timing, self.time_scale or 1.0, rate_pps=self.rate_pps)
 
 
 class ProfileModel(ClosedModel):
@@ -400,6 +380,20 @@ class ProfileModel(ClosedModel):
 
     def record(self, name: str) -> TrafficProfile:
         """Return the frozen record with this name. Raises UsageError for a missing or wrong file."""
+        flows = ips = arrival = pcap = None
+        if self.flows:
+            exponent = 1.0 if self.flows.exponent is None else self.flows.exponent
+            flows = records.Flows(self.flows.count, self.flows.draw, exponent)
+        if self.dst_ips:
+            path = self.dst_ips.file or self.dst_ips.routes
+            ips = records.Destinations(str(existing(path)) if path else "", self.dst_ips.fib)
+        if self.arrival:
+            arrival = records.Arrival(self.arrival.process, self.arrival.on_ns or 0, self.arrival.off_ns or 0)
+        if given := self.pcap:  # the file is read for a wire only
+            scaled = given.time_scale is not None or given.rate_pps is not None
+            timing = "recorded" if scaled else given.timing or "rate"
+            path = str(existing(given.path))
+            pcap = records.Pcap(path, timing, given.time_scale or 1.0, rate_pps=given.rate_pps)
         macs = self.dst_macs or MacsModel.model_construct()
         made = TrafficProfile(
             name=name,
@@ -408,12 +402,12 @@ class ProfileModel(ClosedModel):
             ip=self.ip,
             transport=self.transport,
             vlan=self.vlan,
-            flows=self.flows.record() if self.flows else None,
+            flows=flows,
             dst_macs=tuple(mac.lower() for mac in macs.list or ()),
             dst_mac_count=macs.count,
-            dst_ips=self.dst_ips.record() if self.dst_ips else None,
-            arrival=self.arrival.record() if self.arrival else None,
-            pcap=self.pcap.record() if self.pcap else None,
+            dst_ips=ips,
+            arrival=arrival,
+            pcap=pcap,
             seed=self.seed,
             updates=self.updates,
             control_pps=self.control_pps,

@@ -80,17 +80,15 @@ def _address(prefix: str, ip: Ip, rng: random.Random, candidates: Sequence[str],
         network, host_bits = int.from_bytes(socket.inet_pton(_FAMILY[ip], first), "big"), _BITS[ip] - int(length)
         for _ in range(TRIES):
             address = network | rng.getrandbits(host_bits) if host_bits else network
-            if _forwarded(address, ip):
+            # RFC 1812 section 5.3.7, RFC 3927 section 7, and RFC 4291 sections 2.5 and 2.7 allow forwarding.
+            if ip == 4:
+                forwarded = address >> 24 not in (0, 127) and address >> 24 < 224 and address >> 16 != 0xA9FE
+            else:
+                forwarded = address > 1 and address >> 120 != 0xFF and address >> 118 != 0xFE80 >> 6
+            if forwarded:
                 return socket.inet_ntop(_FAMILY[ip], address.to_bytes(_BITS[ip] // 8, "big"))
         prefix = rng.choice(candidates)
     raise UsageError(f"{where}: no routable IPv{ip} prefix found; use another table")
-
-
-def _forwarded(address: int, ip: Ip) -> bool:
-    """Return whether RFC 1812 section 5.3.7, RFC 3927 section 7 and RFC 4291 sections 2.5 and 2.7 allow forwarding."""
-    if ip == 4:
-        return address >> 24 not in (0, 127) and address >> 24 < 224 and address >> 16 != 0xA9FE
-    return address > 1 and address >> 120 != 0xFF and address >> 118 != 0xFE80 >> 6
 
 
 def on_wire(profile: TrafficProfile, wire: str) -> TrafficProfile:

@@ -44,7 +44,10 @@ PIDS_OPTION = Option("pids", "whole", "maximum number of processes and threads",
 
 
 class Sandbox:
-    """The surroundings of a VNF's process that were made for it: here none."""
+    """The surroundings of a VNF's process that were made for it: here ``files`` that it leaves behind."""
+
+    def __init__(self, *files: Path) -> None:
+        self._files = files
 
     def why(self) -> str:
         """Return a reason for the end of the VNF, to follow its last log lines; empty if none is known."""
@@ -52,6 +55,8 @@ class Sandbox:
 
     def remove(self) -> None:
         """Remove the surroundings when nothing runs in them any more. Never raises; safe to call twice."""
+        for file in self._files:
+            file.unlink(missing_ok=True)
 
 
 def folder_of(request: HostedRequest) -> Path:
@@ -70,15 +75,10 @@ def document_of(request: HostedRequest) -> Document:
 
 def planed_arguments(request: HostedRequest) -> list[str]:
     """Write the document without polling, and return planed's arguments: the document and the control socket."""
-    config, socket = folder_of(request) / "document.json", rpc_of(request)
+    config, socket = folder_of(request) / "document.json", folder_of(request) / "rpc"
     document_of(request).idle().write(config)  # those that are up must not take the CPU of those that come
     socket.unlink(missing_ok=True)  # of one that was killed
     return ["--config", str(config), "--rpc", str(socket)]
-
-
-def rpc_of(request: HostedRequest) -> Path:
-    """Return planed's control socket."""
-    return folder_of(request) / "rpc"
 
 
 def attach(process: Process, socket: Path, title: str, report: Callable[[], str] | None = None) -> PlanedProcess:
@@ -154,7 +154,7 @@ class HostedPlaned(RunningProcess):
         super().__init__(process, facts, sandbox)
         self._document = document_of(request)
         try:
-            self._planed = self.planed = attach(process, rpc_of(request), self._title, self._last_words)
+            self._planed = self.planed = attach(process, folder_of(request) / "rpc", self._title, self._last_words)
         except BaseException:
             self.stop()
             raise

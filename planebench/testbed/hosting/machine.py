@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from planebench.host.evidence import WatchedThread
 from planebench.host.process import Supervisor
@@ -90,17 +89,6 @@ def _text(request: HostedRequest, key: str, default: str) -> str:
     return str(request.values.get(key, default))
 
 
-class Sockets(Sandbox):
-    """The sockets of a guest, which QEMU leaves behind."""
-
-    def __init__(self, folder: Path) -> None:
-        self.monitor, self.rpc = folder / "qmp", folder / "rpc"
-
-    def remove(self) -> None:
-        for path in (self.monitor, self.rpc):
-            path.unlink(missing_ok=True)
-
-
 class RunningMachine(RunningProcess):
     """QEMU with one VNF in it, which forwards once it has booted. Made by :func:`start`."""
 
@@ -130,7 +118,7 @@ def start(
     ``inside`` is as in :class:`RunningVnf`.
     """
     folder = folder_of(request)
-    sockets = Sockets(folder)
+    monitor, rpc = folder / "qmp", folder / "rpc"  # which QEMU leaves behind
     passed = base.passed_devices(request)
     if len(passed) > qemu.DEVICES_MAX:
         raise UsageError(f"{request.name}: {len(passed)} devices, but a guest has places for {qemu.DEVICES_MAX}")
@@ -144,15 +132,15 @@ def start(
         nics=nics(request),
         settings=nic_settings(request),
         hugepages=request.hugepages,
-        monitor=sockets.monitor,
-        rpc=sockets.rpc if request.document is not None else None,
+        monitor=monitor,
+        rpc=rpc if request.document is not None else None,
         devices=tuple(nic.address for nic in passed),
     )
     argv = [str(found.binary), *qemu.arguments(guest)]
     process = supervisor.spawn(request.name, argv, cpus=request.control_cpus, workdir=folder)
     places = vcpu_places(request, vcpus)
     try:
-        tids = qemu.begin(process, sockets.monitor, places)
+        tids = qemu.begin(process, monitor, places)
         planed = attach(process, guest.rpc, f"VNF {request.name}") if guest.rpc else None
     except BaseException:
         process.terminate()
@@ -179,7 +167,7 @@ def start(
     threads = tuple(
         WatchedThread("vnf", process.pid, tid, f"{request.name}-vcpu{number}") for number, tid in forwarding
     )
-    return RunningMachine(process, facts, sockets, threads, planed, inside)
+    return RunningMachine(process, facts, Sandbox(monitor, rpc), threads, planed, inside)
 
 
 def guest_document(document: Document, ports: Sequence[HostedPort], cpus: Sequence[int], first_vcpu: int) -> Document:

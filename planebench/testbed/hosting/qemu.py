@@ -356,7 +356,8 @@ class KvmProbe:
         """Return the file of the outcome, named by everything that the outcome depends on."""
         programs = [(str(path.resolve()), path.stat().st_mtime_ns) for path in (self.qemu.binary, self.kernel)]
         told = json.dumps([procfs.boot_id(), self.qemu.version, programs])
-        return _folder() / f"{_prefix()}{hashlib.sha256(told.encode()).hexdigest()[:16]}.json"
+        start = _outcomes()
+        return start.with_name(f"{start.name}{hashlib.sha256(told.encode()).hexdigest()[:16]}.json")
 
     def _boot(self) -> KvmOutcome:
         machine = Guest(
@@ -393,17 +394,14 @@ def known_failure(device: Path = DEVICE) -> str:
     """Return why KVM does not work, as far as that is known without a boot; empty if it may work."""
     if closed := _no_device(device):
         return closed
-    kept = [outcome for file in _folder().glob(f"{_prefix()}*.json") if (outcome := _load(file)) is not None]
+    start = _outcomes()
+    kept = [outcome for file in start.parent.glob(f"{start.name}*.json") if (outcome := _load(file)) is not None]
     return kept[0].why if kept and not any(outcome.works for outcome in kept) else ""
 
 
-def _folder() -> Path:
-    return default_folder() / "guest"
-
-
-def _prefix() -> str:
-    """Return how the files of outcomes since this boot of the machine begin."""
-    return f"kvm-{procfs.boot_id()[:8]}-"
+def _outcomes() -> Path:
+    """Return how the paths of outcomes since this boot of the machine begin."""
+    return default_folder() / "guest" / f"kvm-{procfs.boot_id()[:8]}-"
 
 
 def _no_device(device: Path) -> str:

@@ -114,10 +114,6 @@ class OtgTester(ExternalTester):
                 self._transmit("stop")
             raise
 
-    def check(self) -> None:
-        """Ask for its version."""
-        self.version()
-
     def close(self) -> None:
         """Take its configuration away, so that others may have the ports."""
         if self._ports:
@@ -225,7 +221,7 @@ class _Looks:
             if sent is None or received is None:
                 raise self._tester.failed(f"reports no frames_tx and frames_rx of flow {name}")
             latency = look.get("latency") or {}
-            told = [latency.get(key) for key in ("minimum_ns", "average_ns", "maximum_ns")]
+            told: list[Any] = [latency.get(key) for key in ("minimum_ns", "average_ns", "maximum_ns")]
             delay = Delay(*map(float, told)) if received and all(told) else None
             found[name] = StreamCounts(sent, received, delay)
         return found

@@ -94,10 +94,6 @@ class TrexTester(ExternalTester):
             raise
         return {stream.name: self._counts(stats, stream) for stream in streams}
 
-    def check(self) -> None:
-        """Ask for its version."""
-        self.version()
-
     def close(self) -> None:
         """Release the ports and disconnect."""
         client, self._client = self._client, None

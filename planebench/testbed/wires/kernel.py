@@ -27,6 +27,7 @@ class KernelWire(WireKind):
     ceilings = "measured"
     kernel_interfaces = True
     between_hosts = True
+    by_af_xdp = False
 
     @abstractmethod
     def planed_port(self, port: Port, interface: str, links: LinkSettings) -> Port:
@@ -65,9 +66,9 @@ class KernelWire(WireKind):
 
     def interfaces_refusal(self, names: list[str]) -> str:
         """Return why sockets cannot take all frames of these interfaces, as a sentence; empty if they can."""
-        from planebench.host.interfaces import refusal  # pages know wires, but load nothing of the host
+        from planebench.host import interfaces  # pages know wires, but load nothing of the host
 
-        return refusal(names)
+        return interfaces.xdp_refusal(names) if self.by_af_xdp else interfaces.refusal(names)
 
 
 class AfXdp(KernelWire):
@@ -79,6 +80,7 @@ class AfXdp(KernelWire):
     help = "AF_XDP sockets on a veth pair, or on kernel interfaces of a NIC; the mode is what the kernel grants."
     standard_frames_driver = "AF_XDP"
     needs_drivers = True
+    by_af_xdp = True
 
     def planed_port(self, port: Port, interface: str, links: LinkSettings) -> Port:
         """Return a port of DPDK's driver for the first queue of the interface."""
@@ -88,12 +90,6 @@ class AfXdp(KernelWire):
     def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
         """Return the switch's interface."""
         return replace(port, kind="af_xdp", interface=links.ends[cable].switch, ring_size=RING)
-
-    def interfaces_refusal(self, names: list[str]) -> str:
-        """Return why AF_XDP sockets cannot take all frames of these interfaces; empty if they can."""
-        from planebench.host.interfaces import xdp_refusal  # pages know wires, but load nothing of the host
-
-        return xdp_refusal(names)
 
 
 class Veth(KernelWire):
