@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planebench.host.facts import is_machine_root
+from planebench.host.procfs import link_name
 
 AF_XDP = 44
 _SYS_PIDFD_GETFD = 438
@@ -57,8 +58,13 @@ def xdp_sockets(pid: int) -> list[XdpSocket]:
     try:
         with contextlib.suppress(OSError):
             for number in sorted(int(entry.name) for entry in Path(f"/proc/{pid}/fd").iterdir()):
-                if (sock := _socket(process, pid, number)) is not None:
-                    with sock:
+                if not (link_name(Path(f"/proc/{pid}/fd/{number}")) or "").startswith("socket:["):
+                    continue
+                fd = ctypes.CDLL(None, use_errno=True).syscall(_SYS_PIDFD_GETFD, process, number, 0)
+                if fd < 0:
+                    continue
+                with socket.socket(AF_XDP, socket.SOCK_RAW, 0, fileno=fd) as sock:  # a copy
+                    if sock.getsockopt(socket.SOL_SOCKET, _SO_DOMAIN) == AF_XDP:
                         found.append(_read(sock))
     finally:
         os.close(process)
@@ -105,20 +111,6 @@ def attached_modes(interfaces: Sequence[str]) -> Mapping[str, str]:
                 if mode is not None:
                     found[name] = mode
     return found
-
-
-def _socket(process: int, pid: int, number: int) -> socket.socket | None:
-    """Return a copy of a descriptor of a process if it is an AF_XDP socket."""
-    with contextlib.suppress(OSError):
-        if not str(Path(f"/proc/{pid}/fd/{number}").readlink()).startswith("socket:"):
-            return None
-        fd = ctypes.CDLL(None, use_errno=True).syscall(_SYS_PIDFD_GETFD, process, number, 0)
-        if fd >= 0:
-            found = socket.socket(AF_XDP, socket.SOCK_RAW, 0, fileno=fd)
-            if found.getsockopt(socket.SOL_SOCKET, _SO_DOMAIN) == AF_XDP:
-                return found
-            found.close()
-    return None
 
 
 def _read(sock: socket.socket) -> XdpSocket:

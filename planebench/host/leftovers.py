@@ -64,7 +64,14 @@ class Leftovers:
         new = sorted(Leftovers.take().paths.keys() - self.paths.keys() - {str(ours)})
         # The private folder of another harness has a reaper of its own.
         new = [path for path in new if not (path.startswith(f"{ours}/") or Path(path).name.startswith(ROOT_PREFIX))]
-        theirs = set(_of_others(new, {os.getpid(), *known})) if new else set()
+        # What a living process, not one of ours, names or has open is its own.
+        ids = procfs.process_ids() if new else []
+        others = [(_words(pid), _open_files(pid)) for pid in ids if pid not in {os.getpid(), *known}]
+        theirs = set()
+        for path in new:
+            for words, files in others:
+                if path.encode() in words or any(it == path or it.startswith(f"{path}/") for it in files):
+                    theirs.add(path)
         return (
             *(f"process {pid}: {command_line(pid)}" for pid in processes),
             *(path for path in new if path not in theirs),
@@ -105,17 +112,6 @@ def _words(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes() + b"\0" + Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return b""
-
-
-def _of_others(paths: Iterable[str], ours: Collection[int]) -> Iterator[str]:
-    """Yield the paths that a living process, not one of ours, names or has open."""
-    others = [(_words(pid), _open_files(pid)) for pid in procfs.process_ids() if pid not in ours]
-    for path in paths:
-        name = path.encode()
-        if any(
-            name in words or any(it == path or it.startswith(f"{path}/") for it in files) for words, files in others
-        ):
-            yield path
 
 
 def _open_files(pid: int) -> set[str]:

@@ -65,32 +65,18 @@ def bound(addresses: Sequence[str], journal: Journal | None = None) -> Iterator[
         journal.undo_own(its)
 
 
-def bind(addresses: Sequence[str], journal: Journal | None = None, *, for_guest: bool = False) -> Bound:
+def bind(
+    addresses: Sequence[str], journal: Journal | None = None, *, for_guest: bool = False, keep: bool = False
+) -> Bound:
     """Bind NICs to vfio-pci, those that need it. What killed runs left is restored first.
 
     ``for_guest``: a virtual machine or a container has the NICs, so those of bifurcated drivers are bound, too.
+    ``keep``: until ``doctor --undo``; then NICs that were bound before an error stay so.
 
     Raises UsageError, with nothing changed, for a NIC that must not be taken (:func:`refusal`), and StartError where
     the system refuses; then all NICs have their drivers again.
     """
-    return _bound(addresses, journal or device_journal(), for_guest=for_guest)
-
-
-def keep_bound(addresses: Sequence[str], user: int | None = None, journal: Journal | None = None) -> Bound:
-    """Bind NICs until ``doctor --undo``, for runs of a ``user`` who may not bind them: the device files become theirs.
-
-    ``user`` is a user id; None for root. Raises as :func:`bind`; then NICs that were bound before the error stay so.
-    """
     journal = journal or device_journal()
-    found = _bound(addresses, journal, keep=True)
-    for nic in found.nics:
-        if user is not None and nic.driver == VFIO and nic.iommu_group is not None:
-            os.chown(journal.root / "dev/vfio" / nic.iommu_group, user, -1)
-    return found
-
-
-def _bound(addresses: Sequence[str], journal: Journal, *, for_guest: bool = False, keep: bool = False) -> Bound:
-    """Check NICs, and bind those that need it; with ``keep`` until ``doctor --undo``."""
     root = journal.root
     journal.undo_abandoned()
     nics = check(addresses, journal, for_guest=for_guest)
@@ -112,6 +98,19 @@ def _bound(addresses: Sequence[str], journal: Journal, *, for_guest: bool = Fals
         journal.apply_or_undo(changes, "cannot bind")
     nics = tuple(pci.nic(nic.address, root) for nic in nics)
     return Bound(nics, _warnings(nics))
+
+
+def keep_bound(addresses: Sequence[str], user: int | None = None, journal: Journal | None = None) -> Bound:
+    """Bind NICs until ``doctor --undo``, for runs of a ``user`` who may not bind them: the device files become theirs.
+
+    ``user`` is a user id; None for root. Raises as :func:`bind`; then NICs that were bound before the error stay so.
+    """
+    journal = journal or device_journal()
+    found = bind(addresses, journal, keep=True)
+    for nic in found.nics:
+        if user is not None and nic.driver == VFIO and nic.iommu_group is not None:
+            os.chown(journal.root / "dev/vfio" / nic.iommu_group, user, -1)
+    return found
 
 
 def give_back(address: str, journal: Journal) -> None:

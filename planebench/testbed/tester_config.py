@@ -237,8 +237,54 @@ def _tester_port(port: TopologyPort, topology: Topology, links: LinkSettings) ->
 
 def vnf_documents(topology: Topology, placement: Placement, links: LinkSettings) -> tuple[Document | None, ...]:
     """Return a document for each hosted VNF, with a worker on each CPU of the VNF; None for a VNF of the user."""
-    hosted = zip(topology.hosted_numbers, topology.hosted_vnfs, strict=True)
-    return tuple(_vnf_document(vnf, number, topology, placement, links) if vnf.kind else None for number, vnf in hosted)
+    found: list[Document | None] = []
+    made: tuple[Task, ...]
+    for number, vnf in zip(topology.hosted_numbers, topology.hosted_vnfs, strict=True):
+        if not vnf.kind:
+            found.append(None)
+            continue
+        ports = tuple(dict.fromkeys(vnf.ports))
+        if vnf.kind == END:
+            made = (_monitor(ports[0], ports[0]), _generator(ports[0], topology.ends.index(ports[0])))
+        else:
+            peers = (MONITOR_MAC, MONITOR_MAC) if topology.side_by_side else ()  # all send to the monitor
+            made = (Task(vnf.name, vnf.kind, ports, settings=vnf.settings, peer_macs=peers, sending=vnf.sending),)
+        tasks = tuple(it for task in made for it in each_queue(task, links.queues))
+        suffix = f"-v{number}"
+        usual = "sleep" if shares_cpu(topology, placement, number) else "poll"
+        idle: Literal["sleep", "poll"] = "sleep" if vnf.hosting_values.get("idle", usual) == "sleep" else "poll"
+        cpus = placement.cpus_of_vnf(number)
+        common = Port("", "virtio-user", links.ring_size, links.queues)
+        devices = []
+        for name, mac in zip(ports, port_macs(vnf, number), strict=True):
+            if links.vnf_interface == "vf":
+                devices.append(replace(common, name=name, kind="ethdev", device=links.ends[name].tester))
+            else:
+                devices.append(replace(common, name=name, path=links.socket(name), mac=mac))
+        needed = memory(
+            ports=len(ports),
+            ring_size=links.ring_size,
+            max_frame_bytes=links.max_frame_bytes,
+            hugepages=links.hugepages and not topology.side_by_side,
+            pools=TESTER_POOLS if ports[0] in topology.ends else 1,
+            queues=links.queues,
+            vnf_bytes=vnf.memory_bytes,
+            cached_mbufs=CACHED_MBUFS,
+        )
+        workers = []
+        for place, cpu in enumerate(cpus):
+            names = tuple(task.name for task in tasks[place :: len(cpus)])
+            workers.append(Worker(queue_name(f"w-{vnf.name}", place), cpu, names, idle))
+        document = Document(
+            links.name[: NAME_MAX - len(suffix)] + suffix,
+            needed,
+            tuple(devices),
+            tasks,
+            tuple(workers),
+            links.nice,
+        )
+        found.append(document)
+    return tuple(found)
 
 
 def port_macs(vnf: Vnf, number: int) -> tuple[str, ...]:
@@ -254,46 +300,3 @@ def shares_cpu(topology: Topology, placement: Placement, number: int) -> bool:
     VNFs side by side always poll: their competition is what is measured (ic16's over-provisioning).
     """
     return bool(placement.cpu_neighbours(number)) and not topology.side_by_side
-
-
-def _vnf_document(vnf: Vnf, number: int, topology: Topology, placement: Placement, links: LinkSettings) -> Document:
-    ports = tuple(dict.fromkeys(vnf.ports))
-    made: tuple[Task, ...]
-    if vnf.kind == END:
-        made = (_monitor(ports[0], ports[0]), _generator(ports[0], topology.ends.index(ports[0])))
-    else:
-        peers = (MONITOR_MAC, MONITOR_MAC) if topology.side_by_side else ()  # all send to the monitor
-        made = (Task(vnf.name, vnf.kind, ports, settings=vnf.settings, peer_macs=peers, sending=vnf.sending),)
-    tasks = tuple(it for task in made for it in each_queue(task, links.queues))
-    suffix = f"-v{number}"
-    usual = "sleep" if shares_cpu(topology, placement, number) else "poll"
-    idle: Literal["sleep", "poll"] = "sleep" if vnf.hosting_values.get("idle", usual) == "sleep" else "poll"
-    cpus = placement.cpus_of_vnf(number)
-    common = Port("", "virtio-user", links.ring_size, links.queues)
-    devices = []
-    for name, mac in zip(ports, port_macs(vnf, number), strict=True):
-        if links.vnf_interface == "vf":
-            devices.append(replace(common, name=name, kind="ethdev", device=links.ends[name].tester))
-        else:
-            devices.append(replace(common, name=name, path=links.socket(name), mac=mac))
-    needed = memory(
-        ports=len(ports),
-        ring_size=links.ring_size,
-        max_frame_bytes=links.max_frame_bytes,
-        hugepages=links.hugepages and not topology.side_by_side,
-        pools=TESTER_POOLS if ports[0] in topology.ends else 1,
-        queues=links.queues,
-        vnf_bytes=vnf.memory_bytes,
-        cached_mbufs=CACHED_MBUFS,
-    )
-    return Document(
-        links.name[: NAME_MAX - len(suffix)] + suffix,
-        needed,
-        tuple(devices),
-        tasks,
-        tuple(
-            Worker(queue_name(f"w-{vnf.name}", place), cpu, tuple(it.name for it in tasks[place :: len(cpus)]), idle)
-            for place, cpu in enumerate(cpus)
-        ),
-        links.nice,
-    )

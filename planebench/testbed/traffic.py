@@ -160,12 +160,6 @@ def parse_all(texts: Iterable[str]) -> tuple[TrafficProfile, ...]:
     return tuple(found.values())
 
 
-def sample(name: str) -> TrafficProfile:
-    """Return a profile of planebench for a list; a profile that needs a file is without it."""
-    document, source = _document(name)
-    return profile_from_document({k: v for k, v in document.items() if k != "pcap"}, name, source)
-
-
 def _document(name: str) -> tuple[dict[str, Any], str]:
     """Return the YAML of a profile by name or path, and its name in messages."""
     if is_yaml_file(name):
@@ -197,8 +191,13 @@ def _option(option: str, document: dict[str, Any], text: str) -> str:
 
 def traffic_rows() -> list[dict[str, Any]]:
     """Return a row for each profile of planebench."""
+    profiles = {PLAIN_NAME: PLAIN}
+    for name in list_profiles():
+        document, source = _document(name)
+        document.pop("pcap", None)  # a profile that needs a file is without it
+        profiles[name] = profile_from_document(document, name, source)
     rows = []
-    for name, it in ({PLAIN_NAME: PLAIN} | {name: sample(name) for name in list_profiles()}).items():
+    for name, it in profiles.items():
         size = "each frame size" if it.mean_frame_bytes is None else f"{it.mean_frame_bytes:.1f} B"
         mean = "of the file" if name == "pcap" else size
         rows.append({"traffic": name, "mean frame": mean, "varies": ", ".join(varies(it)), "what": it.summary})

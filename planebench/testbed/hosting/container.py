@@ -126,6 +126,26 @@ def _start_podman(
     podman, runc = find_program(PODMAN), find_program("runc")
     assert podman is not None and runc is not None
     store = Path(tempfile.mkdtemp(prefix="p", dir=supervisor.root))  # short: podman refuses longer ones
+    # podman reads our settings only, all of which are in the store. So is the state of runc, by a script: podman does not pass its --runtime-flag to the runc that cleans up.
+    script = store / runc.name
+    script.write_text(f'#!/bin/sh\nexec {shlex.quote(str(runc))} --root {store}/state "$@"\n', encoding="utf-8")
+    script.chmod(0o700)
+    settings = {name: str(store / name) for name in ("CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF")}
+    own = [f"PATH={PATH}", *(f"{name}={path}" for name, path in settings.items())]
+    engine = {
+        "cgroup_manager": "cgroupfs",
+        "conmon_env_vars": own,  # it ends by podman
+        "events_logger": "none",
+        "lock_type": "file",  # the other type leaves a file in /dev/shm
+        "runtime": str(script),
+        "static_dir": str(store / "lib" / "libpod"),  # of its --root, too
+        "tmp_dir": str(store / "tmp"),
+        "volume_path": str(store / "vol"),
+    }
+    network = {"network_config_dir": str(store / "net")}
+    storage = {"driver": "vfs", "graphroot": str(store / "lib"), "runroot": str(store / "run")}
+    _write_toml(store / "CONTAINERS_CONF", engine=engine, network=network)
+    _write_toml(store / "CONTAINERS_STORAGE_CONF", storage=storage)
     # podman's runtime makes the groups; they are tracked here, to be removed in any case.
     name = inside.group_name(request, supervisor)
     groups = tuple(parent / name for parent in inside.everywhere())
@@ -143,35 +163,11 @@ def _start_podman(
             *planed_arguments(request),
         ],
         cpus=frozenset({*request.cpus, *request.control_cpus}),
-        env=_settings(store, runc),
+        env=settings,
         workdir=folder_of(request),
         enclosed=True,
     )
     return HostedPlaned(request, process, limited.told(facts), limited)
-
-
-def _settings(store: Path, runc: Path) -> Mapping[str, str]:
-    """Return the environment that has podman read our settings only, all of which are in ``store``."""
-    # A runc with its state there: podman does not pass its --runtime-flag to the runc that cleans up.
-    script = store / runc.name
-    script.write_text(f'#!/bin/sh\nexec {shlex.quote(str(runc))} --root {store}/state "$@"\n', encoding="utf-8")
-    script.chmod(0o700)
-    files = {name: str(store / name) for name in ("CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF")}
-    engine = {
-        "cgroup_manager": "cgroupfs",
-        "conmon_env_vars": [f"PATH={PATH}", *(f"{name}={path}" for name, path in files.items())],  # it ends by podman
-        "events_logger": "none",
-        "lock_type": "file",  # the other type leaves a file in /dev/shm
-        "runtime": str(script),
-        "static_dir": str(store / "lib" / "libpod"),  # of its --root, too
-        "tmp_dir": str(store / "tmp"),
-        "volume_path": str(store / "vol"),
-    }
-    network = {"network_config_dir": str(store / "net")}
-    storage = {"driver": "vfs", "graphroot": str(store / "lib"), "runroot": str(store / "run")}
-    _write_toml(store / "CONTAINERS_CONF", engine=engine, network=network)
-    _write_toml(store / "CONTAINERS_STORAGE_CONF", storage=storage)
-    return files
 
 
 def _write_toml(path: Path, **sections: Mapping[str, Any]) -> None:

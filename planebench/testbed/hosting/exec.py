@@ -131,23 +131,18 @@ def words_of(command: str, request: HostedRequest, memory_mb: int, passed: Seque
         "queues": str(request.queues),
         "max_frame_bytes": str(request.max_frame_bytes),
     }
-    eal = {
-        "{eal}": _eal(request, memory_mb, passed, main=False),
-        "{eal_main}": _eal(request, memory_mb, passed, main=True),
-    }
-    return [word for text in texts for word in (eal.get(text) or [_filled(text, known)])]
-
-
-def _filled(text: str, known: Mapping[str, str]) -> str:
-    def value(match: re.Match[str]) -> str:
-        name = match[1]
-        if name in ("eal", "eal_main"):
-            raise UsageError(f'exec: {{{name}}} expands to several words; put spaces around it instead of "{text}"')
-        if name not in known:
-            raise unknown("placeholder of exec", f"{{{name}}}", tuple(f"{{{valid}}}" for valid in PLACEHOLDERS))
-        return known[name]
-
-    return _PLACEHOLDER.sub(value, text)
+    words: list[str] = []
+    for text in texts:
+        if text in ("{eal}", "{eal_main}"):
+            words += _eal(request, memory_mb, passed, main=text == "{eal_main}")
+            continue
+        for name in _PLACEHOLDER.findall(text):
+            if name in ("eal", "eal_main"):
+                raise UsageError(f'exec: {{{name}}} expands to several words; put spaces around it instead of "{text}"')
+            if name not in known:
+                raise unknown("placeholder of exec", f"{{{name}}}", tuple(f"{{{valid}}}" for valid in PLACEHOLDERS))
+        words.append(_PLACEHOLDER.sub(lambda match: known[match[1]], text))
+    return words
 
 
 def _eal(request: HostedRequest, memory_mb: int, passed: Sequence[Nic], *, main: bool) -> list[str]:

@@ -7,6 +7,7 @@ image is never written: QEMU keeps what the guest writes in an unnamed temporary
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -36,8 +37,8 @@ class ImageHosting:
     options: tuple[Option, ...] = (
         Option("path", "file", "disk image, qcow2 or raw, that forwards between its two virtio NICs"),
         machine.RINGS,
-        machine.vcpus_option("as many as it has CPUs of the host"),
-        machine.memory_option(str(DEFAULT_MEMORY_MB)),
+        replace(machine.VCPUS, default="as many as it has CPUs of the host"),
+        replace(machine.MEMORY, default=str(DEFAULT_MEMORY_MB)),
         machine.ACCEL,
         base.DEVICES,
     )
@@ -50,7 +51,7 @@ class ImageHosting:
         found = qemu.require(self.title)
         path = Path(str(request.values["path"]))
         disk = qemu.Disk(path, image_format(path))
-        wanted = machine.wanted_accelerator(request)
+        wanted = str(request.values.get(machine.ACCEL.key, "auto"))
         accelerator = Accelerator("tcg", "tcg, as requested")
         if wanted != "tcg":
             # KVM is tested by a boot of our own guest; without that guest an image is emulated unless KVM is required.

@@ -19,12 +19,12 @@ from planebench.host.evidence import WatchedThread
 from planebench.host.process import Process, Supervisor
 from planebench.host.procfs import read_text
 from planebench.model.dimensions import HostingFacts
-from planebench.model.errors import DiedError, PlanebenchError, StartError
+from planebench.model.errors import PlanebenchError, StartError
 from planebench.model.switch import Option, Value
 from planebench.planed.client import apply, get_statistics
 from planebench.planed.document import Document
 from planebench.planed.process import PlanedProcess
-from planebench.testbed.hosting.base import HostedRequest
+from planebench.testbed.hosting.base import HostedRequest, RunningVnf, Sandbox
 
 APPLY_DEADLINE_S = 120.0
 """Enough for a FIB of a million routes while other VNFs load theirs."""
@@ -41,22 +41,6 @@ _MEMORY_FILES = ("memory.limit_in_bytes", "memory.max")
 _OOM_FILES = ("memory.oom_control", "memory.events")
 PIDS = 128
 PIDS_OPTION = Option("pids", "whole", "maximum number of processes and threads", str(PIDS), least=8)
-
-
-class Sandbox:
-    """The surroundings of a VNF's process that were made for it: here ``files`` that it leaves behind."""
-
-    def __init__(self, *files: Path) -> None:
-        self._files = files
-
-    def why(self) -> str:
-        """Return a reason for the end of the VNF, to follow its last log lines; empty if none is known."""
-        return ""
-
-    def remove(self) -> None:
-        """Remove the surroundings when nothing runs in them any more. Never raises; safe to call twice."""
-        for file in self._files:
-            file.unlink(missing_ok=True)
 
 
 def folder_of(request: HostedRequest) -> Path:
@@ -87,67 +71,7 @@ def attach(process: Process, socket: Path, title: str, report: Callable[[], str]
     return PlanedProcess(process, socket, title, report=report, **asked)
 
 
-class RunningProcess:
-    """A VNF that is one process: planed, a command of the user, or QEMU. By default it starts to forward by itself."""
-
-    same_clock = True
-
-    def __init__(
-        self,
-        process: Process,
-        facts: HostingFacts,
-        sandbox: Sandbox,
-        threads: tuple[WatchedThread, ...] = (),
-        planed: PlanedProcess | None = None,
-        inside: Callable[[Document], Document] = lambda document: document,
-    ) -> None:
-        self.name = facts.vnf
-        self.inside = inside
-        self.facts = facts
-        self.planed = planed
-        self._process = process
-        self._sandbox = sandbox
-        self._threads = threads
-
-    @property
-    def processes(self) -> tuple[Process, ...]:
-        return (self._process,)
-
-    def threads(self) -> tuple[WatchedThread, ...]:
-        return self._threads
-
-    def forward(self) -> None: ...
-
-    def check(self) -> None:
-        if not self._process.alive():
-            raise DiedError(f"{self._title} died: {self._last_words()}")
-
-    def ask_to_end(self) -> None:
-        if self._process.alive():
-            self._process.ask_to_end()
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._clean()
-
-    def stop(self) -> None:
-        self._process.terminate()
-        self._clean()
-
-    def _clean(self) -> None:
-        if self.planed is not None:
-            self.planed.close()
-        self._sandbox.remove()
-
-    @property
-    def _title(self) -> str:
-        return f"{self.name} ({self.facts.hosting})"
-
-    def _last_words(self) -> str:
-        return self._process.exit_report() + self._sandbox.why()
-
-
-class HostedPlaned(RunningProcess):
+class HostedPlaned(RunningVnf):
     """A planed that is up and does not poll yet. One thread at a time may call it."""
 
     def __init__(self, request: HostedRequest, process: Process, facts: HostingFacts, sandbox: Sandbox) -> None:
@@ -174,7 +98,7 @@ class HostedPlaned(RunningProcess):
         return self._threads
 
 
-class RunningCommand(RunningProcess):
+class RunningCommand(RunningVnf):
     """A command of the user, which starts by itself."""
 
     def __init__(

@@ -14,8 +14,8 @@ from planebench.model.errors import StartError, UsageError
 from planebench.model.switch import Option
 from planebench.planed.document import Document, Port
 from planebench.testbed.hosting import base, qemu
-from planebench.testbed.hosting.base import HostedPort, HostedRequest
-from planebench.testbed.hosting.inside import RunningProcess, Sandbox, attach, folder_of
+from planebench.testbed.hosting.base import HostedPort, HostedRequest, RunningVnf, Sandbox
+from planebench.testbed.hosting.inside import attach, folder_of
 from planebench.testbed.hosting.qemu import Accelerator, GuestNic, NicSettings, Rings, device_address, pci_address
 
 STANDARD_FRAME_BYTES = 1518
@@ -31,16 +31,9 @@ LINUX_MB = 128
 """What the guest needs beside planed's hugepages and its files: the kernel, page tables, room to allocate in."""
 FILE_COPIES = 3
 """Copies of each file: in QEMU's archive, in the root file system, and in the memory of a program that reads it."""
-
-
-def vcpus_option(default: str) -> Option:
-    """Return the option ``vcpus``."""
-    return Option("vcpus", "whole", "number of CPUs of the guest", default, least=1, most=VCPUS_MAX)
-
-
-def memory_option(default: str) -> Option:
-    """Return the option ``memory_mb``."""
-    return Option("memory_mb", "whole", "memory of the guest in MiB", default, least=64, most=MEMORY_MAX_MB)
+VCPUS = Option("vcpus", "whole", "number of CPUs of the guest", least=1, most=VCPUS_MAX)
+MEMORY = Option("memory_mb", "whole", "memory of the guest in MiB", least=64, most=MEMORY_MAX_MB)
+"""A hosting says what their defaults are."""
 
 
 def vcpu_count(request: HostedRequest, more: int) -> int:
@@ -80,24 +73,15 @@ def nic_settings(request: HostedRequest) -> NicSettings:
     return NicSettings(rings, request.ring_size, request.queues, own and request.max_frame_bytes > STANDARD_FRAME_BYTES)
 
 
-def wanted_accelerator(request: HostedRequest) -> str:
-    """Return ``auto``, ``kvm`` or ``tcg``."""
-    return _text(request, "accel", "auto")
-
-
 def _text(request: HostedRequest, key: str, default: str) -> str:
     return str(request.values.get(key, default))
 
 
-class RunningMachine(RunningProcess):
+class RunningMachine(RunningVnf):
     """QEMU with one VNF in it, which forwards once it has booted. Made by :func:`start`."""
 
     same_clock = False
     """The guest's TSC begins with the guest, and under TCG it is another clock altogether."""
-
-    @property
-    def _title(self) -> str:
-        return f"VNF {self.name}"
 
 
 def start(
@@ -167,7 +151,7 @@ def start(
     threads = tuple(
         WatchedThread("vnf", process.pid, tid, f"{request.name}-vcpu{number}") for number, tid in forwarding
     )
-    return RunningMachine(process, facts, Sandbox(monitor, rpc), threads, planed, inside)
+    return RunningMachine(process, facts, Sandbox(monitor, rpc), threads, planed, inside, f"VNF {request.name}")
 
 
 def guest_document(document: Document, ports: Sequence[HostedPort], cpus: Sequence[int], first_vcpu: int) -> Document:

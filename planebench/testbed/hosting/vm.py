@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -30,8 +31,8 @@ class VmHosting:
     remedy = qemu.REMEDY
     options: tuple[Option, ...] = (
         machine.RINGS,
-        machine.vcpus_option("polling CPUs, plus one with KVM if a CPU is free"),
-        machine.memory_option("computed from planed's tables"),
+        replace(machine.VCPUS, default="polling CPUs, plus one with KVM if a CPU is free"),
+        replace(machine.MEMORY, default="computed from planed's tables"),
         machine.ACCEL,
         DEVICES,
         IDLE,
@@ -48,7 +49,7 @@ class VmHosting:
             raise StartError(f"{request.name}: a guest of planed needs a document")
         image = guest_image.guest_image(request.planed)
         probe = KvmProbe(found, image.kernel, image.initramfs, request.control_cpus, supervisor)
-        accelerator = probe.accelerator(machine.wanted_accelerator(request))
+        accelerator = probe.accelerator(str(request.values.get(machine.ACCEL.key, "auto")))
         # With one more vCPU planed's control and the kernel do not wait for the time slices of a polling worker. A VNF
         # that shares CPUs has a worker that sleeps. Emulated CPUs wait for each other: on two CPUs with pollers a guest
         # took 24 s and more to boot with two of them, and 9 s with one.

@@ -33,19 +33,14 @@ class TesterStream:
     pps: int
 
     @property
-    def macs(self) -> tuple[str, str]:
-        """Return source and destination: those of planed's plain frames."""
-        return f"02:00:00:00:00:{self.number:02x}", f"02:00:00:00:01:{self.number:02x}"
+    def addresses(self) -> tuple[tuple[str, str], tuple[str, str], tuple[int, int]]:
+        """Return source and destination, of each layer: MACs and UDP ports of planed's plain frames, IP addresses.
 
-    @property
-    def ips(self) -> tuple[str, str]:
-        """Return source and destination of the benchmarking network (RFC 2544, appendix C)."""
-        return f"198.18.{self.number}.1", f"198.19.{self.number}.1"
-
-    @property
-    def udp_ports(self) -> tuple[int, int]:
-        """Return source and destination."""
-        return 49152 + self.number, 28770
+        The IP addresses are of the benchmarking network (RFC 2544, appendix C).
+        """
+        macs = f"02:00:00:00:00:{self.number:02x}", f"02:00:00:00:01:{self.number:02x}"
+        ips = f"198.18.{self.number}.1", f"198.19.{self.number}.1"
+        return macs, ips, (49152 + self.number, 28770)
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,8 @@ class OtgTester(ExternalTester):
             if values.get("verify") is False:
                 context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         self._opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context))
-        self._ports: tuple[str, ...] = ()
+        self._names: dict[str, str] = {}
+        """Of the ports: locations have characters that names must not have."""
 
     def version(self) -> str:
         """Return the versions of its program and of the API."""
@@ -76,11 +77,11 @@ class OtgTester(ExternalTester):
 
     def connect(self, ports: Sequence[str]) -> None:
         """Take these ports, without streams yet, and check their links."""
-        self._ports = tuple(ports)
-        self._call("POST", "/config", {"ports": self._named_ports()})
+        self._names = {port: f"port{number}" for number, port in enumerate(ports)}
+        self._load([])
         told = self._call("POST", "/monitor/metrics", {"choice": "port", "port": {}})
         links = {metric.get("name"): metric.get("link") for metric in told.get("port_metrics", ())}
-        if down := [port for port in ports if links.get(self._name(port)) == "down"]:
+        if down := [port for port in ports if links.get(self._names[port]) == "down"]:
             raise self.failed(f"port {', '.join(down)} has no link; are the cables as --wire says?")
 
     def send(
@@ -88,7 +89,7 @@ class OtgTester(ExternalTester):
     ) -> dict[str, StreamCounts]:
         """Load the streams, start them, and look at their counters until they have stopped and stay as they are."""
         flows = [self._flow(stream, duration_s, latency=latency) for stream in streams]
-        self._call("POST", "/config", {"ports": self._named_ports(), "flows": flows})
+        self._load(flows)
         looks = _Looks(self, [stream.name for stream in streams])
         self._transmit("start")
         try:
@@ -116,22 +117,19 @@ class OtgTester(ExternalTester):
 
     def close(self) -> None:
         """Take its configuration away, so that others may have the ports."""
-        if self._ports:
-            self._ports = ()
+        if self._names:
+            self._names = {}
             with contextlib.suppress(ExternalTesterError):
                 self._call("POST", "/config", {})
 
-    def _named_ports(self) -> list[OtgJson]:
-        return [{"name": self._name(port), "location": port} for port in self._ports]
-
-    def _name(self, port: str) -> str:
-        """Return the name of a port; locations have characters that names must not have."""
-        return f"port{self._ports.index(port)}"
+    def _load(self, flows: Sequence[OtgJson]) -> None:
+        ports = [{"name": name, "location": port} for port, name in self._names.items()]
+        self._call("POST", "/config", {"ports": ports, "flows": flows} if flows else {"ports": ports})
 
     def _flow(self, stream: TesterStream, duration_s: float, *, latency: bool) -> OtgJson:
         """Return a stream as a flow of the API: sent for a time, so that a generator that is too slow sends less."""
-        (src, dst), (src_ip, dst_ip), (src_port, dst_port) = stream.macs, stream.ips, stream.udp_ports
-        ports = {"tx_name": self._name(stream.sender), "rx_names": [self._name(stream.receiver)]}
+        (src, dst), (src_ip, dst_ip), (src_port, dst_port) = stream.addresses
+        ports = {"tx_name": self._names[stream.sender], "rx_names": [self._names[stream.receiver]]}
         return {
             "name": stream.name,
             "tx_rx": {"choice": "port", "port": ports},
@@ -165,7 +163,11 @@ class OtgTester(ExternalTester):
             with self._opener.open(request, timeout=stretched(self._deadline_s)) as answer:
                 told = json.loads(answer.read(ANSWER_MAX_BYTES) or b"{}")
         except urllib.error.HTTPError as error:
-            raise self.failed(f"refuses {method} {path}: {_words(error)}") from error
+            words = f"{error.code} {error.reason}"
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                if errors := json.loads(error.read(ANSWER_MAX_BYTES)).get("errors"):  # those of the API
+                    words = "; ".join(map(str, errors))
+            raise self.failed(f"refuses {method} {path}: {words}") from error
         except TimeoutError as error:
             raise self.failed(f"did not answer {method} {path} within {limit_s:g} s") from error
         except (OSError, ValueError) as error:
@@ -235,11 +237,3 @@ def _count(metric: OtgMetric, key: str) -> int | None:
 
 def _value(value: str | int) -> OtgJson:
     return {"choice": "value", "value": value}
-
-
-def _words(error: urllib.error.HTTPError) -> str:
-    """Return why a call was refused: the errors of the API, else the line of the status."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        if errors := json.loads(error.read(ANSWER_MAX_BYTES)).get("errors"):
-            return "; ".join(map(str, errors))
-    return f"{error.code} {error.reason}"
