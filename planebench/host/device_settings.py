@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from planebench.host import pci
 from planebench.host.journal import (
@@ -227,7 +227,6 @@ NO_IOMMU = Setting((NO_IOMMU_MODE,))
 # values of paths that no file has: the program ``ip`` reads and writes them.
 
 IP_TIMEOUT_S = 10.0
-Attribute = Literal["mac", "trust", "spoofchk"]
 _KEYS = {"mac": "address", "trust": "trust", "spoofchk": "spoofchk"}
 """The name that ``ip -j link show`` has for each attribute."""
 _ATTRIBUTE = re.compile(r"/sys/bus/pci/devices/[^/]+/vf(\d+)_(mac|trust|spoofchk)")

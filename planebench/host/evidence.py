@@ -22,6 +22,14 @@ _STEAL_FIELD = 7
 """Of a ``cpuN`` line in /proc/stat, after the name: user nice system idle iowait irq softirq steal."""
 _LAST_CPU = 36
 """Field ``processor`` of /proc/PID/task/TID/stat, counted from state."""
+_POLICIES = {
+    os.SCHED_OTHER: "SCHED_OTHER",
+    os.SCHED_FIFO: "SCHED_FIFO",
+    os.SCHED_RR: "SCHED_RR",
+    os.SCHED_BATCH: "SCHED_BATCH",
+    os.SCHED_IDLE: "SCHED_IDLE",
+    6: "SCHED_DEADLINE",  # linux/sched.h; Python 3.11 has no name for it
+}
 ACCOUNT_S = 0.002
 """The kernel counts a wait when it ends. In this pause the tester's threads run, so that their waits are counted."""
 
@@ -147,18 +155,6 @@ def steal_ns(cpus: Iterable[int]) -> int:
         if name in wanted and len(fields) > _STEAL_FIELD:
             ticks += int(fields[_STEAL_FIELD])
     return ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-
-
-# The present scheduling of a thread, and the frequency of a CPU.
-
-_POLICIES = {
-    os.SCHED_OTHER: "SCHED_OTHER",
-    os.SCHED_FIFO: "SCHED_FIFO",
-    os.SCHED_RR: "SCHED_RR",
-    os.SCHED_BATCH: "SCHED_BATCH",
-    os.SCHED_IDLE: "SCHED_IDLE",
-    6: "SCHED_DEADLINE",  # linux/sched.h; Python 3.11 has no name for it
-}
 
 
 def thread_conditions(pid: int, tid: int, name: str) -> ThreadConditions | None:

@@ -17,7 +17,6 @@ from pathlib import Path
 from planebench.host import interfaces, pci
 from planebench.host.device_settings import (
     NO_IOMMU_MODE,
-    Attribute,
     device_journal,
     device_path,
     read_attribute,
@@ -291,7 +290,7 @@ def make_vfs(
     if len(made) != count:
         journal.undo_own({change.path for change in changes})
         raise StartError(f"NIC {nic.address} made {len(made)} of {count} virtual functions; `dmesg` may say why")
-    wanted: list[tuple[int, Attribute, str]] = []
+    wanted: list[tuple[int, str, str]] = []
     for vf in range(count):
         mac = macs[vf] if vf < len(macs) else f"{MAC_PREFIX}:{vf:02x}"
         wanted.append((vf, "mac", mac))

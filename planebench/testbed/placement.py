@@ -155,6 +155,7 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), idle_t
     # VNFs stay on the node, on second threads before whole cores elsewhere; the tester's core is the last to be shared.
     rest.sort(key=lambda cpu: (cpu in cpus.core(first), cpus.node(cpu) != cpus.node(switch)))
     free = [*rest, first] if idle_tester else rest
+    # A CPU for each VNF, in their order.
     own = share_out(free, len(hosted)) or (switch,) * len(hosted)
     turns = [cpu for cpu in free if cpu not in own]
     of_tasks = iter(share_out(turns, vnf_count - len(hosted)) or (first,) * (vnf_count - len(hosted)))

@@ -126,8 +126,8 @@ def _start_podman(
     podman, runc = find_program(PODMAN), find_program("runc")
     assert podman is not None and runc is not None
     store = Path(tempfile.mkdtemp(prefix="p", dir=supervisor.root))  # short: podman refuses longer ones
-    # podman reads our settings only, all of which are in the store. So is the state of runc, by a script: podman does not
-    # pass its --runtime-flag to the runc that cleans up.
+    # podman reads our settings only, all of which are in the store. So is the state of runc, by a script: podman does
+    # not pass its --runtime-flag to the runc that cleans up.
     script = store / runc.name
     script.write_text(f'#!/bin/sh\nexec {shlex.quote(str(runc))} --root {store}/state "$@"\n', encoding="utf-8")
     script.chmod(0o700)
