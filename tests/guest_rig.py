@@ -15,7 +15,7 @@ from planebench.host.programs import NotFound
 from planebench.model.errors import StartError
 from planebench.testbed.hosting import qemu
 from planebench.testbed.hosting.guest_image import GuestImage, archive, guest_image
-from planebench.testbed.hosting.kvm_probe import COMMAND_LINE
+from planebench.testbed.hosting.qemu import COMMAND_LINE
 
 MEMORY_MB = 256
 

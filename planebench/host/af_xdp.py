@@ -13,11 +13,12 @@ import mmap
 import os
 import socket
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from planebench.host.facts import is_machine_root
+from planebench.host.procfs import link_name
 
 AF_XDP = 44
 _SYS_PIDFD_GETFD = 438
@@ -49,12 +50,24 @@ class XdpSocket:
 
 def xdp_sockets(pid: int) -> list[XdpSocket]:
     """Return the AF_XDP sockets of a process, by their numbers; none if it is gone or may not be asked."""
-    found = []
-    with contextlib.suppress(OSError), _opened(os.pidfd_open(pid)) as process:
-        for number in sorted(int(entry.name) for entry in Path(f"/proc/{pid}/fd").iterdir()):
-            if (sock := _socket(process, pid, number)) is not None:
-                with sock:
-                    found.append(_read(sock))
+    found: list[XdpSocket] = []
+    try:
+        process = os.pidfd_open(pid)
+    except OSError:
+        return found
+    try:
+        with contextlib.suppress(OSError):
+            for number in sorted(int(entry.name) for entry in Path(f"/proc/{pid}/fd").iterdir()):
+                if not (link_name(Path(f"/proc/{pid}/fd/{number}")) or "").startswith("socket:["):
+                    continue
+                fd = ctypes.CDLL(None, use_errno=True).syscall(_SYS_PIDFD_GETFD, process, number, 0)
+                if fd < 0:
+                    continue
+                with socket.socket(AF_XDP, socket.SOCK_RAW, 0, fileno=fd) as sock:  # a copy
+                    if sock.getsockopt(socket.SOL_SOCKET, _SO_DOMAIN) == AF_XDP:
+                        found.append(_read(sock))
+    finally:
+        os.close(process)
     return found
 
 
@@ -74,8 +87,8 @@ def mode_words(sockets: Sequence[XdpSocket], attached: Iterable[str]) -> str:
     if not sockets:
         return ""
     words = [
-        _alike({"zero-copy" if it.zero_copy else "copy" for it in sockets}),
-        _alike(set(attached)) or "XDP program not found",
+        " and ".join(sorted({"zero-copy" if it.zero_copy else "copy" for it in sockets})),
+        " and ".join(sorted(set(attached))) or "XDP program not found",
         _flag("need-wakeup", [it.need_wakeup for it in sockets]),
         _flag("busy-poll", [it.busy_poll for it in sockets]),
     ]
@@ -100,62 +113,27 @@ def attached_modes(interfaces: Sequence[str]) -> Mapping[str, str]:
     return found
 
 
-@contextlib.contextmanager
-def _opened(fd: int) -> Iterator[int]:
-    try:
-        yield fd
-    finally:
-        os.close(fd)
-
-
-def _socket(process: int, pid: int, number: int) -> socket.socket | None:
-    """Return a copy of a descriptor of a process if it is an AF_XDP socket."""
-    with contextlib.suppress(OSError):
-        if not str(Path(f"/proc/{pid}/fd/{number}").readlink()).startswith("socket:"):
-            return None
-        fd = ctypes.CDLL(None, use_errno=True).syscall(_SYS_PIDFD_GETFD, process, number, 0)
-        if fd >= 0:
-            found = socket.socket(AF_XDP, socket.SOCK_RAW, 0, fileno=fd)
-            if found.getsockopt(socket.SOL_SOCKET, _SO_DOMAIN) == AF_XDP:
-                return found
-            found.close()
-    return None
-
-
 def _read(sock: socket.socket) -> XdpSocket:
     (options,) = struct.unpack("I", sock.getsockopt(_SOL_XDP, _XDP_OPTIONS, 4))
     dropped, invalid_rx, invalid_tx, ring_full, _, _ = _STATISTICS.unpack(
         sock.getsockopt(_SOL_XDP, _XDP_STATISTICS, _STATISTICS.size)
     )
+    need_wakeup = busy_poll = None
+    with contextlib.suppress(OSError, ValueError, struct.error):  # a socket without a send ring
+        offsets = _OFFSETS.unpack(sock.getsockopt(_SOL_XDP, _XDP_MMAP_OFFSETS, _OFFSETS.size))
+        with mmap.mmap(sock.fileno(), mmap.PAGESIZE, mmap.MAP_SHARED, mmap.PROT_READ, offset=_TX_RING) as ring:
+            # The kernel sets the flag of the send ring from the start if it was asked for it.
+            need_wakeup = bool(struct.unpack_from("I", ring, offsets[_TX_FLAGS])[0] & _NEED_WAKEUP)
+    with contextlib.suppress(OSError):  # before Linux 5.11
+        prefers = sock.getsockopt(socket.SOL_SOCKET, _SO_PREFER_BUSY_POLL)
+        busy_poll = bool(prefers and sock.getsockopt(socket.SOL_SOCKET, _SO_BUSY_POLL))
     return XdpSocket(
         zero_copy=bool(options & _ZERO_COPY),
-        need_wakeup=_needs_wakeup(sock),
-        busy_poll=_busy_polls(sock),
+        need_wakeup=need_wakeup,
+        busy_poll=busy_poll,
         no_room=dropped + ring_full,
         invalid=invalid_rx + invalid_tx,
     )
-
-
-def _needs_wakeup(sock: socket.socket) -> bool | None:
-    """Return whether the kernel has set the flag of the send ring: it does from the start if it was asked for it."""
-    try:
-        offsets = _OFFSETS.unpack(sock.getsockopt(_SOL_XDP, _XDP_MMAP_OFFSETS, _OFFSETS.size))
-        with mmap.mmap(sock.fileno(), mmap.PAGESIZE, mmap.MAP_SHARED, mmap.PROT_READ, offset=_TX_RING) as ring:
-            return bool(struct.unpack_from("I", ring, offsets[_TX_FLAGS])[0] & _NEED_WAKEUP)
-    except (OSError, ValueError, struct.error):
-        return None  # a socket without a send ring
-
-
-def _busy_polls(sock: socket.socket) -> bool | None:
-    try:
-        prefers = sock.getsockopt(socket.SOL_SOCKET, _SO_PREFER_BUSY_POLL)
-        return bool(prefers and sock.getsockopt(socket.SOL_SOCKET, _SO_BUSY_POLL))
-    except OSError:
-        return None  # before Linux 5.11
-
-
-def _alike(found: set[str]) -> str:
-    return " and ".join(sorted(found))
 
 
 def _flag(name: str, values: Sequence[bool | None]) -> str:

@@ -31,40 +31,33 @@ def claimed(cpus: Iterable[int]) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         taken: dict[int, list[int]] = {}
         for cpu in () if os.environ.get(SHARE) else sorted(cpus):
+            address = f"\0planebench.cpu.{cpu}"
             own = stack.enter_context(socket.socket(socket.AF_UNIX))
             try:
-                own.bind(_address(cpu))
+                own.bind(address)
                 own.listen(8)
             except OSError as error:
                 if error.errno != errno.EADDRINUSE:  # no such sockets here: nobody is refused
                     continue
-                taken.setdefault(_owner(cpu), []).append(cpu)
+                taken.setdefault(_owner(address), []).append(cpu)
         taken.pop(os.getpid(), None)
         for pid, theirs in taken.items():
-            raise BusyError(_refusal(pid, theirs))
+            command = (procfs.read_text(f"/proc/{pid}/cmdline") or "").replace("\0", " ")
+            who = f"process {pid}" + (f", {' '.join(command.split())[:100]}" if command else "")
+            raise BusyError(
+                f"another planebench measures on CPU {range_text(theirs)} ({who}), and two runs on the same CPUs ruin "
+                f"each other. Wait until it ends, give each run its own CPUs, e.g. with taskset -c, or set {SHARE}=1"
+            )
         yield
 
 
-def _address(cpu: int) -> str:
-    return f"\0planebench.cpu.{cpu}"
-
-
-def _owner(cpu: int) -> int:
-    """Return the process that has claimed a CPU; 0 if it is unknown, because that process has just ended."""
+def _owner(address: str) -> int:
+    """Return the process that listens at an address; 0 if it is unknown, because that process has just ended."""
     with socket.socket(socket.AF_UNIX) as asking:
         try:
-            asking.connect(_address(cpu))
+            asking.connect(address)
             return int(
                 _CREDENTIALS.unpack(asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))[0]
             )
         except OSError:
             return 0
-
-
-def _refusal(pid: int, cpus: list[int]) -> str:
-    command = (procfs.read_text(f"/proc/{pid}/cmdline") or "").replace("\0", " ")
-    who = f"process {pid}" + (f", {' '.join(command.split())[:100]}" if command else "")
-    return (
-        f"another planebench measures on CPU {range_text(cpus)} ({who}), and two runs on the same CPUs ruin each "
-        f"other. Wait until it ends, give each run its own CPUs, e.g. with taskset -c, or set {SHARE}=1"
-    )

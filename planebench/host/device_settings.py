@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All settings of devices that a run changes and puts back."""
+"""All settings of devices that a run changes and puts back: clocks, interrupts, drivers and virtual functions.
+
+``root`` is where /proc, /sys and /dev are: tests have a tree of their own.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import os
@@ -12,7 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from planebench.host import pci
 from planebench.host.journal import (
@@ -26,15 +28,12 @@ from planebench.host.journal import (
     state_path,
     this_process,
 )
-from planebench.host.pci import VFIO
 from planebench.host.procfs import entries, link_name, read_text
 from planebench.host.programs import run_tool
 from planebench.model.cpus import parse_cpus, range_text
 
-# The clock of CPUs set by cpufreq for as long as something is measured, and put back.
-#
-# The lowest and the highest frequency of a CPU are the same value meanwhile, whatever its governor is. ``root`` is
-# where /sys is: tests have a tree of their own.
+# The clock of CPUs, by cpufreq: while something is measured the lowest and the highest frequency of a CPU are the same
+# value, whatever its governor is.
 
 FREQUENCY = Setting(
     tuple(f"/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_{bound}_freq" for bound in ("min", "max"))
@@ -124,23 +123,17 @@ def smi_count(cpus: Iterable[int], root: Path = ROOT) -> int | None:
 
     It is read through /dev/cpu/N/msr, which root has where the module msr is loaded.
     """
-    counts = [_msr(root / f"dev/cpu/{cpu}/msr", MSR_SMI_COUNT) for cpu in cpus]
-    known = [count for count in counts if count is not None]
-    return max(known) if counts and len(known) == len(counts) else None
-
-
-def _msr(device: Path, register: int) -> int | None:
-    try:
-        fd = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        data = os.pread(fd, 8, register)
-    except OSError:
-        return None
-    finally:
-        os.close(fd)
-    return int.from_bytes(data, "little") if len(data) == 8 else None
+    counts = []
+    for cpu in cpus:
+        try:
+            with (root / f"dev/cpu/{cpu}/msr").open("rb", buffering=0) as device:
+                data = os.pread(device.fileno(), 8, MSR_SMI_COUNT)
+        except OSError:
+            return None
+        if len(data) != 8:
+            return None
+        counts.append(int.from_bytes(data, "little"))
+    return max(counts, default=None)
 
 
 def keep_away(pollers: Collection[int], control: Collection[int], journal: Journal) -> tuple[ValueOutcome, ...]:
@@ -151,27 +144,20 @@ def keep_away(pollers: Collection[int], control: Collection[int], journal: Journ
     """
     if set(pollers) & set(control):
         return ()
-    changes = list(_moves(frozenset(pollers), range_text(control), journal.root))
-    return journal.apply(changes, this_process()) if changes else ()
-
-
-def _moves(pollers: frozenset[int], control: str, root: Path) -> Iterator[ChangedValue]:
-    for number in _nic_interrupts(root):
-        path = f"/proc/irq/{number}/smp_affinity_list"
-        old = read_text(at(root, path))
-        if old and pollers & set(parse_cpus(old)) and os.access(at(root, path), os.W_OK):
-            yield ChangedValue(path, old, control, "the interrupts of a NIC disturb no poller")
-
-
-def _nic_interrupts(root: Path) -> list[int]:
-    """Return the numbers of the interrupts of all NICs that the kernel drives."""
+    root = journal.root
     devices = [root / pci.DEVICES / nic.address for nic in pci.nics(root) if nic.driver]
     names = [entry.name for device in devices for entry in entries(device / "msi_irqs")]
     lines = [read_text(device / "irq") or "" for device in devices if not entries(device / "msi_irqs")]
-    return sorted({int(name) for name in (*names, *lines) if name.isdigit() and name != "0"})
+    changes = []
+    for number in sorted({int(name) for name in (*names, *lines) if name.isdigit() and name != "0"}):
+        path = f"/proc/irq/{number}/smp_affinity_list"
+        old = read_text(at(root, path))
+        if old and set(pollers) & set(parse_cpus(old)) and os.access(at(root, path), os.W_OK):
+            changes.append(ChangedValue(path, old, range_text(control), "the interrupts of a NIC disturb no poller"))
+    return journal.apply(changes, this_process())
 
 
-# The driver of a PCI device as a value that the journal changes and puts back.
+# The driver of a PCI device.
 
 UNBOUND = "none"
 NO_IOMMU_MODE = "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode"
@@ -179,19 +165,18 @@ _NO_OVERRIDE = ("", "(null)")
 _DRIVER = re.compile(r"([\w-]+)(?: \(driver_override ([\w-]+)\))?")
 
 
-def driver_path(address: str) -> str:
-    """Return the path of a device's driver in the journal."""
-    return f"/sys/bus/pci/devices/{address}/driver"
+def device_path(address: str, name: str) -> str:
+    """Return the path of a value of a PCI device in the journal.
+
+    ``driver``, ``sriov_numvfs``: the number of VFs of a NIC, ``vf0_mac``, ``vf0_trust``, ``vf0_spoofchk``: attributes
+    of a VF, ``up``: whether the interface of a NIC is up, ``on`` or ``off``.
+    """
+    return f"/sys/bus/pci/devices/{address}/{name}"
 
 
 def value_of(driver: str | None, override: str | None) -> str:
     """Return driver and driver_override as one value: ``ixgbe``, ``none``, ``vfio-pci (driver_override vfio-pci)``."""
     return (driver or UNBOUND) + (f" (driver_override {override})" if override else "")
-
-
-def taken_by_vfio() -> str:
-    """Return the value of a device that was bound to vfio-pci by planebench."""
-    return value_of(VFIO, VFIO)
 
 
 def read_driver(root: Path, path: str) -> str | None:
@@ -215,23 +200,15 @@ def write_driver(root: Path, path: str, value: str) -> None:
     driver, override = match.groups()
     device = at(root, path).parent
     bound = link_name(device / "driver")
-    _write(device / "driver_override", override or "\n")
+    (device / "driver_override").write_text(override or "\n", encoding="ascii")
     if bound and bound != driver:
-        _write(device / "driver/unbind", device.name)
+        (device / "driver/unbind").write_text(device.name, encoding="ascii")
     if driver not in (UNBOUND, bound):
-        by_override = driver == override
-        _write(at(root, "/sys/bus/pci/drivers_probe" if by_override else _bind_of(driver)), device.name)
+        taking = "drivers_probe" if driver == override else f"drivers/{driver}/bind"
+        (root / "sys/bus/pci" / taking).write_text(device.name, encoding="ascii")
     now = link_name(device / "driver") or UNBOUND
     if now != driver:
         raise OSError(errno.ENODEV, f"driver {driver} did not take it" + ("" if now == UNBOUND else f", {now} has it"))
-
-
-def _bind_of(driver: str) -> str:
-    return f"/sys/bus/pci/drivers/{driver}/bind"
-
-
-def _write(file: Path, text: str) -> None:
-    file.write_text(text, encoding="ascii")
 
 
 def _is_on_the_way(now: str, entry: Saved) -> bool:
@@ -246,32 +223,14 @@ DRIVER = Setting(("/sys/bus/pci/devices/????:??:??.?/driver",), read_driver, wri
 NO_IOMMU = Setting((NO_IOMMU_MODE,))
 
 
-# The virtual functions of a NIC as values that the journal changes and puts back.
-#
-# The attributes of a VF (``ip link set PF vf N ...``) and whether an interface is up are values of paths that no file
-# has: the program ``ip`` reads and writes them.
+# The virtual functions of a NIC. The attributes of one (``ip link set PF vf N ...``) and whether an interface is up are
+# values of paths that no file has: the program ``ip`` reads and writes them.
 
 IP_TIMEOUT_S = 10.0
-Attribute = Literal["mac", "trust", "spoofchk"]
 _KEYS = {"mac": "address", "trust": "trust", "spoofchk": "spoofchk"}
 """The name that ``ip -j link show`` has for each attribute."""
 _ATTRIBUTE = re.compile(r"/sys/bus/pci/devices/[^/]+/vf(\d+)_(mac|trust|spoofchk)")
 _MAC_OR_TRUST = re.compile(r"on|off|(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
-
-
-def number_path(address: str) -> str:
-    """Return the path of the number of VFs of a NIC."""
-    return f"/sys/bus/pci/devices/{address}/sriov_numvfs"
-
-
-def attribute_path(address: str, number: int, attribute: Attribute) -> str:
-    """Return the path of an attribute of a VF in the journal."""
-    return f"/sys/bus/pci/devices/{address}/vf{number}_{attribute}"
-
-
-def up_path(address: str) -> str:
-    """Return the path in the journal of whether the interface of a NIC is up: ``on`` or ``off``."""
-    return f"/sys/bus/pci/devices/{address}/up"
 
 
 def write_number(root: Path, path: str, value: str) -> None:
@@ -287,7 +246,11 @@ def read_attribute(root: Path, path: str) -> str | None:
     match, interface = _ATTRIBUTE.fullmatch(path), _interface(root, path)
     if match is None or interface is None:
         return None
-    functions = _shown(interface).get("vfinfo_list", [])
+    try:
+        (shown,) = json.loads(run_tool(["ip", "-j", "-d", "link", "show", "dev", interface], IP_TIMEOUT_S).stdout)
+    except ValueError:  # it tells nothing
+        return None
+    functions = shown.get("vfinfo_list", [])
     mine: dict[str, Any] = next((function for function in functions if function.get("vf") == int(match[1])), {})
     value = mine.get(_KEYS[match[2]])
     return ("on" if value else "off") if isinstance(value, bool) else value
@@ -319,15 +282,6 @@ def write_up(root: Path, path: str, value: str) -> None:
 def _interface(root: Path, path: str) -> str | None:
     names = [entry.name for entry in entries(at(root, path).parent / "net")]
     return names[0] if names else None
-
-
-def _shown(interface: str) -> dict[str, Any]:
-    """Return what ``ip`` tells of an interface; empty where it tells nothing."""
-    try:
-        (found,) = json.loads(run_tool(["ip", "-j", "-d", "link", "show", "dev", interface], IP_TIMEOUT_S).stdout)
-    except ValueError:
-        return {}
-    return dict(found)
 
 
 def _ip(*words: str) -> None:
@@ -365,7 +319,7 @@ def restore_abandoned() -> None:
         device_journal().undo_abandoned()
 
 
-@contextlib.contextmanager
+@contextmanager
 def undone_at_exit() -> Iterator[None]:
     """Restore at exit all devices that this process changed since."""
     if os.geteuid() != 0:

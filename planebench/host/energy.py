@@ -63,8 +63,12 @@ class Rapl:
     name = "RAPL"
 
     def __init__(self, root: Path = ROOT) -> None:
-        zones = sorted((root / POWERCAP).glob("intel-rapl:*"))
-        self._zones = {zone.name: zone for zone in zones if _counts(read_text(zone / "name") or "")}
+        # ``psys`` contains the packages, ``core`` and ``uncore`` are parts of them.
+        self._zones = {}
+        for zone in sorted((root / POWERCAP).glob("intel-rapl:*")):
+            name = read_text(zone / "name") or ""
+            if name.startswith("package") or name == "dram":
+                self._zones[zone.name] = zone
 
     def read(self) -> MeterReading | None:
         """Return all counters; None without any, and where one cannot be read (they are for root)."""
@@ -76,11 +80,6 @@ class Rapl:
             now, full = (int(text) for text in texts if text)
             found[name] = (now, full)
         return MeterReading(at_ns, found) if found else None
-
-
-def _counts(name: str) -> bool:
-    """Return whether a zone is added up: ``psys`` contains the packages, ``core`` and ``uncore`` are parts of them."""
-    return name.startswith("package") or name == "dram"
 
 
 class Ipmi:

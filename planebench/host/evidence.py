@@ -20,7 +20,16 @@ from planebench.model.records import ThreadEvidence
 Owner = Literal["switch", "tester", "vnf"]
 _STEAL_FIELD = 7
 """Of a ``cpuN`` line in /proc/stat, after the name: user nice system idle iowait irq softirq steal."""
-
+_LAST_CPU = 36
+"""Field ``processor`` of /proc/PID/task/TID/stat, counted from state."""
+_POLICIES = {
+    os.SCHED_OTHER: "SCHED_OTHER",
+    os.SCHED_FIFO: "SCHED_FIFO",
+    os.SCHED_RR: "SCHED_RR",
+    os.SCHED_BATCH: "SCHED_BATCH",
+    os.SCHED_IDLE: "SCHED_IDLE",
+    6: "SCHED_DEADLINE",  # linux/sched.h; Python 3.11 has no name for it
+}
 ACCOUNT_S = 0.002
 """The kernel counts a wait when it ends. In this pause the tester's threads run, so that their waits are counted."""
 
@@ -66,19 +75,29 @@ class ThreadSampler:
         """Return the counters now. The first sample sleeps for ``ACCOUNT_S`` before it reads the tester's threads."""
         tester = [thread for thread in self.threads if thread.owner == "tester"]
         others = [thread for thread in self.threads if thread.owner != "tester"]
-        if self._opened:
-            counts = _read(tester) | _read(others)
-        else:
-            counts = _read(others)
+        first, last = (tester, others) if self._opened else (others, tester)
+        counts = {thread: read_counts(thread.pid, thread.tid) for thread in first}
+        if not self._opened:
             time.sleep(ACCOUNT_S if tester else 0)
-            counts |= _read(tester)
+        counts |= {thread: read_counts(thread.pid, thread.tid) for thread in last}
         self._opened = True
         return {thread: count for thread in self.threads if (count := counts[thread]) is not None}
 
     @staticmethod
     def difference(before: ThreadSample, after: ThreadSample) -> tuple[ThreadEvidence, ...]:
         """Return the differences of the counters for the threads of both samples."""
-        return tuple(_difference(thread, before[thread], count) for thread, count in after.items() if thread in before)
+        return tuple(
+            ThreadEvidence(
+                owner=thread.owner,
+                thread=thread.name,
+                cpu=count.cpu,
+                run_ns=count.run_ns - before[thread].run_ns,
+                wait_ns=count.wait_ns - before[thread].wait_ns,
+                involuntary_switches=count.involuntary_switches - before[thread].involuntary_switches,
+            )
+            for thread, count in after.items()
+            if thread in before
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +130,6 @@ def sample_host(sampler: ThreadSampler, cpus: Iterable[int]) -> HostSample:
     )
 
 
-def _read(threads: Iterable[WatchedThread]) -> dict[WatchedThread, ThreadCounts | None]:
-    return {thread: read_counts(thread.pid, thread.tid) for thread in threads}
-
-
 def read_counts(pid: int, tid: int) -> ThreadCounts | None:
     """Return the counters of one thread; None if it is gone or the kernel keeps no schedstat."""
     base = f"/proc/{pid}/task/{tid}"
@@ -124,7 +139,7 @@ def read_counts(pid: int, tid: int) -> ThreadCounts | None:
     run_ns, wait_ns, _ = schedstat.split()
     switches = re.search(r"^nonvoluntary_ctxt_switches:\s*(\d+)$", status, re.MULTILINE)
     return ThreadCounts(
-        cpu=int(stat.rpartition(")")[2].split()[36]),
+        cpu=int(stat.rpartition(")")[2].split()[_LAST_CPU]),
         run_ns=int(run_ns),
         wait_ns=int(wait_ns),
         involuntary_switches=int(switches[1]) if switches else 0,
@@ -140,31 +155,6 @@ def steal_ns(cpus: Iterable[int]) -> int:
         if name in wanted and len(fields) > _STEAL_FIELD:
             ticks += int(fields[_STEAL_FIELD])
     return ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-
-
-def _difference(thread: WatchedThread, before: ThreadCounts, after: ThreadCounts) -> ThreadEvidence:
-    return ThreadEvidence(
-        owner=thread.owner,
-        thread=thread.name,
-        cpu=after.cpu,
-        run_ns=after.run_ns - before.run_ns,
-        wait_ns=after.wait_ns - before.wait_ns,
-        involuntary_switches=after.involuntary_switches - before.involuntary_switches,
-    )
-
-
-# The present scheduling of a thread, and the frequency of a CPU.
-
-_POLICIES = {
-    os.SCHED_OTHER: "SCHED_OTHER",
-    os.SCHED_FIFO: "SCHED_FIFO",
-    os.SCHED_RR: "SCHED_RR",
-    os.SCHED_BATCH: "SCHED_BATCH",
-    os.SCHED_IDLE: "SCHED_IDLE",
-    6: "SCHED_DEADLINE",  # linux/sched.h; Python 3.11 has no name for it
-}
-_LAST_CPU = 36
-"""Field ``processor`` of /proc/PID/task/TID/stat, counted from state."""
 
 
 def thread_conditions(pid: int, tid: int, name: str) -> ThreadConditions | None:

@@ -10,7 +10,7 @@ import re
 import resource
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -165,7 +165,9 @@ class HostFacts:
             "isolated_cpus": cpu_text(self.isolated_cpus),
             "cores_allowed": self.cores_allowed,
             "smt_siblings": ";".join("-".join(str(cpu) for cpu in group) for group in self.shared_cores),
-            "l3_groups": ";".join(sorted({range_text(group) for group in self.l3_group.values()}, key=_first_cpu)),
+            "l3_groups": ";".join(
+                sorted({range_text(group) for group in self.l3_group.values()}, key=lambda text: min(parse_cpus(text)))
+            ),
             "core_kinds": kinds_text(self.core_kinds),
             "deep_c_states": ",".join(self.deep_c_states),
             "nics": ",".join(f"{nic.address}={nic.driver or 'unbound'}" for nic in self.nics),
@@ -265,38 +267,55 @@ def collect(
     isolated = parse_cpus(read_text(cpu_folder / "isolated") or "")
     allowed = usable_cpus(inherited, frozenset(online), frozenset(isolated), grantable)
     memory, kinds = meminfo(root), _core_kinds(root, online)
+    siblings, numa_node, l3_group = _topology(root, online)
+    dpdk = _first(r"(DPDK [\w.-]+)", planed_version() or "", "")  # that planed was built with, else that of pkg-config
+    if not dpdk and (known := run_tool(["pkg-config", "--modversion", "libdpdk"], 5.0)).ok:
+        dpdk = f"DPDK {known.stdout.strip()}"
+    hypervisor = None
+    if "hypervisor" in flags:  # Python cannot execute CPUID
+        hypervisor = _first(r"^Hypervisor vendor:\s*(.*)$", run_tool(["lscpu"], 5.0).stdout, "unknown")
+    bios = [read_text(root / f"sys/class/dmi/id/bios_{name}") for name in ("vendor", "version", "date")]
+    governors = {read_text(cpu_folder / f"cpu{cpu}/cpufreq/scaling_governor") for cpu in allowed} - {None}
+    no_turbo = _flag(read_text(cpu_folder / "intel_pstate/no_turbo"))
+    turbo = _flag(read_text(cpu_folder / "cpufreq/boost")) if no_turbo is None else not no_turbo
+    huge = read_text(root / "sys/kernel/mm/transparent_hugepage/enabled") or ""
+    ticks = [int(count) for count in (read_text(root / "proc/stat") or "cpu").splitlines()[0].split()[1:9]]
+    all_ticks = sum(ticks)
+    memlock: int | None = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+    if memlock == resource.RLIM_INFINITY or (has_capability(CAP_IPC_LOCK) and not _in_user_namespace()):
+        memlock = None
     return HostFacts(
         boot_id=read_text(root / "proc/sys/kernel/random/boot_id"),
         cpu_model=cpu_model(root),
         kernel=platform.release(),
         kernel_command_line=read_text(root / "proc/cmdline"),
         microcode=_first(r"^microcode\s*:\s*(\S+)", cpuinfo, "") or None,
-        firmware=_firmware(root),
-        hypervisor=_hypervisor() if "hypervisor" in flags else None,
+        firmware=" ".join(filter(None, bios)) or None,
+        hypervisor=hypervisor,
         cpus_online=online,
         cpus_allowed=allowed,
-        siblings={cpu: _siblings(cpu_folder, cpu) for cpu in online},
-        numa_node=_numa_nodes(root),
-        l3_group=_l3_groups(cpu_folder, online),
+        siblings=siblings,
+        numa_node=numa_node,
+        l3_group=l3_group,
         core_kinds=kinds,
         isolated_cpus=isolated,
         cgroup_cpu_limit=_cgroup_cpu_limit(root),
         constant_tsc="constant_tsc" in flags,
         nonstop_tsc="nonstop_tsc" in flags,
-        governor=_governor(cpu_folder, allowed),
-        turbo=_turbo(cpu_folder),
+        governor="mixed" if len(governors) > 1 else next(iter(governors), None),
+        turbo=turbo,
         cpu_mhz=_cpu_mhz(cpu_folder, cpuinfo, min(kinds[0].cpus) if kinds else 0),
         autogroup=_flag(read_text(root / "proc/sys/kernel/sched_autogroup_enabled")),
         load_average_1m=float((read_text(root / "proc/loadavg") or "0").split()[0]),
-        steal_share=_steal_share(root),
+        steal_share=ticks[7] / all_ticks if len(ticks) == 8 and all_ticks else 0.0,
         memory_total_bytes=memory.get("MemTotal", 0),
         memory_available_bytes=memory.get("MemAvailable", 0),
         hugepages_2m_total=count_hugepages(root, "2048kB", "nr_hugepages"),
         hugepages_2m_free=count_hugepages(root, "2048kB", "free_hugepages"),
         hugepages_1g_total=count_hugepages(root, "1048576kB", "nr_hugepages"),
         hugepages_1g_free=count_hugepages(root, "1048576kB", "free_hugepages"),
-        transparent_hugepages=_transparent_hugepages(root),
-        memlock_limit_bytes=_memlock_limit(),
+        transparent_hugepages=_first(r"\[(\w+)\]", huge, "") or None,
+        memlock_limit_bytes=memlock,
         deep_c_states=deep_c_states(allowed, cpu_folder),
         iommu_groups=len(entries(root / "sys/kernel/iommu_groups")),
         nics=pci_nics(root),
@@ -307,7 +326,7 @@ def collect(
         lacked_capabilities=tuple(name for bit, name in USED_CAPABILITIES.items() if not has_capability(bit)),
         can_raise_priority=(has_capability(CAP_SYS_NICE) and not _in_user_namespace())
         or resource.getrlimit(resource.RLIMIT_NICE)[0] in (resource.RLIM_INFINITY, FULL_NICE_LIMIT),
-        dpdk_version=_dpdk_version(),
+        dpdk_version=dpdk or None,
     )
 
 
@@ -373,59 +392,40 @@ def _first(pattern: str, text: str, default: str) -> str:
     return match[1].strip() if match else default
 
 
-def _first_cpu(text: str) -> int:
-    return min(parse_cpus(text))
-
-
-def _firmware(root: Path) -> str | None:
-    """Return text such as ``Dell Inc. 2.12.4 10/25/2023``; None if the system does not report it."""
-    texts = (read_text(root / "sys/class/dmi/id" / f"bios_{name}") for name in ("vendor", "version", "date"))
-    return " ".join(filter(None, texts)) or None
-
-
 def _flag(text: str | None) -> bool | None:
     return None if text is None else text.strip() not in ("0", "")
 
 
-def _siblings(cpu_folder: Path, cpu: int) -> frozenset[int]:
-    text = read_text(cpu_folder / f"cpu{cpu}/topology/thread_siblings_list") or ""
-    return frozenset(parse_cpus(text)) | {cpu}
+def _topology(
+    root: Path, cpus: Iterable[int]
+) -> tuple[dict[int, frozenset[int]], dict[int, int], dict[int, frozenset[int]]]:
+    """Return by CPU the siblings of its core, its NUMA node, and the CPUs that share its L3 cache.
 
-
-def _l3_groups(cpu_folder: Path, cpus: Iterable[int]) -> dict[int, frozenset[int]]:
-    """Return the CPUs that share the L3 cache of each CPU: those of a CCX of an EPYC, of a socket of a Xeon."""
-    groups = {}
+    A L3 cache is of a CCX of an EPYC, of a socket of a Xeon. Broken firmware has a CPU in several nodes: it is in the
+    lowest one.
+    """
+    siblings, groups = {}, {}
     for cpu in cpus:
-        for cache in (cpu_folder / f"cpu{cpu}/cache").glob("index*"):  # index3 may be of level 2
+        folder = root / _CPU / f"cpu{cpu}"
+        siblings[cpu] = frozenset(parse_cpus(read_text(folder / "topology/thread_siblings_list") or "")) | {cpu}
+        for cache in (folder / "cache").glob("index*"):  # index3 may be of level 2
             if read_text(cache / "level") == "3" and (text := read_text(cache / "shared_cpu_list")):
                 groups[cpu] = frozenset(parse_cpus(text)) | {cpu}
-    return groups
-
-
-def _numa_nodes(root: Path) -> dict[int, int]:
-    """Return the node of each CPU, the lowest of those that name it: broken firmware has one in several."""
     nodes: dict[int, int] = {}
     for folder in (root / "sys/devices/system/node").glob("node[0-9]*"):
         number = int(folder.name.removeprefix("node"))
         for cpu in parse_cpus(read_text(folder / "cpulist") or ""):
             nodes[cpu] = min(number, nodes.get(cpu, number))
-    return nodes
+    return siblings, nodes, groups
 
 
 def _core_kinds(root: Path, cpus: Collection[int]) -> tuple[CoreKind, ...]:
     types = {name: read_text(root / f"sys/devices/{counters}/cpus") for name, counters in _CORE_TYPES.items()}
-
-    def figures() -> Iterator[tuple[str, dict[int, int]]]:
-        for file in _CORE_SPEEDS:
-            texts = {cpu: read_text(root / f"{_CPU}/cpu{cpu}/{file}") or "" for cpu in cpus}
-            yield Path(file).name, {cpu: int(text) for cpu, text in texts.items() if text.isdigit()}
-
-    return core_kinds(cpus, {name: parse_cpus(text) for name, text in types.items() if text}, figures())
-
-
-def _governor(cpu_folder: Path, cpus: Iterable[int]) -> str | None:
-    found = {read_text(cpu_folder / f"cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus} - {None}
-    return "mixed" if len(found) > 1 else next(iter(found), None)
+    figures = []
+    for file in _CORE_SPEEDS:
+        texts = {cpu: read_text(root / f"{_CPU}/cpu{cpu}/{file}") or "" for cpu in cpus}
+        figures.append((Path(file).name, {cpu: int(text) for cpu, text in texts.items() if text.isdigit()}))
+    return core_kinds(cpus, {name: parse_cpus(text) for name, text in types.items() if text}, figures)
 
 
 def _cpu_mhz(cpu_folder: Path, cpuinfo: str, cpu: int) -> int | None:
@@ -434,16 +434,6 @@ def _cpu_mhz(cpu_folder: Path, cpuinfo: str, cpu: int) -> int | None:
         return int(highest_khz) // 1000
     reported = _first(r"^cpu MHz\s*:\s*([0-9.]+)$", cpuinfo, "")
     return round(float(reported)) if reported else None
-
-
-def _turbo(cpu_folder: Path) -> bool | None:
-    off = _flag(read_text(cpu_folder / "intel_pstate/no_turbo"))
-    return _flag(read_text(cpu_folder / "cpufreq/boost")) if off is None else not off
-
-
-def _hypervisor() -> str:
-    """Return the name of the hypervisor from lscpu: Python cannot execute CPUID."""
-    return _first(r"^Hypervisor vendor:\s*(.*)$", run_tool(["lscpu"], 5.0).stdout, "unknown")
 
 
 def memory_total_bytes() -> int:
@@ -462,10 +452,6 @@ def count_hugepages(root: Path, size: str, name: str) -> int:
     return int(read_text(root / f"sys/kernel/mm/hugepages/hugepages-{size}/{name}") or 0)
 
 
-def _transparent_hugepages(root: Path) -> str | None:
-    return _first(r"\[(\w+)\]", read_text(root / "sys/kernel/mm/transparent_hugepage/enabled") or "", "") or None
-
-
 def has_capability(bit: int) -> bool:
     """Return whether this process has the capability of this number."""
     effective = int(_first(r"^CapEff:\s*(\w+)$", read_text("/proc/self/status") or "", "0"), 16)
@@ -475,12 +461,6 @@ def has_capability(bit: int) -> bool:
 def is_machine_root() -> bool:
     """Return whether this process is root with power over the kernel: root of most containers is not."""
     return os.geteuid() == 0 and has_capability(CAP_SYS_ADMIN) and not _in_user_namespace()
-
-
-def _memlock_limit() -> int | None:
-    limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
-    unlimited = has_capability(CAP_IPC_LOCK) and not _in_user_namespace()
-    return None if limit == resource.RLIM_INFINITY or unlimited else limit
 
 
 def _in_user_namespace() -> bool:
@@ -500,12 +480,6 @@ def _container(root: Path) -> str | None:
     return os.environ.get("container") or None  # noqa: SIM112 - its name, set by podman, systemd-nspawn and LXC
 
 
-def _steal_share(root: Path) -> float:
-    ticks = [int(count) for count in (read_text(root / "proc/stat") or "cpu").splitlines()[0].split()[1:9]]
-    total = sum(ticks)
-    return ticks[7] / total if len(ticks) == 8 and total else 0.0
-
-
 def _cgroup_cpu_limit(root: Path) -> float | None:
     """Return the tightest CPU quota from our control group up to the root (version 2; version 1 at its usual place)."""
     limits = []
@@ -519,12 +493,3 @@ def _cgroup_cpu_limit(root: Path) -> float | None:
     if quota.isdigit() and period.isdigit() and int(quota) > 0:
         limits.append(int(quota) / int(period))
     return min(limits, default=None)
-
-
-def _dpdk_version() -> str | None:
-    """Return the DPDK version that planed was built with, else that of pkg-config."""
-    named = _first(r"(DPDK [\w.-]+)", planed_version() or "", "")
-    if named:
-        return named
-    known = run_tool(["pkg-config", "--modversion", "libdpdk"], 5.0)
-    return f"DPDK {known.stdout.strip()}" if known.ok else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files that are written whole or not at all, and the folder for those that can be made again."""
+"""Files that are written whole or not at all, and the folder for those that can be made again: calibrations, guests."""
 
 from __future__ import annotations
 
@@ -30,9 +30,6 @@ def sync_folder(folder: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-# The folder for files that can be made again: calibrations, guests.
 
 
 def default_folder() -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,22 +41,17 @@ def with_topology(facts: HostFacts, text: str) -> HostFacts:
             f'--topology {text}: cannot be read: {error}; give a file of "lstopo --of xml FILE.xml"'
         ) from None
     named = any(word in content.lower() for word in ("numa", "node"))
-    return _with_xml(facts, _synthetic_xml(content), packages_are_nodes=not named)
-
-
-def _synthetic_xml(text: str) -> str:
-    """Return the XML of a synthetic description. Raises UsageError, NotInstalledError."""
     program = next(filter(None, map(find_program, PROGRAMS)), None)
     if program is None:
-        raise NotInstalledError(f"--topology {text}: a synthetic description needs hwloc; to install: {REMEDY}")
-    done = run_tool([program, "--if", "synthetic", "--input", text, "--of", "xml", "-"])
+        raise NotInstalledError(f"--topology {content}: a synthetic description needs hwloc; to install: {REMEDY}")
+    done = run_tool([program, "--if", "synthetic", "--input", content, "--of", "xml", "-"])
     if not done.ok or "<topology" not in done.stdout:
         why = done.lines[0] if done.lines else "no output"
         raise UsageError(
-            f'--topology "{text}" is neither a file nor a valid description: {why}. Valid: '
+            f'--topology "{content}" is neither a file nor a valid description: {why}. Valid: '
             'FILE.xml, or a description as "pack:2 core:8 pu:2"'
         )
-    return done.stdout
+    return _with_xml(facts, done.stdout, packages_are_nodes=not named)
 
 
 def _with_xml(facts: HostFacts, xml: str, *, packages_are_nodes: bool) -> HostFacts:
@@ -67,9 +62,14 @@ def _with_xml(facts: HostFacts, xml: str, *, packages_are_nodes: bool) -> HostFa
         raise ValueError("it has no PU objects")
     # The nodes of a CPU are those with its memory, also if they are not in the file, and after them those that have
     # memory only: their numbers are higher.
-    nodes = {_cpu(pu): _lowest(_bits(pu.get("complete_nodeset"))) for pu in _of_types(root, PU)}
+    nodes = {}
+    for pu in _of_types(root, PU):
+        bits = _bits(pu.get("complete_nodeset"))
+        nodes[_cpu(pu)] = (bits & -bits).bit_length() - 1  # the lowest bit; NO_NODE without any
     if packages_are_nodes:
         nodes = {cpu: int(it.get("os_index", "")) for it in _of_types(root, PACKAGE) for cpu in _cpus(it)}
+    caches = [it for it in root.iter("object") if it.get("type") == "L3Cache"]
+    caches += [it for it in root.iter("object") if it.get("type") == "Cache" and it.get("depth") == "3"]
     return replace(
         facts,
         hypervisor=None,
@@ -79,7 +79,7 @@ def _with_xml(facts: HostFacts, xml: str, *, packages_are_nodes: bool) -> HostFa
         nics=(),
         siblings=_groups(_of_types(root, CORE)),
         numa_node={cpu: node for cpu, node in nodes.items() if node != NO_NODE},
-        l3_group=_groups(it for it in root.iter("object") if _is_l3(it)),
+        l3_group=_groups(caches),
         core_kinds=_core_kinds(root, cpus),
     )
 
@@ -108,17 +108,8 @@ def _bits(text: str | None) -> int:
     return bits
 
 
-def _lowest(bits: int) -> int:
-    """Return the number of the lowest bit; NO_NODE without any."""
-    return (bits & -bits).bit_length() - 1
-
-
 def _of_types(root: ET.Element, types: tuple[str, ...]) -> Iterator[ET.Element]:
     return (it for it in root.iter("object") if it.get("type") in types)
-
-
-def _is_l3(item: ET.Element) -> bool:
-    return item.get("type") == "L3Cache" or (item.get("type") == "Cache" and item.get("depth") == "3")
 
 
 def _cpus(item: ET.Element) -> Iterator[int]:
@@ -130,7 +121,7 @@ def _cpu(item: ET.Element) -> int:
     return int(item.get("os_index", ""))
 
 
-def _groups(items: Iterator[ET.Element]) -> dict[int, frozenset[int]]:
+def _groups(items: Iterable[ET.Element]) -> dict[int, frozenset[int]]:
     """Return the CPUs of the same object, by CPU."""
     groups = (frozenset(_cpus(item)) for item in items)
     return {cpu: group for group in groups for cpu in group}

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Network interfaces of the kernel: their counters, and those that no run may take."""
+"""Network interfaces of the kernel: their counters, and those that no run may take, as the machine is reached by them.
+
+``root`` is where /proc and /sys are.
+"""
 
 from __future__ import annotations
 
 import ipaddress
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +16,6 @@ from planebench.host import af_xdp
 from planebench.host.pci import ROOT
 from planebench.host.procfs import link_name, read_text, stat_fields
 
-# The network interfaces that a machine is reached by, which no run may take: read from /proc and /sys below a root.
-
-IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 _UP, _REJECT = 0x1, 0x200
 """Flags of a route (Linux, include/uapi/linux/route.h)."""
@@ -34,7 +34,14 @@ class Route:
 
 def routes(root: Path) -> tuple[Route, ...]:
     """Return the routes of both address families that are up and lead somewhere."""
-    return (*_routes_v4(root), *_routes_v6(root))
+    found = _routes_v4(root)
+    for line in (read_text(root / "proc/net/ipv6_route") or "").splitlines():
+        destination, length, _, _, _, metric, _, _, flags, interface = line.split()
+        if int(flags, 16) & (_UP | _REJECT) == _UP and interface != "lo":
+            address = ipaddress.IPv6Address(bytes.fromhex(destination))
+            network = ipaddress.IPv6Network((address, int(length, 16)), strict=False)
+            found.append(Route(interface, network, int(metric, 16)))
+    return tuple(found)
 
 
 def essential_interfaces(root: Path, ssh_connection: str | None) -> Mapping[str, str]:
@@ -48,10 +55,16 @@ def essential_interfaces(root: Path, ssh_connection: str | None) -> Mapping[str,
     for route in known:
         if route.network.prefixlen == 0:
             found.update(dict.fromkeys(_with_lower(root, route.interface), "the default route"))
-    client = _client(ssh_connection)
-    way = _way_to(client, known) if client else None
-    if way:
-        found.update(dict.fromkeys(_with_lower(root, way), "the ssh connection"))
+    try:
+        client = ipaddress.ip_address((ssh_connection or "").split(" ")[0].partition("%")[0])
+    except ValueError:
+        return found
+    if isinstance(client, ipaddress.IPv6Address) and client.ipv4_mapped:
+        client = client.ipv4_mapped
+    ways = [route for route in known if client.version == route.network.version and client in route.network]
+    best = min(ways, key=lambda route: (-route.network.prefixlen, route.metric), default=None)
+    if best:
+        found.update(dict.fromkeys(_with_lower(root, best.interface), "the ssh connection"))
     return found
 
 
@@ -64,9 +77,11 @@ def uses(root: Path, interface: str) -> str | None:
     upper = [entry.name.removeprefix("upper_") for entry in folder.glob("upper_*")]
     if upper:
         return f"carries {', '.join(sorted(upper))}"
-    if _has_address(root, interface):
+    addresses = [line.split() for line in (read_text(root / "proc/net/if_inet6") or "").splitlines()]
+    if any(line[5] == interface and line[3] != _LINK_LOCAL for line in addresses if len(line) > 5):
         return "has addresses"
-    return None
+    # A route comes with an address.
+    return "has addresses" if any(route.interface == interface for route in _routes_v4(root)) else None
 
 
 def ssh_connection(environment: Mapping[str, str] = os.environ) -> str | None:
@@ -80,40 +95,16 @@ def ssh_connection(environment: Mapping[str, str] = os.environ) -> str | None:
     return found
 
 
-def _routes_v4(root: Path) -> Iterator[Route]:
-    """Yield the routes of /proc/net/route, whose addresses are little-endian hexadecimal numbers."""
+def _routes_v4(root: Path) -> list[Route]:
+    """Return the routes of /proc/net/route, whose addresses are little-endian hexadecimal numbers."""
+    found = []
     for line in (read_text(root / "proc/net/route") or "").splitlines()[1:]:
         interface, destination, _, flags, _, _, metric, mask = line.split()[:8]
         if int(flags, 16) & (_UP | _REJECT) == _UP:
             address = ipaddress.IPv4Address(bytes.fromhex(destination)[::-1])
             network = ipaddress.IPv4Network((address, int(mask, 16).bit_count()), strict=False)
-            yield Route(interface, network, int(metric))
-
-
-def _routes_v6(root: Path) -> Iterator[Route]:
-    """Yield the routes of /proc/net/ipv6_route."""
-    for line in (read_text(root / "proc/net/ipv6_route") or "").splitlines():
-        destination, length, _, _, _, metric, _, _, flags, interface = line.split()
-        if int(flags, 16) & (_UP | _REJECT) == _UP and interface != "lo":
-            address = ipaddress.IPv6Address(bytes.fromhex(destination))
-            yield Route(interface, ipaddress.IPv6Network((address, int(length, 16)), strict=False), int(metric, 16))
-
-
-def _client(connection: str | None) -> IPAddress | None:
-    """Return the address of the client in SSH_CONNECTION; an IPv4 address inside IPv6 counts as IPv4."""
-    try:
-        address = ipaddress.ip_address((connection or "").split(" ")[0].partition("%")[0])
-    except ValueError:
-        return None
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return mapped or address
-
-
-def _way_to(address: IPAddress, known: Iterable[Route]) -> str | None:
-    """Return the interface of the best route to an address: the longest prefix, then the lowest metric."""
-    fitting = [route for route in known if address.version == route.network.version and address in route.network]
-    best = min(fitting, key=lambda route: (-route.network.prefixlen, route.metric), default=None)
-    return best.interface if best else None
+            found.append(Route(interface, network, int(metric)))
+    return found
 
 
 def _with_lower(root: Path, interface: str) -> set[str]:
@@ -127,14 +118,6 @@ def _with_lower(root: Path, interface: str) -> set[str]:
             lower = (root / "sys/class/net" / name).glob("lower_*")
             wanted += [entry.name.removeprefix("lower_") for entry in lower]
     return found
-
-
-def _has_address(root: Path, interface: str) -> bool:
-    """Return whether an interface has an address that is not link-local, or routes that come with one."""
-    lines = [line.split() for line in (read_text(root / "proc/net/if_inet6") or "").splitlines()]
-    if any(line[5] == interface and line[3] != _LINK_LOCAL for line in lines if len(line) > 5):
-        return True
-    return any(route.interface == interface for route in _routes_v4(root))
 
 
 _RX = "bytes packets errs drop fifo frame compressed multicast"
@@ -182,19 +165,13 @@ def refusal(names: Sequence[str], root: Path = ROOT) -> str:
     """Return why sockets cannot take all frames of these interfaces, as a sentence; empty if they can."""
     essential = essential_interfaces(root, os.environ.get("SSH_CONNECTION"))
     for name in names:
-        if reason := _refusal(name, essential.get(name, ""), root):
-            return f"interface {name} {reason}"
-    return ""
-
-
-def _refusal(name: str, carries: str, root: Path) -> str:
-    folder = root / "sys/class/net" / name
-    if read_text(folder / "operstate") is None:
-        return "does not exist; `ip link` lists all"
-    if carries:
-        return f"carries {carries}; its frames would go to the sockets: name another"
-    if read_text(folder / "carrier") != "1":
-        return f"is down or has no link: `ip link set {name} up`, and look at its cable"
-    if (use := uses(root, name)) is not None:
-        return f"{use}; its frames would go to the sockets: name another"
+        folder = root / "sys/class/net" / name
+        if read_text(folder / "operstate") is None:
+            return f"interface {name} does not exist; `ip link` lists all"
+        if name in essential:
+            return f"interface {name} carries {essential[name]}; its frames would go to the sockets: name another"
+        if read_text(folder / "carrier") != "1":
+            return f"interface {name} is down or has no link: `ip link set {name} up`, and look at its cable"
+        if (use := uses(root, name)) is not None:
+            return f"interface {name} {use}; its frames would go to the sockets: name another"
     return ""

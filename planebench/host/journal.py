@@ -220,8 +220,14 @@ class Journal:
                     kept += [entry] if outcome.kind == "failed" else []
             if kept:
                 self._save(tuple(reversed(kept)))
-            else:
-                self._remove()
+                return tuple(outcomes)
+            try:
+                self.state.unlink(missing_ok=True)
+                sync_folder(self.state.parent)
+            except OSError as error:
+                raise StoreError(
+                    f"cannot remove {self.state}: {error.strerror}; all values in it were restored"
+                ) from error
         return tuple(outcomes)
 
     def _put_back(self, entry: Saved) -> ValueOutcome | None:
@@ -297,10 +303,3 @@ class Journal:
             raise StoreError(
                 f"cannot write {self.state}: {error.strerror or error}. Free space, or set {STATE_ENV} to another file"
             ) from error
-
-    def _remove(self) -> None:
-        try:
-            self.state.unlink(missing_ok=True)
-            sync_folder(self.state.parent)
-        except OSError as error:
-            raise StoreError(f"cannot remove {self.state}: {error.strerror}; all values in it were restored") from error

@@ -62,8 +62,16 @@ class Leftovers:
         known = [pid for pid in processes_with(str(ours)) if pid not in spared]
         processes = [pid for pid in known if reaper.__file__ not in command_line(pid)]
         new = sorted(Leftovers.take().paths.keys() - self.paths.keys() - {str(ours)})
-        new = [path for path in new if not path.startswith(f"{ours}/") and not _is_run_folder(path)]
-        theirs = set(_of_others(new, {os.getpid(), *known})) if new else set()
+        # The private folder of another harness has a reaper of its own.
+        new = [path for path in new if not (path.startswith(f"{ours}/") or Path(path).name.startswith(ROOT_PREFIX))]
+        # What a living process, not one of ours, names or has open is its own.
+        ids = procfs.process_ids() if new else []
+        others = [(_words(pid), _open_files(pid)) for pid in ids if pid not in {os.getpid(), *known}]
+        theirs = set()
+        for path in new:
+            for words, files in others:
+                if path.encode() in words or any(it == path or it.startswith(f"{path}/") for it in files):
+                    theirs.add(path)
         return (
             *(f"process {pid}: {command_line(pid)}" for pid in processes),
             *(path for path in new if path not in theirs),
@@ -98,28 +106,12 @@ def _below(folder: str, depth: int) -> Iterator[tuple[str, tuple[int, int]]]:
             yield from _below(entry.path, depth - 1)
 
 
-def _is_run_folder(path: str) -> bool:
-    """Return whether a path is the private folder of another harness, which has a reaper of its own."""
-    return Path(path).name.startswith(ROOT_PREFIX)
-
-
 def _words(pid: int) -> bytes:
     """Return command line and environment; empty for a process that is gone or not readable."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes() + b"\0" + Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return b""
-
-
-def _of_others(paths: Iterable[str], ours: Collection[int]) -> Iterator[str]:
-    """Yield the paths that a living process, not one of ours, names or has open."""
-    others = [(_words(pid), _open_files(pid)) for pid in procfs.process_ids() if pid not in ours]
-    for path in paths:
-        name = path.encode()
-        if any(
-            name in words or any(it == path or it.startswith(f"{path}/") for it in files) for words, files in others
-        ):
-            yield path
 
 
 def _open_files(pid: int) -> set[str]:

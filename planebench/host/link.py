@@ -30,11 +30,29 @@ from planebench.host.process import stretched
 from planebench.model import errors
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 
-# Lines of text over a stream socket, each sent or received before a deadline.
+PACKAGE = Path(__file__).parents[1]
+PROGRAM_VARIABLE = "PLANEBENCH_AGENT"
+"""The command that is planebench on the other host, if it is not ``planebench`` on the PATH of its login."""
+GREETING = b"planebench agent"
+"""The first line of an agent; what a login shell prints before it is skipped."""
+GREETING_DEADLINE_S = 60.0
+CALL_DEADLINE_S = 60.0
+LINE_MAX_BYTES = 1 << 24
+ENDED_S = 2.0
+"""How long ssh may take to end, and to say why, when its connection is gone."""
+
+_REASONS = {
+    r"Host key verification failed": "its host key is not known here, or has changed; log in once by hand: ssh {host}",
+    r"Permission denied": "it accepts none of your keys; `ssh {host} true` has to work without a password",
+    r"Could not resolve hostname": "its name cannot be resolved",
+    r"not found|No such file": "planebench is not installed there; put it on the PATH of a login without a terminal, "
+    f"or name it in {PROGRAM_VARIABLE}",
+}
+"""What ssh or the login shell says, and what it means."""
 
 
 class Lines:
-    """Sends and receives lines over ``sock``, which it owns. Not thread-safe.
+    """Sends and receives lines of text over a stream socket, which it owns. Not thread-safe.
 
     The other end may send anything: a line of more than ``most_bytes`` raises ValueError. Every method raises OSError
     when the deadline passes (a time of ``time.monotonic``) or the other end closes.
@@ -64,18 +82,15 @@ class Lines:
             searched = len(self._received)
             if searched > self._most_bytes:
                 raise ValueError(f"answer exceeds {self._most_bytes} bytes")
-            self._receive(deadline)
+            self.wait_until(deadline)
+            chunk = self._socket.recv(1 << 16)
+            if not chunk:
+                raise ConnectionResetError("connection closed by the other end")
+            self._received += chunk
+            self.received_bytes += len(chunk)
         line = bytes(self._received[:end])
         del self._received[: end + 1]
         return line
-
-    def _receive(self, deadline: float) -> None:
-        self.wait_until(deadline)
-        chunk = self._socket.recv(1 << 16)
-        if not chunk:
-            raise ConnectionResetError("connection closed by the other end")
-        self._received += chunk
-        self.received_bytes += len(chunk)
 
     def wait_until(self, deadline: float) -> None:
         """Have the next receive wait at most until ``deadline``. Raises TimeoutError if it has passed."""
@@ -83,26 +98,6 @@ class Lines:
         if left_s <= 0:
             raise TimeoutError("timed out")
         self._socket.settimeout(left_s)
-
-
-PROGRAM_VARIABLE = "PLANEBENCH_AGENT"
-"""The command that is planebench on the other host, if it is not ``planebench`` on the PATH of its login."""
-GREETING = b"planebench agent"
-"""The first line of an agent; what a login shell prints before it is skipped."""
-GREETING_DEADLINE_S = 60.0
-CALL_DEADLINE_S = 60.0
-LINE_MAX_BYTES = 1 << 24
-ENDED_S = 2.0
-"""How long ssh may take to end, and to say why, when its connection is gone."""
-
-_REASONS = {
-    r"Host key verification failed": "its host key is not known here, or has changed; log in once by hand: ssh {host}",
-    r"Permission denied": "it accepts none of your keys; `ssh {host} true` has to work without a password",
-    r"Could not resolve hostname": "its name cannot be resolved",
-    r"not found|No such file": "planebench is not installed there; put it on the PATH of a login without a terminal, "
-    f"or name it in {PROGRAM_VARIABLE}",
-}
-"""What ssh or the login shell says, and what it means."""
 
 
 def program_there() -> str:
@@ -284,14 +279,9 @@ def raised(host: str, told: Any) -> PlanebenchError:
     return kind(f"host {host}: {told.get('text', '')}")
 
 
-# The version of this planebench with a digest of its code, by which two hosts find that theirs are the same.
-
-PACKAGE = Path(__file__).parents[1]
-
-
 @cache
 def own_version() -> str:
-    """Return version and digest, ``0.1.0+1f2e3d4c``: of the Python code alone, which is what hosts talk by."""
+    """Return version and digest of the Python code, ``0.1.0+1f2e3d4c``: two hosts talk if they have the same."""
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
         digest.update(str(path.relative_to(PACKAGE)).encode() + path.read_bytes())

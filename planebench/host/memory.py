@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Memory: the NUMA nodes of a process's pages (numa_maps, man 5 proc), and hugepages of 2 MiB."""
+"""Memory: the NUMA nodes of a process's pages (numa_maps, man 5 proc), and hugepages of 2 MiB: how many a comparison
+takes, and whether so many are free."""
 
 from __future__ import annotations
 
@@ -13,6 +14,9 @@ from planebench.host.facts import HostFacts, count_hugepages
 from planebench.host.journal import ROOT
 from planebench.host.procfs import read_text
 
+HUGEPAGE_BYTES = 2 * 2**20
+MB_PER_SWITCH = 1024
+"""The most that a switch takes with its tester. Measured, up to loopback-5 and 63 VNFs: 0.2 to 0.9 GB, grout 1.4 GB."""
 _SHARED = re.compile(r"/memfd:|/dev/shm/|/hugepages|/SYSV")
 """Files whose pages a process fills itself. Those of programs and libraries are where the first reader put them."""
 _PAGES = re.compile(r"\bN(\d+)=(\d+)")
@@ -33,7 +37,11 @@ def memory_of(pid: int, root: Path = ROOT) -> tuple[MemoryMap, ...]:
     Takes about a ms per GB of small pages: the kernel walks the page tables.
     """
     folder = root / f"proc/{pid}"
-    files = _files(read_text(folder / "maps") or "")
+    files = {}  # device and inode of every mapping with a file, by the address where it begins
+    for line in (read_text(folder / "maps") or "").splitlines():
+        addresses, _, _, device, inode, *_ = line.split(maxsplit=5)
+        if inode != "0":
+            files[addresses.partition("-")[0]] = f"{device}:{inode}"
     found = []
     for line in (read_text(folder / "numa_maps") or "").splitlines():
         address, _, rest = line.partition(" ")
@@ -54,23 +62,6 @@ def bytes_by_node(mappings: Iterable[MemoryMap]) -> dict[int, int]:
     for mapping in mappings:
         total.update(mapping.bytes_by_node)
     return dict(sorted(total.items()))
-
-
-def _files(maps: str) -> dict[str, str]:
-    """Return device and inode of every mapping with a file, by the address where it begins."""
-    found = {}
-    for line in maps.splitlines():
-        addresses, _, _, device, inode, *_ = line.split(maxsplit=5)
-        if inode != "0":
-            found[addresses.partition("-")[0]] = f"{device}:{inode}"
-    return found
-
-
-# Hugepages of 2 MiB: how many a comparison takes, and whether so many are free.
-
-HUGEPAGE_BYTES = 2 * 2**20
-MB_PER_SWITCH = 1024
-"""The most that a switch takes with its tester. Measured, up to loopback-5 and 63 VNFs: 0.2 to 0.9 GB, grout 1.4 GB."""
 
 
 def pages_for(mb: int) -> int:

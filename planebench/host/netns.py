@@ -51,8 +51,22 @@ class VethWire:
             raise UsageError(f"wire name {too_long[0]!r} is too long for an interface; use 8 characters at most")
         holder = supervisor.spawn("netns", ["sleep", "infinity"], cpus=cpus, new_netns=True, high_priority=False)
         try:
-            _wait_for_namespace(holder)
-            _make_pairs(supervisor, holder.pid, pairs, cpus)
+            # The holder executes ``sleep`` when it is in its namespace.
+            command = Path(f"/proc/{holder.pid}/comm")
+            wait_ready("the network namespace", lambda: procfs.read_text(command) == "sleep", [holder])
+            ends = [f"{tester}:{switch}" for tester, switch in pairs.values()]
+            program = Path(__file__).with_name("veth_setup.py")
+            setup = supervisor.spawn(
+                "veth-setup",
+                [sys.executable, "-I", str(program), str(MTU_BYTES), *ends],
+                cpus=cpus,
+                netns_pid=holder.pid,
+                high_priority=False,
+            )
+            if setup.wait(stretched(SETUP_TIMEOUT_S)) != 0:
+                text = setup.exit_report()
+                setup.terminate()
+                raise StartError(f"cannot make veth pairs {', '.join(ends)}: {text}\n{NAMESPACE_REMEDY}")
         except BaseException:
             holder.terminate()
             raise
@@ -61,29 +75,3 @@ class VethWire:
     def close(self) -> None:
         """End the holder: the interfaces are removed with the last process that uses them. Safe to call twice."""
         self.holder.terminate()
-
-
-def _wait_for_namespace(holder: Process) -> None:
-    """Wait until the holder is in its namespace and executes ``sleep``."""
-    wait_ready("the network namespace", lambda: procfs.read_text(f"/proc/{holder.pid}/comm") == "sleep", [holder])
-
-
-def _make_pairs(
-    supervisor: Supervisor,
-    holder_pid: int,
-    pairs: Mapping[str, tuple[str, str]],
-    cpus: frozenset[int],
-) -> None:
-    arguments = [f"{tester}:{switch}" for tester, switch in pairs.values()]
-    setup = supervisor.spawn(
-        "veth-setup",
-        [sys.executable, "-I", str(Path(__file__).with_name("veth_setup.py")), str(MTU_BYTES), *arguments],
-        cpus=cpus,
-        netns_pid=holder_pid,
-        high_priority=False,
-    )
-    code = setup.wait(stretched(SETUP_TIMEOUT_S))
-    if code != 0:
-        text = setup.exit_report()
-        setup.terminate()
-        raise StartError(f"cannot make veth pairs {', '.join(arguments)}: {text}\n{NAMESPACE_REMEDY}")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,8 +98,10 @@ def _is_nic(device: Path) -> bool:
 
 
 def _nic(device: Path) -> Nic:
-    interfaces = _interfaces(device)
+    # The interfaces of virtio are one level deeper.
+    interfaces = [folder for pattern in ("net/*", "virtio*/net/*") for folder in sorted(device.glob(pattern))]
     up = [folder for folder in interfaces if read_text(folder / "carrier") is not None]
+    speeds = [_whole(read_text(folder / "speed")) or -1 for folder in up]  # the kernel has -1 for unknown
     node = _whole(read_text(device / "numa_node"))
     return Nic(
         address=device.name,
@@ -112,23 +113,12 @@ def _nic(device: Path) -> Nic:
         has_iommu=has_iommu(device),
         interfaces=tuple(folder.name for folder in interfaces),
         link=any(read_text(folder / "carrier") == "1" for folder in up) if up else None,
-        speed_mbps=_speed_mbps(up),
+        speed_mbps=next((speed for speed in speeds if speed > 0), None),
         mac=next((mac for folder in interfaces if (mac := read_text(folder / "address"))), None),
         vfs_possible=_whole(read_text(device / "sriov_totalvfs")) or 0,
         vfs=_whole(read_text(device / "sriov_numvfs")) or 0,
         physical=link_name(device / "physfn"),
     )
-
-
-def _interfaces(device: Path) -> list[Path]:
-    """Return the folders of a device's interfaces; those of virtio are one level deeper."""
-    return [folder for pattern in ("net/*", "virtio*/net/*") for folder in sorted(device.glob(pattern))]
-
-
-def _speed_mbps(interfaces: Iterable[Path]) -> int | None:
-    """Return the speed of the first interface that tells one: the kernel has -1 for unknown."""
-    speeds = (_whole(read_text(folder / "speed")) for folder in interfaces)
-    return next((speed for speed in speeds if speed is not None and speed > 0), None)
 
 
 def _whole(text: str | None) -> int | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Bind NICs to vfio-pci for a run, and give them back: nothing that the machine needs is taken.
+"""NICs for a run: bound to vfio-pci, with virtual functions, and given back. Nothing that the machine needs is taken.
 
 What is refused is refused before anything is changed. A kill at any moment leaves the journal, from which the next
 start or ``doctor --undo`` restores all drivers.
@@ -9,20 +9,29 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from planebench.host import interfaces, pci
-from planebench.host.device_settings import NO_IOMMU_MODE, device_journal, driver_path, read_driver, taken_by_vfio
-from planebench.host.journal import ChangedValue, Journal, ValueOutcome
+from planebench.host.device_settings import (
+    NO_IOMMU_MODE,
+    device_journal,
+    device_path,
+    read_attribute,
+    read_driver,
+    read_up,
+    value_of,
+)
+from planebench.host.journal import ROOT, ChangedValue, Journal, ValueOutcome
 from planebench.host.pci import VFIO, Nic
 from planebench.host.procfs import entries, link_name, read_text
 from planebench.host.programs import run_tool
 from planebench.model.errors import StartError, UsageError
 
 MODPROBE_TIMEOUT_S = 10.0
+BRIDGE_CLASS = "0x06"
 HARMLESS_DRIVERS = (VFIO, "pcieport", "pci-stub")
 """Drivers that other devices of an IOMMU group may have (Linux, drivers/vfio/vfio_iommu_type1.c: a viable group)."""
 NO_IOMMU_WARNING = (
@@ -30,6 +39,8 @@ NO_IOMMU_WARNING = (
     "VT-d or AMD-Vi in the firmware and boot with `intel_iommu=on iommu=pt` (AMD: `iommu=pt`)"
 )
 _VFIO_GROUP = re.compile(r"/dev/vfio/(?:noiommu-)?(\d+)")
+MAC_PREFIX = "02:00:00:00:56"
+"""Of the MAC addresses of VFs: locally administered; the VF's number is the last byte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,56 +57,25 @@ def bound(addresses: Sequence[str], journal: Journal | None = None) -> Iterator[
     journal = journal or device_journal()
     before = journal.owned()
     taken = bind(addresses, journal)
-    its = {NO_IOMMU_MODE, *(driver_path(nic.address) for nic in taken.nics)} - before
+    its = {NO_IOMMU_MODE, *(device_path(nic.address, "driver") for nic in taken.nics)} - before
     try:
         yield taken
     finally:
         journal.undo_own(its)
 
 
-def bind(addresses: Sequence[str], journal: Journal | None = None, *, for_guest: bool = False) -> Bound:
+def bind(
+    addresses: Sequence[str], journal: Journal | None = None, *, for_guest: bool = False, keep: bool = False
+) -> Bound:
     """Bind NICs to vfio-pci, those that need it. What killed runs left is restored first.
 
     ``for_guest``: a virtual machine or a container has the NICs, so those of bifurcated drivers are bound, too.
+    ``keep``: until ``doctor --undo``; then NICs that were bound before an error stay so.
 
     Raises UsageError, with nothing changed, for a NIC that must not be taken (:func:`refusal`), and StartError where
     the system refuses; then all NICs have their drivers again.
     """
     journal = journal or device_journal()
-
-    def apply(changes: Sequence[ChangedValue]) -> None:
-        journal.apply_or_undo(changes, "cannot bind")
-
-    return _bound(addresses, journal, apply, for_guest=for_guest)
-
-
-def keep_bound(addresses: Sequence[str], user: int | None = None, journal: Journal | None = None) -> Bound:
-    """Bind NICs until ``doctor --undo``, for runs of a ``user`` who may not bind them: the device files become theirs.
-
-    ``user`` is a user id; None for root. Raises as :func:`bind`; then NICs that were bound before the error stay so.
-    """
-    journal = journal or device_journal()
-
-    def apply(changes: Sequence[ChangedValue]) -> None:
-        for outcome in journal.apply(changes):
-            if outcome.kind == "failed":
-                raise StartError(f"cannot bind: {outcome.text}; `dmesg` may say more")
-
-    found = _bound(addresses, journal, apply)
-    for nic in found.nics:
-        if user is not None and nic.driver == VFIO and nic.iommu_group is not None:
-            os.chown(journal.root / "dev/vfio" / nic.iommu_group, user, -1)
-    return found
-
-
-def _bound(
-    addresses: Sequence[str],
-    journal: Journal,
-    apply: Callable[[Sequence[ChangedValue]], None],
-    *,
-    for_guest: bool = False,
-) -> Bound:
-    """Check NICs, and ``apply`` the changes that bind those that need it."""
     root = journal.root
     journal.undo_abandoned()
     nics = check(addresses, journal, for_guest=for_guest)
@@ -105,14 +85,36 @@ def _bound(
     if os.geteuid() != 0:
         raise StartError(f"only root can bind NIC {wanted[0].address} to {VFIO}: `sudo planebench ...`")
     _load_vfio(root)
-    apply([*_no_iommu_changes(root, wanted), *(_driver_change(root, nic) for nic in wanted)])
+    changes = _no_iommu_changes(root, wanted)
+    for path in (device_path(nic.address, "driver") for nic in wanted):
+        old = read_driver(root, path) or ""
+        changes.append(ChangedValue(path, old, value_of(VFIO, VFIO), "the NIC is driven by the measured programs"))
+    if keep:
+        for outcome in journal.apply(changes):
+            if outcome.kind == "failed":
+                raise StartError(f"cannot bind: {outcome.text}; `dmesg` may say more")
+    else:
+        journal.apply_or_undo(changes, "cannot bind")
     nics = tuple(pci.nic(nic.address, root) for nic in nics)
     return Bound(nics, _warnings(nics))
 
 
+def keep_bound(addresses: Sequence[str], user: int | None = None, journal: Journal | None = None) -> Bound:
+    """Bind NICs until ``doctor --undo``, for runs of a ``user`` who may not bind them: the device files become theirs.
+
+    ``user`` is a user id; None for root. Raises as :func:`bind`; then NICs that were bound before the error stay so.
+    """
+    journal = journal or device_journal()
+    found = bind(addresses, journal, keep=True)
+    for nic in found.nics:
+        if user is not None and nic.driver == VFIO and nic.iommu_group is not None:
+            os.chown(journal.root / "dev/vfio" / nic.iommu_group, user, -1)
+    return found
+
+
 def give_back(address: str, journal: Journal) -> None:
     """Give a NIC back to the driver that it had before this process bound it; do nothing if it did not."""
-    journal.undo_own({driver_path(address)})
+    journal.undo_own({device_path(address, "driver")})
 
 
 def release(journal: Journal | None = None) -> tuple[ValueOutcome, ...]:
@@ -137,7 +139,10 @@ def check(addresses: Sequence[str], journal: Journal | None = None, *, for_guest
     essential = interfaces.essential_interfaces(root, interfaces.ssh_connection())
     owners = journal.owners()
     for nic in nics:
-        reason = refusal(nic, full, root, essential, for_guest=for_guest) or _owned(nic, owners)
+        reason = refusal(nic, full, root, essential, for_guest=for_guest)
+        owner = owners.get(device_path(nic.address, "driver"))
+        if owner and not reason:
+            reason = f"process {owner} of planebench uses it; wait until it ends"
         if reason:
             raise UsageError(f"NIC {nic.address} is not taken: {reason}")
     return nics
@@ -167,30 +172,27 @@ def refusal(
     if user:
         return f"{user} has it open (/dev/vfio/{nic.iommu_group}); end that program first"
     for interface in nic.interfaces:
-        use = interfaces.uses(root, interface) if _is_up(root, interface) else None
-        if use:
+        flags = read_text(root / "sys/class/net" / interface / "flags") or "0"
+        if int(flags, 16) & 1 and (use := interfaces.uses(root, interface)):
             return f"its interface {interface} is up and {use}; take it down first: `ip link set {interface} down`"
     if not needs_binding(nic, for_guest=for_guest):
         return None
-    return _unbindable(nic, requested, root)
-
-
-def _unbindable(nic: Nic, requested: Collection[str], root: Path) -> str | None:
-    """Return why the driver of a NIC cannot be changed; None if it can."""
     if nic.driver and not nic.interfaces:
         return f"driver {nic.driver} has it, but it has no interface here: it may belong to another network namespace"
     if nic.vfs:
         return f"it has {nic.vfs} virtual functions, which end with its driver; remove them first, or name one of them"
     if not nic.has_iommu:
         return None
-    beside = _group_members(nic, root)
-    busy = [other for other in beside if other.name not in requested and _disturbs(other)]
-    if busy:
-        driver = link_name(busy[0] / "driver")
-        return (
-            f"device {busy[0].name} (driver {driver}) is in its IOMMU group {nic.iommu_group}, so vfio would need that "
-            "device too; use another slot, or name both"
-        )
+    for member in entries(root / f"sys/kernel/iommu_groups/{nic.iommu_group}/devices"):
+        device = root / pci.DEVICES / member.name
+        driver = link_name(device / "driver")
+        if driver is None or driver in HARMLESS_DRIVERS or member.name in (nic.address, *requested):
+            continue
+        if not (read_text(device / "class") or "").startswith(BRIDGE_CLASS):
+            return (
+                f"device {member.name} (driver {driver}) is in its IOMMU group {nic.iommu_group}, so vfio would need "
+                "that device too; use another slot, or name both"
+            )
     return None
 
 
@@ -199,43 +201,14 @@ def group_user(nic: Nic, root: Path) -> str | None:
     if nic.driver != VFIO or nic.iommu_group is None:
         return None
     for process in entries(root / "proc"):
-        if process.name.isdigit() and nic.iommu_group in _open_groups(process):
-            return f"{read_text(process / 'comm') or 'a program'} (process {process.name})"
+        for link in entries(process / "fd") if process.name.isdigit() else ():
+            try:
+                match = _VFIO_GROUP.fullmatch(str(link.readlink()))
+            except OSError:
+                continue
+            if match and match[1] == nic.iommu_group:
+                return f"{read_text(process / 'comm') or 'a program'} (process {process.name})"
     return None
-
-
-def _open_groups(process: Path) -> set[str]:
-    targets = (_target(link) for link in entries(process / "fd"))
-    return {match[1] for target in targets if (match := _VFIO_GROUP.fullmatch(target))}
-
-
-def _target(link: Path) -> str:
-    try:
-        return str(link.readlink())
-    except OSError:
-        return ""
-
-
-def _owned(nic: Nic, owners: Mapping[str, str]) -> str | None:
-    owner = owners.get(driver_path(nic.address))
-    return f"process {owner} of planebench uses it; wait until it ends" if owner else None
-
-
-def _is_up(root: Path, interface: str) -> bool:
-    flags = read_text(root / "sys/class/net" / interface / "flags") or "0"
-    return bool(int(flags, 16) & 1)
-
-
-def _group_members(nic: Nic, root: Path) -> list[Path]:
-    """Return the other devices of a NIC's IOMMU group that are no bridges."""
-    group = entries(root / f"sys/kernel/iommu_groups/{nic.iommu_group}/devices")
-    devices = [root / pci.DEVICES / member.name for member in group if member.name != nic.address]
-    return [device for device in devices if not (read_text(device / "class") or "").startswith("0x06")]
-
-
-def _disturbs(device: Path) -> bool:
-    driver = link_name(device / "driver")
-    return driver is not None and driver not in HARMLESS_DRIVERS
 
 
 def _load_vfio(root: Path) -> None:
@@ -260,7 +233,8 @@ def _no_iommu_changes(root: Path, nics: Sequence[Nic]) -> list[ChangedValue]:
     bare = [nic for nic in nics if not nic.has_iommu]
     if not bare:
         return []
-    if _any_iommu(root):
+    groups = entries(root / "sys/kernel/iommu_groups")
+    if any(read_text(group / "name") != pci.NO_IOMMU for group in groups):  # not one of vfio's mode without an IOMMU
         raise StartError(
             f"NIC {bare[0].address} is in no IOMMU group, though this machine has an IOMMU; boot with "
             "`intel_iommu=on iommu=pt` (AMD: `iommu=pt`), or use another slot"
@@ -274,17 +248,88 @@ def _no_iommu_changes(root: Path, nics: Sequence[Nic]) -> list[ChangedValue]:
     return [] if mode == "Y" else [ChangedValue(NO_IOMMU_MODE, mode, "Y", "vfio works without an IOMMU")]
 
 
-def _any_iommu(root: Path) -> bool:
-    """Return whether any group is one of an IOMMU, not of vfio's mode without one."""
-    return any(read_text(group / "name") != pci.NO_IOMMU for group in entries(root / "sys/kernel/iommu_groups"))
-
-
-def _driver_change(root: Path, nic: Nic) -> ChangedValue:
-    path = driver_path(nic.address)
-    return ChangedValue(
-        path, read_driver(root, path) or "", taken_by_vfio(), "the NIC is driven by the measured programs"
-    )
-
-
 def _warnings(nics: Sequence[Nic]) -> tuple[str, ...]:
     return (NO_IOMMU_WARNING,) if any(not nic.has_iommu and not nic.is_bifurcated for nic in nics) else ()
+
+
+def make_vfs(
+    address: str,
+    count: int,
+    journal: Journal | None = None,
+    *,
+    macs: Sequence[str] = (),
+    trust: bool = True,
+    spoof_check: bool = False,
+) -> tuple[Nic, ...]:
+    """Make the first ``count`` VFs of a NIC, bring its interface up, and return the VFs by number.
+
+    ``macs``: their addresses, by default MAC_PREFIX and the number. ``trust`` lets a VF receive what is not sent to its
+    address; without ``spoof_check`` it sends frames with any source address, as a forwarder does. All of it is undone
+    as bindings are.
+
+    Raises UsageError, with nothing changed, for a NIC that cannot have them or must not be touched, StartError where
+    the system refuses; then the NIC is as it was.
+    """
+    journal = journal or device_journal()
+    journal.undo_abandoned()
+    root = journal.root
+    nic = pci.nic(address, root)
+    reason = vfs_refusal(nic, count, root)
+    if reason:
+        raise UsageError(f"NIC {nic.address} gets no virtual functions: {reason}")
+    now_up = read_up(root, device_path(nic.address, "up")) or "off"
+    changes = [
+        ChangedValue(
+            device_path(nic.address, "sriov_numvfs"), str(nic.vfs), str(count), "the VNFs have virtual functions"
+        )
+    ]
+    if now_up == "off":
+        changes.append(ChangedValue(device_path(nic.address, "up"), now_up, "on", "its virtual functions have a link"))
+    journal.apply_or_undo(changes, "cannot make virtual functions")
+    made = virtual_functions(nic.address, root)
+    if len(made) != count:
+        journal.undo_own({change.path for change in changes})
+        raise StartError(f"NIC {nic.address} made {len(made)} of {count} virtual functions; `dmesg` may say why")
+    wanted: list[tuple[int, str, str]] = []
+    for vf in range(count):
+        mac = macs[vf] if vf < len(macs) else f"{MAC_PREFIX}:{vf:02x}"
+        wanted.append((vf, "mac", mac))
+        wanted.append((vf, "trust", "on" if trust else "off"))
+        wanted.append((vf, "spoofchk", "on" if spoof_check else "off"))
+    attributes = []
+    for vf, attribute, value in wanted:
+        path = device_path(nic.address, f"vf{vf}_{attribute}")
+        old = read_attribute(root, path)
+        if old not in (None, value):  # None: the driver does not tell
+            attributes.append(ChangedValue(path, str(old), value, "the VNF forwards frames of others"))
+    try:
+        journal.apply_or_undo(attributes, "cannot configure virtual functions")
+    except StartError:
+        journal.undo_own({change.path for change in changes})
+        raise
+    return tuple(pci.nic(function, root) for function in made)
+
+
+def vfs_refusal(nic: Nic, count: int, root: Path = ROOT) -> str | None:
+    """Return why a NIC cannot have ``count`` VFs, or must not be touched; None if it can."""
+    essential = interfaces.essential_interfaces(root, interfaces.ssh_connection())
+    carried = next((interface for interface in nic.interfaces if interface in essential), None)
+    if carried:
+        return f"its interface {carried} carries {essential[carried]} of this machine, and its driver would reset it"
+    if not nic.vfs_possible:
+        return "it has none (no SR-IOV), or they are off in the firmware"
+    if not 1 <= count <= nic.vfs_possible:
+        return f"{count} were asked for, and it can have 1 to {nic.vfs_possible}"
+    if nic.vfs:
+        file = device_path(nic.address, "sriov_numvfs")
+        return f"it has {nic.vfs} already; use them, or remove them: `echo 0 | sudo tee {file}`"
+    if not nic.interfaces:
+        return f"its driver ({nic.driver or 'none'}) is not one of the kernel that makes them; give it back to that"
+    return None
+
+
+def virtual_functions(address: str, root: Path = ROOT) -> tuple[str, ...]:
+    """Return the addresses of the VFs of a NIC, by number."""
+    links = (root / pci.DEVICES / address).glob("virtfn*")
+    numbered = sorted((int(link.name.removeprefix("virtfn")), link_name(link)) for link in links)
+    return tuple(name for _, name in numbered if name)

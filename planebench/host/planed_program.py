@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The program planed: its path, its version, and the reason why it does not start."""
+"""The program planed: its path, its version, the reason why it does not start, and what it alone can tell.
+
+DPDK's drivers know the ring sizes that NICs take, and planed asks these. Planed sends captures and looks up routes, so
+what it makes of such files it tells itself.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,17 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from planebench.host.programs import NotFound, ProgramOutput, program_output, run_tool
-from planebench.model.errors import NotInstalledError
+from planebench.model.errors import NotInstalledError, UsageError, unreadable
+
+Facts = dict[str, Any]
+FileStamp = tuple[Any, ...]
 
 PLANED_ENV = "PLANEBENCH_PLANED"
 REMEDY = f"build it with `make setup`, or set {PLANED_ENV} to the path of planed"
@@ -21,6 +30,9 @@ STATIC_NAME, STATIC_ENV = "planed-static", "PLANEBENCH_PLANED_STATIC"
 _NOT_LOADED, _LOADER_WORDS = 127, "error while loading shared libraries: "
 """Exit code of a program that lacks a library, and what glibc's loader prints before its name."""
 _ERROR = "planed: error: "
+TIMEOUT_S = 30.0
+FACTS_DEADLINE_S = 120.0
+"""For a capture or a table of millions."""
 STATIC_REMEDY = f"build {STATIC_NAME} with `make setup`, or set {STATIC_ENV} to the path of the program"
 
 
@@ -115,11 +127,6 @@ def require_planed(*, drivers: bool = False) -> Path:
     return binary
 
 
-# The ring sizes that NICs take: DPDK's drivers know them, and planed asks these.
-
-TIMEOUT_S = 30.0
-
-
 @dataclass(frozen=True, slots=True)
 class RingLimits:
     """The least and the most descriptors that both the receive and the send rings of a NIC take."""
@@ -144,3 +151,27 @@ def ring_limits(addresses: Sequence[str]) -> Mapping[str, RingLimits]:
     done = run_tool([planed, "--ring-limits", ",".join(addresses)], TIMEOUT_S)
     told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     return {it["device"]: RingLimits(it["least"], it["most"]) for it in told}
+
+
+def planed_facts(kind: str, what: Mapping[str, Any], files: Iterable[Path] = ()) -> Facts:
+    """Return what a task of ``kind`` makes of an object that names ``files``; not to be changed.
+
+    Kept until a file changes. Raises UsageError in planed's words, NotInstalledError without planed.
+    """
+    stamps = []
+    for file in files:
+        try:
+            it = file.stat()
+        except OSError as error:
+            raise unreadable(f"file {file}", error, "give a readable file") from None
+        stamps.append((it.st_dev, it.st_ino, it.st_size, it.st_mtime_ns))
+    return _facts(json.dumps({kind: dict(what)}), tuple(stamps), require_planed())
+
+
+@lru_cache(maxsize=16)
+def _facts(asked: str, stamps: tuple[FileStamp, ...], planed: Path) -> Facts:
+    said = run_tool([planed, "--facts", "/dev/stdin"], FACTS_DEADLINE_S, stdin=asked)
+    if not said.ok:
+        raise UsageError(complaint(said))
+    found: Facts = json.loads(said.stdout)
+    return found

@@ -23,20 +23,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO
 
 from planebench.host import launch, procfs, reaper
-from planebench.host.procfs import read_text
 from planebench.model.cpus import cpu_text
 from planebench.model.errors import StartError, UsageError
 
-# The factor for deadlines on a slow machine: PLANEBENCH_PATIENCE=10 where everything takes ten times as long.
-#
-# For emulated machines and the like. It stretches the deadlines after which an operation counts as failed, and nothing
-# else: no duration of a trial, no pause. A run that meets its deadlines is the same with it as without.
-
 VARIABLE = "PLANEBENCH_PATIENCE"
+"""The factor for deadlines on a slow machine, such as an emulated one: 10 where everything takes ten times as long.
+
+It stretches the deadlines after which an operation counts as failed, and nothing else: no duration of a trial, no
+pause. A run that meets its deadlines is the same with it as without.
+"""
 MOST = 1000.0
+ROOT_PREFIX = "pb-"
+ROOT_PATH_MAX_BYTES = 60
+"""A sockaddr_un holds 107 bytes: the root, the folder of a topology (``/123-switchna``), and 34 for the socket."""
+FOLDER_LABEL_MAX_BYTES = 8
+EMPTY_ROOT_GRACE_S = 60.0
+READY_DEADLINE_S = 20.0
+_PYTHON = (sys.executable, "-I", "-S")
+_AUTOGROUP = Path("/proc/self/autogroup")
 
 
 def stretched(deadline_s: float) -> float:
@@ -56,15 +63,6 @@ def deadline_factor() -> float:
             f'{VARIABLE} "{text}" is not a valid timeout factor; give a number from 1 to {MOST:g}, or unset it'
         )
     return factor
-
-
-ROOT_PREFIX = "pb-"
-ROOT_PATH_MAX_BYTES = 60
-"""A sockaddr_un holds 107 bytes: the root, the folder of a topology (``/123-switchna``), and 34 for the socket."""
-FOLDER_LABEL_MAX_BYTES = 8
-EMPTY_ROOT_GRACE_S = 60.0
-READY_DEADLINE_S = 20.0
-_PYTHON = (sys.executable, "-I", "-S")
 
 
 class Process:
@@ -220,7 +218,7 @@ def _kill_each(pids: Iterable[int], number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-class Supervisor:
+class Supervisor(contextlib.AbstractContextManager["Supervisor"]):
     """The owner of a private directory (mode 0700) and of every process started through it. A context manager.
 
     ``root`` is the parent of the private directory ``pb-XXXXXXXX``; by default $XDG_RUNTIME_DIR, else /tmp. Sockets are
@@ -240,7 +238,8 @@ class Supervisor:
                 f"run directory {self.root} is too long for sockets ({ROOT_PATH_MAX_BYTES} bytes at most); "
                 "set XDG_RUNTIME_DIR to a shorter path or unset it"
             )
-        _write_owner(self.root)
+        owner = f"{os.getpid()} {procfs.start_ticks(os.getpid())} {procfs.boot_id()}\n"
+        (self.root / reaper.OWNER_FILE).write_text(owner, encoding="ascii")
         self._reaper = subprocess.Popen(
             [*_PYTHON, reaper.__file__, str(self.root)],
             stdin=subprocess.PIPE,
@@ -251,9 +250,6 @@ class Supervisor:
         )
         # PR_SET_PDEATHSIG fires when the *thread* that made the child ends: one thread, kept to the end, makes all.
         self._spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -339,6 +335,8 @@ class Supervisor:
         self, name: str, command: list[str], where: Path, env: Mapping[str, str], pipe_stdin: bool, kind: type[Process]
     ) -> Process:
         """Fork and register in the spawner thread, so that a Ctrl-C cannot come between the two."""
+        # DPDK leaves its run-time directory behind, so it is in our root.
+        common = {"RUNTIME_DIRECTORY": str(self.root), "XDG_RUNTIME_DIR": str(self.root), "LC_ALL": "C"}
         with _open_log(where, name) as log:
             popen = subprocess.Popen(
                 command,
@@ -346,7 +344,7 @@ class Supervisor:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=where,
-                env={**os.environ, **self._base_env(), **env},
+                env={**os.environ, **common, **env},
                 start_new_session=True,
                 umask=0o077,
             )
@@ -355,10 +353,6 @@ class Supervisor:
             file.write(f"{popen.pid} {procfs.start_ticks(popen.pid) or 0}\n")
         self._processes.append(process)
         return process
-
-    def _base_env(self) -> dict[str, str]:
-        """Return the common environment. DPDK leaves its run-time directory behind, so it is in our root."""
-        return {"RUNTIME_DIRECTORY": str(self.root), "XDG_RUNTIME_DIR": str(self.root), "LC_ALL": "C"}
 
     def close(self) -> None:
         """End every process, remove the directory and everything tracked. Never raises OSError; safe to call twice."""
@@ -417,11 +411,6 @@ def sweep_stale(bases: Iterable[Path] | None = None) -> tuple[Path, ...]:
     return tuple(removed)
 
 
-def _write_owner(root: Path) -> None:
-    pid = os.getpid()
-    (root / reaper.OWNER_FILE).write_text(f"{pid} {procfs.start_ticks(pid)} {procfs.boot_id()}\n", encoding="ascii")
-
-
 def _is_stale(root: Path) -> bool:
     """Return whether the owner of a run directory is dead. A directory without owner file may be new for a minute."""
     try:
@@ -446,21 +435,16 @@ def _open_log(where: Path, name: str) -> IO[bytes]:
     raise StartError(f"{where} already has 10000 log files named {name}; remove them")
 
 
-# The priority of the harness itself, while pollers run beside it.
-
-_AUTOGROUP = Path("/proc/self/autogroup")
-
-
 @contextlib.contextmanager
 def high_priority() -> Iterator[bool]:
-    """Run a block at nice -20, thread and scheduling autogroup, and restore both. Yields whether the system allowed it.
+    """Run a block of the harness at nice -20, and restore its nice value and autogroup. Yields whether it was allowed.
 
     Pollers at nice -20 leave a program at nice 0 about one percent of the core: on two cores, reading a counter would
     take half a second instead of some milliseconds. The harness works between trials and waits during them. The
     autogroup is that of the login session, so it must be restored.
     """
     nice = os.getpriority(os.PRIO_PROCESS, 0)
-    autogroup = read_text(_AUTOGROUP)  # "/autogroup-12 nice 0"
+    autogroup = procfs.read_text(_AUTOGROUP)  # "/autogroup-12 nice 0"
     launch.raise_priority()
     try:
         yield os.getpriority(os.PRIO_PROCESS, 0) == launch.HIGH_PRIORITY

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The place of a switch: given by the user, on PATH, or in the usual places.
+"""Programs on this machine: the place and the build of a switch, the output of a program, the commit of a source tree.
 
-The user gives the option ``path``, ``PLANEBENCH_VPP=/path``, or an entry in ``switches.toml``, which is read from
-$PLANEBENCH_SWITCHES, or planebench/switches.toml in $XDG_CONFIG_HOME (~/.config):
+A switch is where the user says, on PATH, or in the usual places. The user gives the option ``path``,
+``PLANEBENCH_VPP=/path``, or an entry in ``switches.toml``, which is read from $PLANEBENCH_SWITCHES, or
+planebench/switches.toml in $XDG_CONFIG_HOME (~/.config):
 
     [vpp]
     path = "/opt/vpp/bin/vpp"                    # the program, or its build directory
@@ -22,7 +23,7 @@ import subprocess
 import tempfile
 import tomllib
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -41,6 +42,16 @@ from planebench.model.text import utc_text
 PATH_OPTION = Option("path", "text", "the program, or its build directory", "found")
 SWITCHES_FILE_VARIABLE = "PLANEBENCH_SWITCHES"
 _SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+
+DIGEST_LENGTH = 16
+_HEADER, _SECTION = struct.Struct("<40xQ10xHHH"), struct.Struct("<IIQQQQIIQQ")
+_COMPRESSED, _ZLIB, _COMPRESSION = 0x800, 1, struct.Struct("<IxxxxQQ")
+_BUILD_ID = re.compile(rb"\x04\0\0\0.\0\0\0\x03\0\0\0GNU\0(.+)", re.DOTALL)
+_COMPILER = re.compile(rb"GCC: \([^\0]*\) ([\w.]+)|clang version ([\w.]+)")
+_MARCH = re.compile(rb"-m(?:arch|cpu)=([\w.+-]+)")
+_LIBRARY = re.compile(r"^\s*\S+ => (/\S+) \(", re.MULTILINE)
+_PLACES_OF_PACKAGES = ("/usr", "/bin", "/sbin", "/lib")
+_FOR_EVERY_CPU = re.compile(r"x86-64(-v\d)?|corei7|nehalem|core2|nocona|k8|armv\d[\w.+-]*|generic")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +118,10 @@ class Installation:
             found = find_program(name)
             return [*([found] if found else []), *_usable(places)]
         folder = self.path if self.path.is_dir() else self.path.parent
-        below = [str(folder / name), str(folder / "bin" / name), *_endings(folder, places)]
+        # For ``/opt/vpp/bin/vpp`` and folder F: ``F/opt/vpp/bin/vpp``, ``F/vpp/bin/vpp``, ``F/bin/vpp``.
+        tails = [Path(place).parts[1:] for place in places]
+        endings = [str(Path(folder, *tail[start:])) for tail in tails for start in range(len(tail))]
+        below = [str(folder / name), str(folder / "bin" / name), *endings]
         candidates = [str(self.path)] if self.path.is_file() and self.path.name == name else below
         for path in _usable(candidates):
             return [path]
@@ -179,8 +193,25 @@ class _Entry(BaseModel):
 
 def installation(switch: str, path: Any = None) -> Installation:
     """Return where the user says a switch is; ``path``: the value of its option. UsageError for a bad file or path."""
-    entry, file = _entries(), switches_file()
-    known = entry.get(switch, _Entry())
+    file = switches_file()
+    named = bool(os.environ.get(SWITCHES_FILE_VARIABLE))
+    entries: dict[str, _Entry] = {}
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        entries = TypeAdapter(dict[str, _Entry]).validate_python(document)
+    except FileNotFoundError:
+        if named:
+            raise UsageError(f'{SWITCHES_FILE_VARIABLE} "{file}" does not exist; give a file, or unset it') from None
+    except PermissionError as error:  # of a process that kept the HOME of another user
+        if named:
+            raise UsageError(f"{file} cannot be read: {error}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        raise UsageError(f"{file}: {key}: {first['msg']}. Valid: [SWITCH] with path and env") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{file} cannot be read: {error}") from None
+    known = entries.get(switch, _Entry())
     variable = f"PLANEBENCH_{switch.upper().replace('-', '_')}"
     for text, said_by in (
         (path, f"switch {switch}: path"),
@@ -203,53 +234,10 @@ def switches_file() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "planebench" / "switches.toml"
 
 
-def _entries() -> dict[str, _Entry]:
-    file = switches_file()
-    try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-        return TypeAdapter(dict[str, _Entry]).validate_python(document)
-    except FileNotFoundError:
-        if os.environ.get(SWITCHES_FILE_VARIABLE):
-            raise UsageError(f'{SWITCHES_FILE_VARIABLE} "{file}" does not exist; give a file, or unset it') from None
-        return {}
-    except PermissionError as error:  # of a process that kept the HOME of another user
-        if os.environ.get(SWITCHES_FILE_VARIABLE):
-            raise UsageError(f"{file} cannot be read: {error}") from None
-        return {}
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{file}: {key}: {first['msg']}. Valid: [SWITCH] with path and env") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{file} cannot be read: {error}") from None
-
-
 def _usable(patterns: Sequence[str]) -> list[Path]:
     absolute = [str(Path(pattern).expanduser()).lstrip("/") for pattern in patterns]
     paths = [path for pattern in absolute for path in sorted(Path("/").glob(pattern), reverse=True)]
     return [path for path in paths if path.is_file() and os.access(path, os.X_OK)]
-
-
-def _endings(folder: Path, places: Sequence[str]) -> list[str]:
-    """Return for ``/opt/vpp/bin/vpp`` and folder F: ``F/opt/vpp/bin/vpp``, ``F/vpp/bin/vpp``, ``F/bin/vpp``."""
-    tails = [Path(place).parts[1:] for place in places]
-    return [str(Path(folder, *tail[start:])) for tail in tails for start in range(len(tail))]
-
-
-# The build of a program, as its files tell it: which they are, the compiler, and for which CPUs it made them.
-#
-# A program without debug information rarely says for which CPUs it was compiled; then that is unknown, unless it is
-# part of a package of the distribution, which is for every CPU of the architecture.
-
-DIGEST_LENGTH = 16
-_HEADER, _SECTION = struct.Struct("<40xQ10xHHH"), struct.Struct("<IIQQQQIIQQ")
-_COMPRESSED, _ZLIB, _COMPRESSION = 0x800, 1, struct.Struct("<IxxxxQQ")
-_BUILD_ID = re.compile(rb"\x04\0\0\0.\0\0\0\x03\0\0\0GNU\0(.+)", re.DOTALL)
-_COMPILER = re.compile(rb"GCC: \([^\0]*\) ([\w.]+)|clang version ([\w.]+)")
-_MARCH = re.compile(rb"-m(?:arch|cpu)=([\w.+-]+)")
-_LIBRARY = re.compile(r"^\s*\S+ => (/\S+) \(", re.MULTILINE)
-_PLACES_OF_PACKAGES = ("/usr", "/bin", "/sbin", "/lib")
-_FOR_EVERY_CPU = re.compile(r"x86-64(-v\d)?|corei7|nehalem|core2|nocona|k8|armv\d[\w.+-]*|generic")
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +257,9 @@ def build_of(
 ) -> Build:
     """Return the build of a program, of ``plugins`` that are there, and of the libraries that it loads.
 
-    ``libraries``: beginnings of the names of those that are its own; all of one beginning have one digest.
+    ``libraries``: beginnings of the names of those that are its own; all of one beginning have one digest. A program
+    without debug information rarely says for which CPUs it was compiled; then that is unknown, unless it is part of a
+    package of the distribution, which is for every CPU of the architecture.
     """
     found = {path.name: _file(path) for path in (program, *plugins) if path.is_file()}
     loaded = [Path(path) for path in _LIBRARY.findall(run_tool(["ldd", program], env=env).stdout)] if libraries else []
@@ -287,20 +277,17 @@ def build_of(
     # Every program has some code of the C library's, which GCC made.
     others = {name for name in compilers if not name.startswith("GCC")}
     package = _package(program)
+    level: BuildLevel = "generic" if package or marches else "unknown"
+    # Parts for named CPUs, chosen at its start, do not make it native.
+    if marches and not any(_FOR_EVERY_CPU.fullmatch(march) for march in marches):
+        level = "native"
     return Build(
         files=files,
         compiler=", ".join(sorted(others or compilers)),
         march=", ".join(sorted(marches)),
-        level=_level(marches, package),
+        level=level,
         package=package,
     )
-
-
-def _level(marches: Collection[str], package: str) -> BuildLevel:
-    """Return for which CPUs a program is. Parts for named ones, chosen at its start, do not make it native."""
-    if marches and not any(_FOR_EVERY_CPU.fullmatch(march) for march in marches):
-        return "native"
-    return "generic" if package or marches else "unknown"
 
 
 def _file(path: Path) -> _File:
@@ -326,21 +313,15 @@ def _read(path: Path, mtime_ns: int, size: int) -> _File:
         f"GCC {match[1].decode()}" if match[1] else f"clang {match[2].decode()}"
         for match in _COMPILER.finditer(sections.get(".comment", b""))
     )
-    marches = {march for name in (".debug_str", ".GCC.command.line") for march in _marches(sections.get(name, b""))}
-    return _File(identity[:DIGEST_LENGTH], compilers, frozenset(marches))
-
-
-def _marches(texts: bytes) -> Iterator[str]:
-    """Yield the CPU that each unit was compiled for: the last one that its command line names."""
-    for text in {_around(texts, match.start()) for match in _MARCH.finditer(texts)}:
-        if b"GNU C" in text or b"clang" in text:
-            yield _MARCH.findall(text)[-1].decode()
-
-
-def _around(texts: bytes, at: int) -> bytes:
-    """Return the text, of several that end with a zero byte, that has the byte ``at``."""
-    begin, end = texts.rfind(b"\0", 0, at) + 1, texts.find(b"\0", at)
-    return texts[begin : end if end >= 0 else len(texts)]
+    commands = set()  # the texts with the command line of a unit, each of which ends with a zero byte
+    for texts in (sections.get(name, b"") for name in (".debug_str", ".GCC.command.line")):
+        for match in _MARCH.finditer(texts):
+            begin, end = texts.rfind(b"\0", 0, match.start()) + 1, texts.find(b"\0", match.start())
+            commands.add(texts[begin : end if end >= 0 else len(texts)])
+    # The CPU that a unit was compiled for is the last one that its command line names.
+    units = [text for text in commands if b"GNU C" in text or b"clang" in text]
+    marches = frozenset(_MARCH.findall(text)[-1].decode() for text in units)
+    return _File(identity[:DIGEST_LENGTH], compilers, marches)
 
 
 def _sections(image: mmap.mmap) -> Iterator[tuple[str, bytes]]:
@@ -373,9 +354,6 @@ def _package(program: Path) -> str:
     return ""
 
 
-# The git program: which commit of which repository is checked out, and bisection.
-
-
 def git(folder: Path, *arguments: str) -> str:
     """Return what git prints in a folder. Raises UsageError with its words where it fails.
 
@@ -400,9 +378,5 @@ def subject_in(folder: Path, switch: str = "") -> Subject:
     moment = utc_text(datetime.fromtimestamp(int(committed_at), UTC))
     remote = git(folder, "config", "--default", "", "--get", "remote.origin.url")
     dirty = bool(git(folder, "status", "--porcelain", "--untracked-files=no"))
-    return Subject(_without_password(remote) or str(folder.resolve()), commit, moment, dirty, switch)
-
-
-def _without_password(url: str) -> str:
-    """Return a URL without user and password: a token in it would be in every run and report."""
-    return re.sub(r"^(\w+://)[^/@]*@", r"\1", url)
+    remote = re.sub(r"^(\w+://)[^/@]*@", r"\1", remote)  # a token in it would be in every run and report
+    return Subject(remote or str(folder.resolve()), commit, moment, dirty, switch)

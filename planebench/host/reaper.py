@@ -43,38 +43,25 @@ def process_state(pid: int) -> tuple[str, int] | None:
     return fields[0], int(fields[19])
 
 
-def registered(root: Path) -> list[tuple[int, int]]:
-    """Return (pid, start ticks) of every process group of a run directory; half-written lines are ignored."""
-    found = []
-    for line in _read_lines(root / PIDS_FILE):
-        with contextlib.suppress(ValueError):
-            pid, start = line.split()
-            found.append((int(pid), int(start)))
-    return found
-
-
-def _kill_group(pid: int, start: int) -> None:
-    """Send SIGKILL to the group led by (pid, start). A pid in use as a group id is never given to a new process."""
-    state = process_state(pid)
-    if state is not None and state[1] != start:
-        return  # another process has this pid now: our group is gone
-    with contextlib.suppress(OSError):
-        os.killpg(pid, signal.SIGKILL)
-
-
-def _still_running(pid: int, start: int) -> bool:
-    state = process_state(pid)
-    return state is not None and state[1] == start and state[0] not in ("Z", "X")
-
-
 def kill_registered(root: Path) -> None:
     """Kill every registered process group and wait, up to 5 s, until none runs."""
-    processes = registered(root)
+    processes = []
+    for line in _read_lines(root / PIDS_FILE):
+        with contextlib.suppress(ValueError):  # a line that is half written
+            pid, start = map(int, line.split())
+            processes.append((pid, start))
     for pid, start in processes:
-        _kill_group(pid, start)
+        state = process_state(pid)
+        if state is not None and state[1] != start:
+            continue  # another process has this pid, which is never given to one as long as it is in use as a group id
+        with contextlib.suppress(OSError):
+            os.killpg(pid, signal.SIGKILL)
     deadline = time.monotonic() + KILL_WAIT_S
-    while any(_still_running(*process) for process in processes) and time.monotonic() < deadline:
-        time.sleep(0.005)
+    for pid, start in processes:
+        while (state := process_state(pid)) and state[1] == start and state[0] not in ("Z", "X"):
+            if time.monotonic() >= deadline:
+                return
+            time.sleep(0.005)
 
 
 def remove_path(path: Path) -> None:
@@ -91,16 +78,11 @@ def remove_path(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _of_this_boot(root: Path) -> bool:
-    """Return whether the pids of a run directory are valid: they are not after a reboot."""
-    boot = _read_lines(Path("/proc/sys/kernel/random/boot_id"))
-    owner = " ".join(_read_lines(root / OWNER_FILE)).split()
-    return not boot or owner[2:] == boot
-
-
 def reap(root: Path) -> None:
     """Remove a run directory with its processes and outside paths."""
-    if _of_this_boot(root):
+    boot = _read_lines(Path("/proc/sys/kernel/random/boot_id"))
+    owner = " ".join(_read_lines(root / OWNER_FILE)).split()
+    if not boot or owner[2:] == boot:  # after a reboot the pids are not valid
         kill_registered(root)
     for line in _read_lines(root / PATHS_FILE):
         remove_path(Path(line))

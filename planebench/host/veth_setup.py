@@ -18,16 +18,11 @@ TESTER_INDEX = 0x1000
 number, and the second is refused."""
 
 
-def _disable_ipv6() -> None:
-    """Turn off neighbour discovery on the wire: the monitor would count its frames as foreign packets."""
-    for scope in ("all", "default"):
-        with contextlib.suppress(OSError):  # a kernel without IPv6
-            Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6").write_text("1")
-
-
 def make_pairs(mtu_bytes: int, pairs: list[tuple[str, str]]) -> None:
     """Create each pair, set its MTU, bring it up. Raises NetlinkError or OSError."""
-    _disable_ipv6()
+    for scope in ("all", "default"):  # the monitor would count frames of neighbour discovery as foreign packets
+        with contextlib.suppress(OSError):  # a kernel without IPv6
+            Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6").write_text("1")
     with IPRoute() as route:
         for number, (tester, switch) in enumerate(pairs):
             route.link("add", ifname=tester, index=TESTER_INDEX + number, kind="veth", peer=switch)

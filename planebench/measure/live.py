@@ -19,9 +19,9 @@ from pathlib import Path
 from planebench.host.evidence import HostSample, ThreadSampler, WatchedThread, sample_host
 from planebench.host.facts import cpu_model
 from planebench.host.netns import VethWire
+from planebench.host.pci_binding import virtual_functions
 from planebench.host.process import Process, Supervisor, stretched
 from planebench.host.procfs import is_kernel_thread
-from planebench.host.vfs import virtual_functions
 from planebench.measure.conditions import KernelWires, PlacedOwner, misplaced, read_conditions, read_memory
 from planebench.measure.counts import (
     READY_DURATION_S,

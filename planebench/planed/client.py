@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The JSON-RPC socket of a planed process (docs/design/planed-protocol.md)."""
+"""The JSON-RPC socket of a planed process (docs/design/planed-protocol.md), and its methods as functions with types.
+
+A method is asked through ``call``: of a connection, a process, several processes that answer as one, or a stand-in of a
+test.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,11 @@ import json
 import socket
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self, cast
+from typing import cast
 
 from planebench.host.link import Lines
 from planebench.host.process import stretched
@@ -19,10 +24,16 @@ from planebench.model.errors import PlanebenchError, StartError
 from planebench.planed.document import Document, Json
 from planebench.planed.statistics import PortState, Stamps, Statistics
 
-PROTOCOL_VERSION = 1
 ANSWER_MAX_BYTES = 1 << 26
 """Ten times the largest that planed has: a page of 65536 stations or stamps."""
 WORDS_MAX = 1000
+
+
+Call = Callable[..., Json]
+"""Method, parameters if any, and ``timeout_s`` if not the usual -> result. Raises RpcError; DiedError or RpcClosedError
+where nobody answers."""
+Profile = Json
+"""A traffic profile as planed takes it (docs/design/traffic.md), which planebench.testbed.traffic_files writes."""
 
 
 class RpcError(PlanebenchError):
@@ -43,7 +54,7 @@ class RpcClosedError(PlanebenchError):
     exit_code = 4
 
 
-class PlanedClient:
+class PlanedClient(AbstractContextManager["PlanedClient"]):
     """One connection to the socket of a planed process. Not thread-safe; a context manager.
 
     The other end may be a guest, which can send anything: an answer that is invalid, too long or never ends raises
@@ -64,10 +75,22 @@ class PlanedClient:
         self.path = path
         self.timeout_s = timeout_s
         self._ids = itertools.count(1)
-        self._lines = Lines(_connect(path, time.monotonic() + stretched(deadline_s), give_up), ANSWER_MAX_BYTES)
-
-    def __enter__(self) -> Self:
-        return self
+        deadline, pause_s = time.monotonic() + stretched(deadline_s), 0.001
+        while True:
+            client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                client.settimeout(max(deadline - time.monotonic(), 0.001))
+                client.connect(str(path))
+                break
+            except OSError as error:
+                client.close()
+                if give_up is not None:
+                    give_up()
+                if time.monotonic() >= deadline:
+                    raise StartError(f"cannot connect to planed on {path}: {error}; is planed running?") from error
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 1.5, 0.02)
+        self._lines = Lines(client, ANSWER_MAX_BYTES)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -87,57 +110,20 @@ class PlanedClient:
         deadline = time.monotonic() + stretched(self.timeout_s if timeout_s is None else timeout_s)
         try:
             self._lines.send(json.dumps(request).encode(), deadline)
-            answer = self._answer_to(number, deadline)
+            answer = json.loads(self._lines.receive(deadline))  # ValueError, RecursionError: it is no answer
+            while not (isinstance(answer, dict) and answer.get("id") in (number, None)):
+                self._lines.wait_until(deadline)  # late answers to calls that timed out do not extend it
+                answer = json.loads(self._lines.receive(deadline))
         except OSError as error:
             raise RpcClosedError(f"no answer from planed to {method} on {self.path}: {error}") from error
         except (ValueError, RecursionError) as error:
             raise RpcClosedError(f"invalid answer to {method} on {self.path}: {error}") from error
         if "error" in answer:
-            raise _refusal(method, answer["error"])
+            said = answer["error"] if isinstance(answer["error"], dict) else {"message": answer["error"]}
+            code = said.get("code")
+            raise RpcError(method, code if isinstance(code, int) else 0, str(said.get("message", ""))[:WORDS_MAX])
         result = answer.get("result")
         return result if isinstance(result, dict) else {}
-
-    def _answer_to(self, number: int, deadline: float) -> Json:
-        """Return the answer with this id; late answers to calls that timed out are skipped."""
-        while True:
-            answer = json.loads(self._lines.receive(deadline))  # ValueError, RecursionError: it is no answer
-            if isinstance(answer, dict) and answer.get("id") in (number, None):
-                return answer
-            self._lines.wait_until(deadline)  # other answers do not extend it
-
-
-def _refusal(method: str, error: object) -> RpcError:
-    said = error if isinstance(error, dict) else {"message": error}
-    code = said.get("code")
-    return RpcError(method, code if isinstance(code, int) else 0, str(said.get("message", ""))[:WORDS_MAX])
-
-
-def _connect(path: Path, deadline: float, give_up: Callable[[], None] | None) -> socket.socket:
-    pause_s = 0.001
-    while True:
-        client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            client.settimeout(max(deadline - time.monotonic(), 0.001))
-            client.connect(str(path))
-            return client
-        except OSError as error:
-            client.close()
-            if give_up is not None:
-                give_up()
-            if time.monotonic() >= deadline:
-                raise StartError(f"cannot connect to planed on {path}: {error}; is planed running?") from error
-        time.sleep(pause_s)
-        pause_s = min(pause_s * 1.5, 0.02)
-
-
-# The methods of planed as functions with types. Each is asked through ``call``: of a connection, a process, a pair of
-# processes that answer as one, or a stand-in of a test.
-
-Call = Callable[..., Json]
-"""Method, parameters if any, and ``timeout_s`` if not the usual -> result. Raises RpcError; DiedError or RpcClosedError
-where nobody answers."""
-Profile = Json
-"""A traffic profile as planed takes it (docs/design/traffic.md), which planebench.testbed.traffic_files writes."""
 
 
 def get_statistics(call: Call) -> Statistics:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -31,12 +31,7 @@ class Memory:
 
     def to_json(self) -> Json:
         """Return the object as planed takes it."""
-        return {
-            "hugepages": self.hugepages,
-            "size_mb": self.size_mb,
-            "mbuf_count": self.mbuf_count,
-            "mbuf_data_bytes": self.mbuf_data_bytes,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ It is the one place that knows which of them has a task: who sends and counts ca
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -47,7 +47,13 @@ class PlanedGroup:
         found: Json = {}
         for member in self._members:
             for key, value in member.call(method, params, **more).items():
-                found[key] = _joined(found[key], value) if key in found else value
+                mine = found.get(key)
+                if key not in found:
+                    found[key] = value
+                elif isinstance(mine, list) and isinstance(value, list):
+                    found[key] = [*mine, *value]
+                elif isinstance(mine, bool) and isinstance(value, bool):
+                    found[key] = mine or value
         return found
 
     def _owner(self, task: str) -> Member:
@@ -59,37 +65,25 @@ class PlanedGroup:
         A process that cleared its counters after another has begun to send would lose what it has counted by then. One
         that sends alone does so at once: workers that share a CPU have it right after a call, and later perhaps not.
         """
-        senders = [*self._loads(params)]
+        loads = cast("list[Json]", params["generators"])
+        owners = [self._owner(str(load["task"])) for load in loads]
+        senders = []
+        for member in self._members:
+            if own := [load for load, owner in zip(loads, owners, strict=True) if owner is member]:
+                senders.append((member, own))
         called_s = time.monotonic()
         begin_s = called_s + (self._delay_s if len(senders) > 1 else 0.0)
         for member in self._members:
             member.call("traffic.start", {**params, **_delay(begin_s), "generators": []})
-        for member, loads in senders:
-            member.call("traffic.start", {**params, **_delay(begin_s), "generators": loads, "keep": True})
+        for member, own in senders:
+            member.call("traffic.start", {**params, **_delay(begin_s), "generators": own, "keep": True})
         ended_s = time.monotonic()
         self._delay_s = min(max(2 * (ended_s - called_s), DELAY_MIN_S), DELAY_MAX_S)
         time.sleep(max(begin_s - ended_s, 0.0))
         return {}
-
-    def _loads(self, params: Json) -> Iterator[tuple[Member, list[Json]]]:
-        """Yield the members that send, with their loads."""
-        loads = cast("list[Json]", params["generators"])
-        for member in self._members:
-            own = [load for load in loads if self._owner(str(load["task"])) is member]
-            if own:
-                yield member, own
 
 
 def _delay(begin_s: float) -> Json:
     """Return how long to wait until a time; planed's own delay where it is over, or nearly."""
     left_s = begin_s - time.monotonic()
     return {"delay_ns": int(left_s * 1e9)} if left_s > DELAY_MIN_S / 2 else {}
-
-
-def _joined(mine: object, theirs: object) -> object:
-    """Return two values of one key as one."""
-    if isinstance(mine, list) and isinstance(theirs, list):
-        return [*mine, *theirs]
-    if isinstance(mine, bool) and isinstance(theirs, bool):
-        return mine or theirs
-    return mine

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any
 
-from planebench.host import pci, pci_binding, vfs
+from planebench.host import pci, pci_binding
 from planebench.host.device_settings import IP_TIMEOUT_S, device_journal
 from planebench.host.journal import Journal
 from planebench.host.process import Supervisor
@@ -96,7 +96,7 @@ class RunningNic(NoProcesses):
 
     def make_functions(self, macs: Sequence[str]) -> None:
         """Make the virtual functions with these addresses. Raises UsageError, StartError."""
-        vfs.make_vfs(self.nic, len(macs), self._journal, macs=macs)
+        pci_binding.make_vfs(self.nic, len(macs), self._journal, macs=macs)
         self._interface = pci.nic(self.nic, self._journal.root).interfaces[0]
 
     def counters(self) -> SwitchCycles:
@@ -116,7 +116,7 @@ class RunningNic(NoProcesses):
         )
 
     def check(self) -> None:
-        there = len(vfs.virtual_functions(self.nic, self._journal.root))
+        there = len(pci_binding.virtual_functions(self.nic, self._journal.root))
         if there < len(self.ports):
             raise DiedError(f"NIC {self.nic} has {there} of {len(self.ports)} virtual functions; `dmesg` may say why")
 

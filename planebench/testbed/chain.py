@@ -21,7 +21,7 @@ from planebench.model.chain_name import HOSTINGS as HOSTING_NAMES
 from planebench.model.dimensions import HostingName
 from planebench.model.errors import UsageError, unknown
 from planebench.model.records import Point
-from planebench.model.scenario import Scenario, ScenarioName, scenario_named
+from planebench.model.scenario import ScenarioName, scenario_named
 from planebench.model.scenarios import build
 from planebench.model.switch import Option, Value, existing_file, parse_options, parse_values
 from planebench.model.text import read_text
@@ -32,6 +32,8 @@ from planebench.testbed.vnfs import CORES_OPTION, SENDING_OPTIONS, SETTINGS_OPTI
 
 NO_FUNCTION = {name: VnfKind(name, "", "the user's own VNF") for name in OWN}
 """Placeholders for the function of a VNF of the user, for which planed has no task."""
+
+ONE_PORTED = ", ".join(name for name, kind in VNFS.items() if kind.one_port)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,10 @@ class ChainVnf:
     def text(self) -> str:
         """Return the text of the function in a chain, with its options in one order: one chain has one text."""
         name = quote(self.subject) if self.own else self.kind.name
+        hosting = self._hosted_by()
+        of_hosting = hosting.options if hosting else ()
         given = [f"{o.name}={quote(self.options[o.name])}" for o in _given(self.kind.all_options, self.options)]
-        given += [f"{o.name}={quote(self.hosting_options[o.name])}" for o in self._hosting_given()]
+        given += [f"{o.name}={quote(self.hosting_options[o.name])}" for o in _given(of_hosting, self.hosting_options)]
         return ":".join([*([self.hosting] if self.hosting else []), name, *given])
 
     def hosting_values(self) -> dict[str, Value]:
@@ -72,10 +76,6 @@ class ChainVnf:
     def _hosted_by(self) -> Hosting | None:
         """Return its hosting; None for ``process`` or if its text names none."""
         return HOSTINGS.get(self.hosting or "process")
-
-    def _hosting_given(self) -> Iterator[Option]:
-        hosting = self._hosted_by()
-        return _given(hosting.options if hosting else (), self.hosting_options)
 
     def settings(self) -> dict[str, Any]:
         """Return the settings object of its task; empty for defaults. Reads a file of settings. Raises UsageError."""
@@ -98,17 +98,15 @@ class ChainVnf:
     def files(self) -> tuple[Path, ...]:
         """Return every file with its settings, and the files for its hosting."""
         own = [self.options[SETTINGS_OPTION]] if SETTINGS_OPTION in self.options else []
-        named = [*own, *map(str, self.named_files()), *self._hosting_files()]
+        hosting = self._hosted_by()
+        keys = {option.key for option in (hosting.options if hosting else ()) if option.kind == "file"}
+        of_hosting = [str(value) for key, value in self.hosting_values().items() if key in keys]
+        named = [*own, *map(str, self.named_files()), *of_hosting]
         return tuple(Path(path) for path in dict.fromkeys(named))
 
     def named_files(self) -> tuple[Path, ...]:
         """Return the files that its settings name, which planed reads."""
         return tuple(Path(value) for key, value in self.settings().items() if _names_file(key, value))
-
-    def _hosting_files(self) -> list[str]:
-        hosting = self._hosted_by()
-        files = {option.key for option in (hosting.options if hosting else ()) if option.kind == "file"}
-        return [str(value) for key, value in self.hosting_values().items() if key in files]
 
 
 def parse_chain(text: str) -> tuple[ChainVnf, ...]:
@@ -172,20 +170,16 @@ def hosted_chain(chain: str, length: int, usual: HostingName) -> tuple[str, Host
 def _resolved(vnf: ChainVnf, base: Path) -> ChainVnf:
     name = vnf.kind.name
     options = {o.name: o.resolved(vnf.options[o.name], name, base) for o in _given(vnf.kind.all_options, vnf.options)}
-    new = replace(_with_hosting_files(vnf, base), options=options)
+    new = replace(vnf, options=options)
+    if hosting := HOSTINGS.get(vnf.hosting or "process"):
+        given = vnf.hosting_options
+        texts = {o.name: o.resolved(given[o.name], hosting.name, base) for o in _given(hosting.options, given)}
+        subject = hosting.options[0].resolved(vnf.subject, hosting.name, base) if vnf.own else ""
+        new = replace(new, hosting_options=texts, subject=subject)
     for key, value in new.settings().items():
         if _names_file(key, value):
             existing_file(value, f"{name}: {key}", base)
     return new
-
-
-def _with_hosting_files(vnf: ChainVnf, base: Path) -> ChainVnf:
-    hosting, given = HOSTINGS.get(vnf.hosting or "process"), vnf.hosting_options
-    if hosting is None:
-        return vnf
-    texts = {o.name: o.resolved(given[o.name], hosting.name, base) for o in _given(hosting.options, given)}
-    subject = hosting.options[0].resolved(vnf.subject, hosting.name, base) if vnf.own else ""
-    return replace(vnf, hosting_options=texts, subject=subject)
 
 
 def _given(options: Iterable[Option], texts: Mapping[str, str]) -> Iterator[Option]:
@@ -204,7 +198,13 @@ def _parse_vnf(text: str) -> ChainVnf:
     if not (rest and rest[0]):
         what = f'{HOSTINGS[told].options[0].name.upper()}"' if told in OWN else 'l2fwd"'
         raise UsageError(f'{told} stands before what runs in it, as in "{told}:{what}')
-    return _own(told, rest) if told in OWN else _function(rest[0], rest[1:], told)
+    if told not in OWN:
+        return _function(rest[0], rest[1:], told)
+    hosting: Hosting = HOSTINGS[told]
+    options = _options(told, rest[1:], f"{told}:{hosting.options[0].name.upper()}:KEY=...", hosting.options)
+    vnf = ChainVnf(NO_FUNCTION[told], {}, told, options, unquote(rest[0]))
+    vnf.hosting_values()
+    return vnf
 
 
 def _function(name: str, parts: Sequence[str], told: HostingName | None) -> ChainVnf:
@@ -220,15 +220,6 @@ def _function(name: str, parts: Sequence[str], told: HostingName | None) -> Chai
     if "drain_us" in options and options.get("send_burst", "0") == "0":
         raise UsageError(f"{name}: drain_us without send_burst; give both, e.g. send_burst=32:drain_us=100")
     return ChainVnf(kind, mine, told, {key: value for key, value in options.items() if key not in mine})
-
-
-def _own(told: HostingName, parts: Sequence[str]) -> ChainVnf:
-    """Return a VNF of the user: its subject, then options of its hosting."""
-    hosting: Hosting = HOSTINGS[told]
-    options = _options(told, parts[1:], f"{told}:{hosting.options[0].name.upper()}:KEY=...", hosting.options)
-    vnf = ChainVnf(NO_FUNCTION[told], {}, told, options, unquote(parts[0]))
-    vnf.hosting_values()
-    return vnf
 
 
 def _options(name: str, parts: Iterable[str], example: str, known: Iterable[Option]) -> dict[str, str]:
@@ -261,11 +252,6 @@ def _names_file(key: str, value: Any) -> bool:
     return key.endswith("_file") and isinstance(value, str)
 
 
-# The border between the text of a chain and the topology of a scenario.
-
-ONE_PORTED = ", ".join(name for name, kind in VNFS.items() if kind.one_port)
-
-
 def build_chain(
     scenario: ScenarioName,
     count: int = 0,
@@ -286,40 +272,31 @@ def build_chain(
     if known.chained and functions and len(functions) != known.parse_count(count):
         raise UsageError(f"chain {chain} has {len(functions)} functions; the scenario needs {count}")
     if known.side_by_side and functions:
-        _check_one_port(chain, functions)
-    vnfs = [_vnf(function, hosting) for function in functions] or _plain(known, count, hosting)
+        function = functions[0]
+        if len(functions) != 1:
+            raise UsageError(
+                f"chain {chain} has {len(functions)} functions; VNFs side by side all run the same function; give one"
+            )
+        if function.own:
+            raise UsageError(f"{function.text}: VNFs side by side must be functions of planed. Valid: {ONE_PORTED}")
+        if function.cores() > 1:
+            raise UsageError(f"{function.text}: VNFs side by side have one core each; remove cores")
+        if not function.kind.one_port:
+            raise UsageError(f"{function.kind.name} needs two ports; VNFs side by side have one. Valid: {ONE_PORTED}")
+    vnfs = [] if functions else [Vnf(hosting=hosting)] * (count if known.chained else known.has_vnfs)
+    for function in functions:
+        settings = function.settings()
+        vnfs.append(
+            Vnf(
+                kind=function.kind.kind,
+                settings=settings,
+                sending=function.sending(),
+                cores=function.cores(),
+                memory_bytes=function.kind.memory_bytes(settings),
+                hosting=function.hosting or hosting,
+                hosting_values=function.hosting_values(),
+                files=function.named_files(),
+            )
+        )
     batching = [replace(vnf, sending=sending) if sending and vnf.kind and not vnf.sending else vnf for vnf in vnfs]
     return build(scenario, count, batching, chain=chain, echo=echo, ends=hosting)
-
-
-def _plain(known: Scenario, count: int, hosting: HostingName) -> list[Vnf]:
-    return [Vnf(hosting=hosting)] * (count if known.chained else known.has_vnfs)
-
-
-def _check_one_port(chain: str, functions: tuple[ChainVnf, ...]) -> None:
-    """Raise UsageError unless a chain is one function that can be side by side with others."""
-    if len(functions) != 1:
-        raise UsageError(
-            f"chain {chain} has {len(functions)} functions; VNFs side by side all run the same function; give one"
-        )
-    function = functions[0]
-    if function.own:
-        raise UsageError(f"{function.text}: VNFs side by side must be functions of planed. Valid: {ONE_PORTED}")
-    if function.cores() > 1:
-        raise UsageError(f"{function.text}: VNFs side by side have one core each; remove cores")
-    if not function.kind.one_port:
-        raise UsageError(f"{function.kind.name} needs two ports; VNFs side by side have one. Valid: {ONE_PORTED}")
-
-
-def _vnf(function: ChainVnf, hosting: HostingName) -> Vnf:
-    settings = function.settings()
-    return Vnf(
-        kind=function.kind.kind,
-        settings=settings,
-        sending=function.sending(),
-        cores=function.cores(),
-        memory_bytes=function.kind.memory_bytes(settings),
-        hosting=function.hosting or hosting,
-        hosting_values=function.hosting_values(),
-        files=function.named_files(),
-    )

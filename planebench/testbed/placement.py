@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which core runs what. Pure: facts of the machine in, a placement out."""
+"""Which core runs what. Pure: facts of the machine in, a placement out.
+
+Switch, tester, VNFs, and everything that does not poll have cores by one rule: the switch has a core
+of its own as soon as there are two; pollers share a core by taking turns in one worker, never as threads that the
+scheduler switches. VNFs may be elsewhere than near the switch: on another NUMA node, or on random cores.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -12,10 +17,8 @@ from planebench.model.cpus import NO_NODE, Cpus, range_text
 from planebench.model.errors import UsageError
 from planebench.model.placement import NEAR, RANDOM, SPLIT, Placing, far_vnfs
 
-# Cores for the switch, the tester, the VNFs, and everything that does not poll.
-#
-# The rule: the switch has a core of its own as soon as there are two; pollers share a core by taking
-# turns in one worker, never as threads that the scheduler switches.
+RANDOM_MIN_CPUS = 2
+"""VNFs on one CPU are not at random."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +98,16 @@ class Placement:
 
         None for VNFs that the scheduler moves: how they share is what is measured.
         """
-        return () if self.roaming else tuple(self._cpu_neighbours(number))
-
-    def _cpu_neighbours(self, number: int) -> Iterator[str]:
+        if self.roaming:
+            return ()
         cpus = frozenset(self.cpus_of_vnf(number))
+        found = []
         if cpus & frozenset(self.switch_cpus):
-            yield "the switch"
+            found.append("the switch")
         if cpus & self.polled_by_tester:
-            yield "the tester"
-        yield from (f"vnf{other}" for other in sorted(self.hosted - {number}) if cpus & set(self.cpus_of_vnf(other)))
+            found.append("the tester")
+        others = sorted(self.hosted - {number})
+        return (*found, *(f"vnf{other}" for other in others if cpus & set(self.cpus_of_vnf(other))))
 
 
 def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), idle_tester: bool = False) -> Placement:
@@ -125,18 +129,38 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), idle_t
     if cpus.switch_elsewhere:
         return _without_switch(cpus, vnf_count)
     if len(cpus.allowed) == 1:
-        return replace(_everything_on(cpus.allowed[0], vnf_count, frozenset(hosted)), idle_tester=idle_tester)
+        only = cpus.allowed[0]
+        return Placement(
+            only,
+            (only,),
+            (only,) * vnf_count,
+            frozenset({only}),
+            shared=True,
+            warnings=(
+                f"only CPU {only} is allowed: switch and tester share it, so results are not valid; allow two CPUs or "
+                "more",
+            ),
+            hosted=frozenset(hosted),
+            idle_tester=idle_tester,
+        )
     switch = _switch_cpu(cpus)
     spare = _spare(cpus, switch, vnf_count)
     first = next(cpu for cpu in ranked(cpus, switch, _tester_node(cpus, switch)) if cpu not in spare)
     others = [cpu for cpu in ranked(cpus, switch, cpus.node(switch)) if cpu not in spare | {first}]
-    more = _more_switch_cpus(cpus, switch, others)
+    whole = [cpu for cpu in others if _alike(cpus, cpu, switch)]
+    whole.sort(key=lambda cpu: (cpu in cpus.isolated, _shares_l3(cpus, cpu, switch), cpu), reverse=True)
+    more = tuple(whole[: cpus.switch_cores - 1])
     taken = frozenset[int]().union(*(cpus.core(cpu) for cpu in (switch, *more)))
     rest = [cpu for cpu in others if cpu not in taken]
     # VNFs stay on the node, on second threads before whole cores elsewhere; the tester's core is the last to be shared.
     rest.sort(key=lambda cpu: (cpu in cpus.core(first), cpus.node(cpu) != cpus.node(switch)))
     free = [*rest, first] if idle_tester else rest
-    vnf_cpus = _all_vnf_cpus(free, vnf_count, frozenset(hosted), first, switch)
+    # A CPU for each VNF, in their order.
+    own = share_out(free, len(hosted)) or (switch,) * len(hosted)
+    turns = [cpu for cpu in free if cpu not in own]
+    of_tasks = iter(share_out(turns, vnf_count - len(hosted)) or (first,) * (vnf_count - len(hosted)))
+    of_hosted = iter(own)
+    vnf_cpus = tuple(next(of_hosted if number in hosted else of_tasks) for number in range(vnf_count))
     left = [cpu for cpu in rest if cpu not in vnf_cpus]
     second = next((cpu for cpu in left if _alike(cpus, cpu, first) and _shares_l3(cpus, cpu, first)), None)
     tester = (first,) if second is None or len(left) + len(spare) < 2 else (first, second)
@@ -147,7 +171,7 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), idle_t
         tester_cpus=tester,
         vnf_cpus=vnf_cpus,
         control_cpus=control_cpus(cpus, [*sorted(spare), *left], used, first),
-        warnings=(*_too_few(cpus, 1 + len(more)), *_warnings(cpus, switch, tester, used)),
+        warnings=_warnings(cpus, (switch, *more), tester, used),
         more_switch_cpus=more,
         hosted=frozenset(hosted),
         share_l3=cpus.share_l3(switch, first),
@@ -216,29 +240,6 @@ def control_cpus(cpus: Cpus, left: list[int], used: set[int], first: int) -> fro
     return frozenset(whole or left or (shared,))
 
 
-def _everything_on(cpu: int, vnf_count: int, hosted: frozenset[int]) -> Placement:
-    text = f"only CPU {cpu} is allowed: switch and tester share it, so results are not valid; allow two CPUs or more"
-    return Placement(cpu, (cpu,), (cpu,) * vnf_count, frozenset({cpu}), shared=True, warnings=(text,), hosted=hosted)
-
-
-def _more_switch_cpus(cpus: Cpus, switch: int, others: list[int]) -> tuple[int, ...]:
-    """Return the further cores of the switch, from the end of ``others``, the CPUs beside the tester's first."""
-    whole = [cpu for cpu in others if _alike(cpus, cpu, switch)]
-    whole.sort(key=lambda cpu: (cpu in cpus.isolated, _shares_l3(cpus, cpu, switch), cpu), reverse=True)
-    return tuple(whole[: cpus.switch_cores - 1])
-
-
-def _too_few(cpus: Cpus, found: int) -> tuple[str, ...]:
-    if found >= cpus.switch_cores:
-        return ()
-    return (
-        f"switch_cores is {cpus.switch_cores}, but beside the tester's there "
-        f"{'is 1 whole core' if found == 1 else f'are {found} whole cores'} for the switch; give more CPUs of one node"
-        + " and one kind of core"
-        * bool(cpus.kinds),
-    )
-
-
 def whole_cores(cpus: Cpus) -> list[int]:
     """Return the lowest allowed CPU of each physical core."""
     return [cpu for cpu in sorted(cpus.allowed) if cpu == min(cpus.core(cpu))]
@@ -297,23 +298,22 @@ def _shares_l3(cpus: Cpus, cpu: int, other: int) -> bool:
     return cpus.share_l3(cpu, other) is not False
 
 
-def _all_vnf_cpus(rest: list[int], count: int, hosted: frozenset[int], tester: int, switch: int) -> tuple[int, ...]:
-    """Return a CPU for each VNF, in their order."""
-    own = share_out(rest, len(hosted)) or (switch,) * len(hosted)
-    left = [cpu for cpu in rest if cpu not in own]
-    turns = share_out(left, count - len(hosted)) or (tester,) * (count - len(hosted))
-    of_hosted, of_tasks = iter(own), iter(turns)
-    return tuple(next(of_hosted if number in hosted else of_tasks) for number in range(count))
-
-
 def share_out(available: list[int], count: int) -> tuple[int, ...]:
     """Return a CPU for each VNF; neighbours in the chain share if there are fewer CPUs. Empty if there is none."""
     used = min(count, len(available))
     return tuple(available[k * used // count] for k in range(count)) if used else ()
 
 
-def _warnings(cpus: Cpus, switch: int, tester: tuple[int, ...], used: set[int]) -> tuple[str, ...]:
+def _warnings(cpus: Cpus, switch_cpus: tuple[int, ...], tester: tuple[int, ...], used: set[int]) -> tuple[str, ...]:
+    """Return what is wrong with the places of switch and tester, and what to do."""
     found = []
+    switch, cores = switch_cpus[0], len(switch_cpus)
+    if cores < cpus.switch_cores:
+        found.append(
+            f"switch_cores is {cpus.switch_cores}, but beside the tester's there "
+            f"{'is 1 whole core' if cores == 1 else f'are {cores} whole cores'} for the switch; give more CPUs of one "
+            f"node{' and one kind of core' if cpus.kinds else ''}"
+        )
     beside = sorted((cpus.core(switch) & used) - {switch})
     if beside:
         found.append(
@@ -368,12 +368,6 @@ def odd_cores(cpus: Cpus, pollers: Collection[int]) -> tuple[str, ...]:
     return tuple(found)
 
 
-# Placements that put VNFs elsewhere than near the switch: on another NUMA node, or on random cores. Pure.
-
-RANDOM_MIN_CPUS = 2
-"""VNFs on one CPU are not at random."""
-
-
 def place(
     cpus: Cpus,
     vnf_count: int = 0,
@@ -389,23 +383,28 @@ def place(
     Raises UsageError when no CPU is allowed, or for a placement that this machine or these VNFs cannot have
     (:func:`refusal`).
     """
-    placed = _place(cpus, vnf_count, hosted, placing, idle_tester)
+    placed = near(cpus, vnf_count, hosted=hosted, idle_tester=idle_tester)
+    if placing != NEAR and vnf_count:
+        if why := refusal(cpus, vnf_count, hosted=hosted, placing=placing):
+            raise UsageError(why)
+        apart = vnf_count if placing == RANDOM else len(far_vnfs(placing, vnf_count))
+        base = near(cpus, vnf_count - apart, hosted=range(vnf_count - apart))
+        base = replace(base, tester_cpus=base.tester_cpus[: len(placed.tester_cpus)], hosted=placed.hosted)
+        if placing == RANDOM:
+            # All CPUs that are left; without the core of CPU 0 if there are enough.
+            there = random_cpus(cpus, base)
+            whole = {min(cpus.core(cpu) & there) for cpu in there - cpus.core(0)}
+            roaming = there - cpus.core(0) if len(whole) >= max(vnf_count, RANDOM_MIN_CPUS) else there
+            order = [cpu for cpu in ranked(cpus, base.switch_cpu, cpus.node(base.switch_cpu)) if cpu in roaming]
+            placed = _with_vnfs(cpus, base, share_out(order, vnf_count), roaming)
+            placed = replace(placed, roaming=roaming)
+        else:
+            # The other node, best first; CPU 0's core only if the others are few.
+            far = _other_node_cpus(cpus, base)
+            without = [cpu for cpu in far if cpu not in cpus.core(0)]
+            enough = sum(cpu in whole_cores(cpus) for cpu in without) >= apart
+            placed = _with_vnfs(cpus, base, (*base.vnf_cpus, *share_out(without if enough else far, apart)))
     return replace(placed, warnings=(*placed.warnings, *odd_cores(cpus, placed.pollers)))
-
-
-def _place(cpus: Cpus, vnf_count: int, hosted: Collection[int], placing: Placing, idle_tester: bool) -> Placement:
-    usual = near(cpus, vnf_count, hosted=hosted, idle_tester=idle_tester)
-    if placing == NEAR or not vnf_count:
-        return usual
-    if why := refusal(cpus, vnf_count, hosted=hosted, placing=placing):
-        raise UsageError(why)
-    apart = range(vnf_count) if placing == RANDOM else sorted(far_vnfs(placing, vnf_count))
-    base = near(cpus, vnf_count - len(apart), hosted=range(vnf_count - len(apart)))
-    base = replace(base, tester_cpus=base.tester_cpus[: len(usual.tester_cpus)], hosted=usual.hosted)
-    if placing == RANDOM:
-        return _at_random(cpus, base, vnf_count)
-    far_cpus = share_out(_far_cpus(cpus, base, len(apart)), len(apart))
-    return _with_vnfs(cpus, base, (*base.vnf_cpus, *far_cpus))
 
 
 def place_vnfs(
@@ -487,23 +486,6 @@ def random_cpus(cpus: Cpus, base: Placement) -> frozenset[int]:
     found = frozenset(cpus.allowed) - taken - cpus.isolated
     alike = frozenset(cpu for cpu in found if cpus.kind(cpu) == cpus.kind(base.switch_cpu))
     return alike if len(alike) >= RANDOM_MIN_CPUS else found
-
-
-def _at_random(cpus: Cpus, base: Placement, count: int) -> Placement:
-    """Return the placement with VNFs on all CPUs that are left; without the core of CPU 0 if there are enough."""
-    there = random_cpus(cpus, base)
-    whole = {min(cpus.core(cpu) & there) for cpu in there - cpus.core(0)}
-    roaming = there - cpus.core(0) if len(whole) >= max(count, RANDOM_MIN_CPUS) else there
-    order = [cpu for cpu in ranked(cpus, base.switch_cpu, cpus.node(base.switch_cpu)) if cpu in roaming]
-    placed = _with_vnfs(cpus, base, share_out(order, count), roaming)
-    return replace(placed, roaming=roaming)
-
-
-def _far_cpus(cpus: Cpus, base: Placement, count: int) -> list[int]:
-    """Return the CPUs for ``count`` VNFs on the other node, best first; CPU 0's core only if the others are few."""
-    found = _other_node_cpus(cpus, base)
-    without = [cpu for cpu in found if cpu not in cpus.core(0)]
-    return without if sum(cpu in whole_cores(cpus) for cpu in without) >= count else found
 
 
 def _other_node_cpus(cpus: Cpus, base: Placement) -> list[int]:

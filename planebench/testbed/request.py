@@ -15,6 +15,31 @@ from planebench.planed.document import Document, Memory
 
 VnfInterface = Literal["vhost-user", "veth", "vf"]
 """The interface of VNFs; ``vf`` is a virtual function of the NIC, which is the switch."""
+LinkSide = Literal["tester", "switch"]
+"""One end of a wire."""
+
+STANDARD_SLOT_BYTES, STANDARD_SLOTS_PER_BLOCK = 2048, 8
+JUMBO_SLOT_BYTES, JUMBO_SLOTS_PER_BLOCK = 9216, 4
+MBUF_HEADROOM_BYTES = 128
+"""RTE_PKTMBUF_HEADROOM of DPDK."""
+MBUF_OVERHEAD_BYTES = 256
+"""struct rte_mbuf (128), object header (64), and its share of the ring that holds the free ones."""
+STANDARD_DATA_BYTES = 2176
+"""2048 and headroom: a frame of 1518 in one piece."""
+JUMBO_DATA_BYTES = 9728 + MBUF_HEADROOM_BYTES
+"""A frame of 9000 in one piece; 9728 is what virtio takes at most (VIRTIO_MAX_RX_PKTLEN)."""
+
+CACHED_MBUFS = 2048
+"""Mbufs in bursts in flight and in the caches of the workers, beside the rings, with a reserve."""
+TESTER_POOLS = 5
+"""All ports receive into one pool; each generator sends from its own: two, and two more that were just replaced."""
+GENERATOR_MBUFS = 1024
+"""Mbufs in a generator's pool beside two rings."""
+BUFFER_OVERHEAD_BYTES = 128
+"""Of a buffer of planed's virtio driver, beside the room of an mbuf: its header's line, and rounding up."""
+EAL_MB = 64
+"""DPDK itself: memzones, port tables, rings."""
+MIN_MB = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,100 +127,6 @@ class SwitchRequest:
         return self.cpus[: self.queues]
 
 
-# Arguments of DPDK's drivers for the wires: one set for both sides.
-
-STANDARD_SLOT_BYTES, STANDARD_SLOTS_PER_BLOCK = 2048, 8
-JUMBO_SLOT_BYTES, JUMBO_SLOTS_PER_BLOCK = 9216, 4
-
-
-def af_packet_devargs(interface: str, ring_size: int, max_frame_bytes: int) -> str:
-    """Return ``iface=...,blocksz=...`` with as many frame slots as a virtio ring of ``ring_size`` has descriptors.
-
-    A slot holds the frame and a TPACKET2 header of up to 80 bytes, and must not be larger than an mbuf (the driver's
-    rule): 2048 for frames of 1518, 9216 for 9018. A block is whole pages (the kernel's rule) that slots fill without a
-    rest (the driver's rule: it takes the slots to be contiguous).
-    """
-    jumbo = max_frame_bytes > FRAME_SIZE_MAX_BYTES
-    slot_bytes = JUMBO_SLOT_BYTES if jumbo else STANDARD_SLOT_BYTES
-    per_block = JUMBO_SLOTS_PER_BLOCK if jumbo else STANDARD_SLOTS_PER_BLOCK
-    slots = -(-ring_size // per_block) * per_block
-    return f"iface={interface},blocksz={slot_bytes * per_block},framesz={slot_bytes},framecnt={slots}"
-
-
-def af_xdp_devargs(device: str, interface: str) -> str:
-    """Return the AF_XDP ``device`` of the first queue of a kernel interface."""
-    return f"{device},iface={interface}"
-
-
-def memif_client_devargs(socket: Path, ring_size: int) -> str:
-    """Return ``role=client,socket=...`` for a memif with interface id 0; ``ring_size`` is a power of two."""
-    return f"role=client,id=0,socket={socket},socket-abstract=no,rsize={ring_size.bit_length() - 1}"
-
-
-# How much memory a planed process needs for its ports.
-
-MBUF_HEADROOM_BYTES = 128
-"""RTE_PKTMBUF_HEADROOM of DPDK."""
-MBUF_OVERHEAD_BYTES = 256
-"""struct rte_mbuf (128), object header (64), and its share of the ring that holds the free ones."""
-STANDARD_DATA_BYTES = 2176
-"""2048 and headroom: a frame of 1518 in one piece."""
-JUMBO_DATA_BYTES = 9728 + MBUF_HEADROOM_BYTES
-"""A frame of 9000 in one piece; 9728 is what virtio takes at most (VIRTIO_MAX_RX_PKTLEN)."""
-
-CACHED_MBUFS = 2048
-"""Mbufs in bursts in flight and in the caches of the workers, beside the rings, with a reserve."""
-TESTER_POOLS = 5
-"""All ports receive into one pool; each generator sends from its own: two, and two more that were just replaced."""
-GENERATOR_MBUFS = 1024
-"""Mbufs in a generator's pool beside two rings."""
-BUFFER_OVERHEAD_BYTES = 128
-"""Of a buffer of planed's virtio driver, beside the room of an mbuf: its header's line, and rounding up."""
-EAL_MB = 64
-"""DPDK itself: memzones, port tables, rings."""
-MIN_MB = 128
-
-
-def memory(
-    *,
-    ports: int,
-    ring_size: int,
-    max_frame_bytes: int,
-    hugepages: bool,
-    pools: int = TESTER_POOLS,
-    queues: int = 1,
-    vnf_bytes: int = 0,
-    cached_mbufs: int = CACHED_MBUFS,
-) -> Memory:
-    """Return the memory of a planed process with ``ports`` ports, rings of ``ring_size`` and frames up to
-    ``max_frame_bytes``.
-
-    ``pools``: the receive pool and those of generators; 1 for a process without generators, as a switch. ``queues``:
-    queue pairs of each port, with generators and perhaps workers of their own. ``vnf_bytes``: what the network
-    functions of one queue need for themselves (planebench.testbed.vnfs). ``cached_mbufs``: in flight, beside rings.
-
-    ``mbuf_count`` is that of the pool that all ports receive into. Rule: every ring of every port may be full of its
-    buffers (2 x ring_size a port) while a fixed number is in bursts and caches; rounded up to a power of two less
-    one, the count that wastes no memory in a DPDK mempool. A pool that ran dry would look like loss in the switch.
-    Any port may be planed's own virtio driver, whose rings have buffers of their own.
-    """
-    wanted = (2 * ring_size * ports + cached_mbufs) * queues
-    mbuf_count = (1 << wanted.bit_length()) - 1
-    data_bytes = STANDARD_DATA_BYTES if max_frame_bytes <= FRAME_SIZE_MAX_BYTES else JUMBO_DATA_BYTES
-    mbufs = mbuf_count + (pools - 1) * queues * (2 * ring_size + GENERATOR_MBUFS)
-    buffers = 2 * ring_size * ports * queues
-    used_bytes = mbufs * (data_bytes + MBUF_OVERHEAD_BYTES) + buffers * (data_bytes + BUFFER_OVERHEAD_BYTES)
-    used_bytes += vnf_bytes * queues
-    size_mb = max(MIN_MB, EAL_MB + -(-used_bytes // 2**20))
-    return Memory(hugepages, size_mb, mbuf_count, data_bytes)
-
-
-# The realization of the ports of one topology: on which wire, with which rings, and the devices at their ends.
-
-LinkSide = Literal["tester", "switch"]
-"""One end of a wire."""
-
-
 @dataclass(frozen=True, slots=True)
 class Ends:
     """The two devices of one wire: names of kernel interfaces, PCI addresses, or a port of an external tester."""
@@ -247,3 +178,61 @@ class LinkSettings:
     def socket(self, port: str) -> Path:
         """Return the unix socket of a port, the same path on both sides."""
         return self.workdir / f"{port}.sock"
+
+
+def af_packet_devargs(interface: str, ring_size: int, max_frame_bytes: int) -> str:
+    """Return ``iface=...,blocksz=...`` with as many frame slots as a virtio ring of ``ring_size`` has descriptors.
+
+    A slot holds the frame and a TPACKET2 header of up to 80 bytes, and must not be larger than an mbuf (the driver's
+    rule): 2048 for frames of 1518, 9216 for 9018. A block is whole pages (the kernel's rule) that slots fill without a
+    rest (the driver's rule: it takes the slots to be contiguous).
+    """
+    jumbo = max_frame_bytes > FRAME_SIZE_MAX_BYTES
+    slot_bytes = JUMBO_SLOT_BYTES if jumbo else STANDARD_SLOT_BYTES
+    per_block = JUMBO_SLOTS_PER_BLOCK if jumbo else STANDARD_SLOTS_PER_BLOCK
+    slots = -(-ring_size // per_block) * per_block
+    return f"iface={interface},blocksz={slot_bytes * per_block},framesz={slot_bytes},framecnt={slots}"
+
+
+def af_xdp_devargs(device: str, interface: str) -> str:
+    """Return the AF_XDP ``device`` of the first queue of a kernel interface."""
+    return f"{device},iface={interface}"
+
+
+def memif_client_devargs(socket: Path, ring_size: int) -> str:
+    """Return ``role=client,socket=...`` for a memif with interface id 0; ``ring_size`` is a power of two."""
+    return f"role=client,id=0,socket={socket},socket-abstract=no,rsize={ring_size.bit_length() - 1}"
+
+
+def memory(
+    *,
+    ports: int,
+    ring_size: int,
+    max_frame_bytes: int,
+    hugepages: bool,
+    pools: int = TESTER_POOLS,
+    queues: int = 1,
+    vnf_bytes: int = 0,
+    cached_mbufs: int = CACHED_MBUFS,
+) -> Memory:
+    """Return the memory of a planed process with ``ports`` ports, rings of ``ring_size`` and frames up to
+    ``max_frame_bytes``.
+
+    ``pools``: the receive pool and those of generators; 1 for a process without generators, as a switch. ``queues``:
+    queue pairs of each port, with generators and perhaps workers of their own. ``vnf_bytes``: what the network
+    functions of one queue need for themselves (planebench.testbed.vnfs). ``cached_mbufs``: in flight, beside rings.
+
+    ``mbuf_count`` is that of the pool that all ports receive into. Rule: every ring of every port may be full of its
+    buffers (2 x ring_size a port) while a fixed number is in bursts and caches; rounded up to a power of two less
+    one, the count that wastes no memory in a DPDK mempool. A pool that ran dry would look like loss in the switch.
+    Any port may be planed's own virtio driver, whose rings have buffers of their own.
+    """
+    wanted = (2 * ring_size * ports + cached_mbufs) * queues
+    mbuf_count = (1 << wanted.bit_length()) - 1
+    data_bytes = STANDARD_DATA_BYTES if max_frame_bytes <= FRAME_SIZE_MAX_BYTES else JUMBO_DATA_BYTES
+    mbufs = mbuf_count + (pools - 1) * queues * (2 * ring_size + GENERATOR_MBUFS)
+    buffers = 2 * ring_size * ports * queues
+    used_bytes = mbufs * (data_bytes + MBUF_OVERHEAD_BYTES) + buffers * (data_bytes + BUFFER_OVERHEAD_BYTES)
+    used_bytes += vnf_bytes * queues
+    size_mb = max(MIN_MB, EAL_MB + -(-used_bytes // 2**20))
+    return Memory(hugepages, size_mb, mbuf_count, data_bytes)

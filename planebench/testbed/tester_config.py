@@ -4,11 +4,13 @@
 A wire port ``n*`` is what the wire says (:mod:`planebench.testbed.wires`). A VNF port ``v*`` is a vhost-user device of
 the switch that the tester drives as a VNF would; of a switch in the kernel, an end of a veth pair.
 So the tester comes up in two stages: :func:`wire_stage` before the switch starts, :func:`full_stage` after.
+
+VNFs and ends that are no tasks of the tester have documents of their own: each is a process, with a worker on each CPU.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -20,8 +22,8 @@ from planebench.testbed.placement import Placement
 from planebench.testbed.request import TESTER_POOLS, LinkSettings, Station, SwitchPort, SwitchRequest, memory
 from planebench.testbed.wires.base import af_packet_port, cabled, is_kernel_interface, wire_kind
 
-# The tasks of the tester process for a topology, and the workers that poll them.
-
+CACHED_MBUFS = 256
+"""Mbufs of a function beside its rings, whose buffers hold the frames."""
 SOURCE = "fib_source"
 """Kind of the task that is the control of a VNF whose forwarding the switch has."""
 
@@ -40,12 +42,23 @@ def tester_tasks(
 
     Both ends can send and receive, whatever the direction of a trial: a direction only chooses which generators start,
     so one live topology serves all of them. An echo topology sends and receives at end a alone. Hosted ends have their
-    tasks in processes of their own (:func:`end_tasks`).
+    tasks in processes of their own (:func:`vnf_documents`).
     Receiving comes first so that a burst which has arrived leaves the ring before more is sent.
     """
     one_wire = one_wire or bool(inside)
     ends = topology.ends[:1] if topology.echo or one_wire else topology.ends
     monitors = {topology.ends[1]: topology.ends[0]} if one_wire else {port: port for port in ends}
+    # All routes of a VNF lead to the monitor by the second wire.
+    controls = [
+        Task(
+            control_name(vnf.ports[0]),
+            SOURCE,
+            vnf.ports[:1],
+            settings={"routes": vnf.routes, "wire": 1, "mac": MONITOR_MAC},
+        )
+        for vnf in topology.vnfs
+        if updates in vnf.ports
+    ]
     tasks = (
         *(_monitor(end, port) for end, port in monitors.items() if port not in topology.hosted_ports),
         *inside,
@@ -53,15 +66,10 @@ def tester_tasks(
             Task(vnf.name, vnf.kind, vnf.ports, settings=vnf.settings, sending=vnf.sending)
             for vnf in topology.chained_vnfs
         ),
-        *(_control(vnf) for vnf in topology.vnfs if updates in vnf.ports),
+        *controls,
         *(_generator(port, stream) for stream, port in enumerate(ends) if port not in topology.hosted_ports),
     )
     return tuple(it for task in tasks for it in each_queue(task, queues))
-
-
-def end_tasks(topology: Topology, port: str) -> tuple[Task, ...]:
-    """Return the tasks of a hosted end in polling order, as :func:`tester_tasks`."""
-    return _monitor(port, port), _generator(port, topology.ends.index(port))
 
 
 def _monitor(end: str, port: str) -> Task:
@@ -74,27 +82,16 @@ def _generator(port: str, stream: int) -> Task:
 
 def each_queue(task: Task, queues: int) -> tuple[Task, ...]:
     """Return the task on each queue of its ports."""
-    return tuple(_on_queue(task, queue) for queue in range(queues))
+    found = []
+    for queue in range(queues):
+        stream = None if task.stream is None else queue_stream(task.stream, queue)
+        found.append(replace(task, name=queue_name(task.name, queue), stream=stream, queue=queue))
+    return tuple(found)
 
 
 def control_name(port: str) -> str:
     """Return the name of the task that is the control of a VNF."""
     return f"control-{port}"
-
-
-def _control(vnf: Vnf) -> Task:
-    """Return the control task of a VNF, whose routes all lead to the monitor by the second wire."""
-    return Task(
-        control_name(vnf.ports[0]),
-        SOURCE,
-        vnf.ports[:1],
-        settings={"routes": vnf.routes, "wire": 1, "mac": MONITOR_MAC},
-    )
-
-
-def _on_queue(task: Task, queue: int) -> Task:
-    stream = None if task.stream is None else queue_stream(task.stream, queue)
-    return replace(task, name=queue_name(task.name, queue), stream=stream, queue=queue)
 
 
 def assign_tasks(
@@ -111,25 +108,21 @@ def assign_tasks(
     Generator and monitor of an end share a CPU on all queues; with two tester CPUs each end has its own. The queues of
     a VNF of several CPUs take turns on them.
     """
-    inside_cpus = ((task.name, placement.tester_cpus[:1]) for task in inside)
-    places = (*_cpus_of_task(placement, topology), *inside_cpus)
-    cpu_of = {queue_name(name, queue): cpus[queue % len(cpus)] for name, cpus in places for queue in range(queues)}
+    cpus_of: dict[str, tuple[int, ...]] = {}
+    for end, port in enumerate(topology.ends):
+        cpu = placement.tester_cpus[end % len(placement.tester_cpus)]
+        cpus_of |= {f"mon-{port}": (cpu,), f"gen-{port}": (cpu,)}
+    for number, vnf in enumerate(topology.vnfs):
+        placed = number < len(placement.vnf_cpus)  # one without placement (an echo) runs on the CPU of end b
+        cpus_of[vnf.name] = placement.cpus_of_vnf(number) if placed else placement.tester_cpus[-1:]
+        cpus_of[control_name(vnf.ports[0])] = placement.tester_cpus[:1]
+    cpus_of |= {task.name: placement.tester_cpus[:1] for task in inside}
+    cpu_of: dict[str, int] = {}
+    for name, places in cpus_of.items():
+        cpu_of |= {queue_name(name, queue): places[queue % len(places)] for queue in range(queues)}
     names = [task.name for task in tester_tasks(topology, queues, updates, inside, one_wire=one_wire)]
     cpus = sorted({cpu_of[name] for name in names})
     return tuple(Worker(f"w{cpu}", cpu, tuple(name for name in names if cpu_of[name] == cpu)) for cpu in cpus)
-
-
-def _cpus_of_task(placement: Placement, topology: Topology) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield the CPUs of each possible task; a VNF without placement (an echo) runs on the CPU of end b."""
-    for end, port in enumerate(topology.ends):
-        cpu = placement.tester_cpus[end % len(placement.tester_cpus)]
-        yield f"mon-{port}", (cpu,)
-        yield f"gen-{port}", (cpu,)
-    for number, vnf in enumerate(topology.vnfs):
-        placed = number < len(placement.vnf_cpus)
-        yield vnf.name, placement.cpus_of_vnf(number) if placed else placement.tester_cpus[-1:]
-    for vnf in topology.vnfs:
-        yield control_name(vnf.ports[0]), placement.tester_cpus[:1]
 
 
 def wire_stage(topology: Topology, links: LinkSettings) -> Document:
@@ -146,7 +139,10 @@ def full_stage(topology: Topology, workers: Sequence[Worker], links: LinkSetting
     """Return the tester once the switch listens: every port, every task, and the workers of ``assign_tasks``."""
     inside = links.inside.tasks if links.inside is not None else ()
     tasks = tester_tasks(topology, links.queues, links.updates, inside, one_wire=links.one_wire)
-    tasks = tuple(_on_receive_queue(task, topology, links) for task in tasks)
+    if queue := wire_kind(links.wire).receive_queue(links):  # the switch sends on another queue
+        wires = topology.wire_ports
+        at_wire = {task.name for task in tasks if task.kind == "monitor" and task.ports[0] in wires}
+        tasks = tuple(replace(task, queue=queue) if task.name in at_wire else task for task in tasks)
     made = _document(topology, links, _own_ports(topology, links), tasks, workers)
     return made if links.inside is None else replace(made, ports=(*made.ports, *links.inside.ports))
 
@@ -168,8 +164,20 @@ def switch_request(
 ) -> SwitchRequest:
     """Return the request to a switch adapter for this topology; ``netns_pid`` and ``tsc_hz`` as in SwitchRequest."""
     uncabled = set(topology.wire_ports) - set(cabled(topology, links.vnf_interface))
+    ports = []
+    for port in (it for it in topology.ports if it.name not in uncabled):
+        common = SwitchPort(port.name, "vhost-user", ring_size=links.ring_size)
+        if port.side == "wire":
+            common = wire_kind(links.wire).switch_port(common, port.name, links)
+        elif links.vnf_interface == "veth":
+            common = replace(common, kind="af_packet", interface=links.ends[port.name].switch)
+        elif links.vnf_interface == "vf":
+            common = replace(common, kind="vf")
+        else:
+            common = replace(common, path=links.socket(port.name))
+        ports.append(common)
     return SwitchRequest(
-        ports=tuple(_switch_port(port, links) for port in topology.ports if port.name not in uncabled),
+        ports=tuple(ports),
         cross_connects=topology.cross_connects,
         cpu=placement.switch_cpu,
         control_cpus=placement.control_cpus,
@@ -214,18 +222,12 @@ def _document(
     )
 
 
-def _on_receive_queue(task: Task, topology: Topology, links: LinkSettings) -> Task:
-    """Return a task with a monitor of a wire on the queue that the switch sends on."""
-    queue = wire_kind(links.wire).receive_queue(links)
-    if not queue or task.kind != "monitor" or task.ports[0] not in topology.wire_ports:
-        return task
-    return replace(task, queue=queue)
-
-
 def _tester_port(port: TopologyPort, topology: Topology, links: LinkSettings) -> Port:
     stamps = port.side == "wire" or is_kernel_interface(port, links)
     clock = port_clock(links.clock) if stamps else "software"
-    common = Port(port.name, "ethdev", links.ring_size, links.queues, mac=_mac(port, topology), clock=clock)
+    # By its MAC the switch knows a VNF side by side with others.
+    mac = next((vnf.mac for vnf in topology.vnfs if topology.side_by_side and port.name == vnf.ports[0]), "")
+    common = Port(port.name, "ethdev", links.ring_size, links.queues, mac=mac, clock=clock)
     if port.side == "wire":
         return wire_kind(links.wire).tester_port(common, port.name, links)
     if links.vnf_interface == "veth":
@@ -233,35 +235,56 @@ def _tester_port(port: TopologyPort, topology: Topology, links: LinkSettings) ->
     return replace(common, kind="virtio-user", path=links.socket(port.name))
 
 
-def _mac(port: TopologyPort, topology: Topology) -> str:
-    """Return the MAC by which the switch knows a VNF side by side with others; empty for any other port."""
-    return next((vnf.mac for vnf in topology.vnfs if topology.side_by_side and port.name == vnf.ports[0]), "")
-
-
-def _switch_port(port: TopologyPort, links: LinkSettings) -> SwitchPort:
-    common = SwitchPort(port.name, "vhost-user", ring_size=links.ring_size)
-    if port.side == "wire":
-        return wire_kind(links.wire).switch_port(common, port.name, links)
-    if links.vnf_interface == "veth":
-        return replace(common, kind="af_packet", interface=links.ends[port.name].switch)
-    if links.vnf_interface == "vf":
-        return replace(common, kind="vf")
-    return replace(common, path=links.socket(port.name))
-
-
-# The planed documents of VNFs and ends that are not tasks of the tester: each is a process, with a worker on each CPU.
-# Pure.
-
-CACHED_MBUFS = 256
-"""Mbufs of a function beside its rings, whose buffers hold the frames."""
-
-
 def vnf_documents(topology: Topology, placement: Placement, links: LinkSettings) -> tuple[Document | None, ...]:
     """Return a document for each hosted VNF, with a worker on each CPU of the VNF; None for a VNF of the user."""
-    return tuple(
-        _vnf_document(vnf, number, topology, placement, links) if vnf.kind else None
-        for number, vnf in zip(topology.hosted_numbers, topology.hosted_vnfs, strict=True)
-    )
+    found: list[Document | None] = []
+    made: tuple[Task, ...]
+    for number, vnf in zip(topology.hosted_numbers, topology.hosted_vnfs, strict=True):
+        if not vnf.kind:
+            found.append(None)
+            continue
+        ports = tuple(dict.fromkeys(vnf.ports))
+        if vnf.kind == END:
+            made = (_monitor(ports[0], ports[0]), _generator(ports[0], topology.ends.index(ports[0])))
+        else:
+            peers = (MONITOR_MAC, MONITOR_MAC) if topology.side_by_side else ()  # all send to the monitor
+            made = (Task(vnf.name, vnf.kind, ports, settings=vnf.settings, peer_macs=peers, sending=vnf.sending),)
+        tasks = tuple(it for task in made for it in each_queue(task, links.queues))
+        suffix = f"-v{number}"
+        usual = "sleep" if shares_cpu(topology, placement, number) else "poll"
+        idle: Literal["sleep", "poll"] = "sleep" if vnf.hosting_values.get("idle", usual) == "sleep" else "poll"
+        cpus = placement.cpus_of_vnf(number)
+        common = Port("", "virtio-user", links.ring_size, links.queues)
+        devices = []
+        for name, mac in zip(ports, port_macs(vnf, number), strict=True):
+            if links.vnf_interface == "vf":
+                devices.append(replace(common, name=name, kind="ethdev", device=links.ends[name].tester))
+            else:
+                devices.append(replace(common, name=name, path=links.socket(name), mac=mac))
+        needed = memory(
+            ports=len(ports),
+            ring_size=links.ring_size,
+            max_frame_bytes=links.max_frame_bytes,
+            hugepages=links.hugepages and not topology.side_by_side,
+            pools=TESTER_POOLS if ports[0] in topology.ends else 1,
+            queues=links.queues,
+            vnf_bytes=vnf.memory_bytes,
+            cached_mbufs=CACHED_MBUFS,
+        )
+        workers = []
+        for place, cpu in enumerate(cpus):
+            names = tuple(task.name for task in tasks[place :: len(cpus)])
+            workers.append(Worker(queue_name(f"w-{vnf.name}", place), cpu, names, idle))
+        document = Document(
+            links.name[: NAME_MAX - len(suffix)] + suffix,
+            needed,
+            tuple(devices),
+            tasks,
+            tuple(workers),
+            links.nice,
+        )
+        found.append(document)
+    return tuple(found)
 
 
 def port_macs(vnf: Vnf, number: int) -> tuple[str, ...]:
@@ -277,47 +300,3 @@ def shares_cpu(topology: Topology, placement: Placement, number: int) -> bool:
     VNFs side by side always poll: their competition is what is measured (ic16's over-provisioning).
     """
     return bool(placement.cpu_neighbours(number)) and not topology.side_by_side
-
-
-def _vnf_document(vnf: Vnf, number: int, topology: Topology, placement: Placement, links: LinkSettings) -> Document:
-    ports = tuple(dict.fromkeys(vnf.ports))
-    made = end_tasks(topology, vnf.ports[0]) if vnf.kind == END else (_function(vnf, topology),)
-    tasks = tuple(it for task in made for it in each_queue(task, links.queues))
-    suffix = f"-v{number}"
-    usual = "sleep" if shares_cpu(topology, placement, number) else "poll"
-    idle: Literal["sleep", "poll"] = "sleep" if vnf.hosting_values.get("idle", usual) == "sleep" else "poll"
-    cpus = placement.cpus_of_vnf(number)
-    needed = memory(
-        ports=len(ports),
-        ring_size=links.ring_size,
-        max_frame_bytes=links.max_frame_bytes,
-        hugepages=links.hugepages and not topology.side_by_side,
-        pools=TESTER_POOLS if ports[0] in topology.ends else 1,
-        queues=links.queues,
-        vnf_bytes=vnf.memory_bytes,
-        cached_mbufs=CACHED_MBUFS,
-    )
-    return Document(
-        links.name[: NAME_MAX - len(suffix)] + suffix,
-        needed,
-        tuple(_port(port, mac, links) for port, mac in zip(ports, port_macs(vnf, number), strict=True)),
-        tasks,
-        tuple(
-            Worker(queue_name(f"w-{vnf.name}", place), cpu, tuple(it.name for it in tasks[place :: len(cpus)]), idle)
-            for place, cpu in enumerate(cpus)
-        ),
-        links.nice,
-    )
-
-
-def _function(vnf: Vnf, topology: Topology) -> Task:
-    """Return the task of a network function; side by side all send to the monitor."""
-    peers = (MONITOR_MAC, MONITOR_MAC) if topology.side_by_side else ()
-    ports = tuple(dict.fromkeys(vnf.ports))
-    return Task(vnf.name, vnf.kind, ports, settings=vnf.settings, peer_macs=peers, sending=vnf.sending)
-
-
-def _port(name: str, mac: str, links: LinkSettings) -> Port:
-    if links.vnf_interface == "vf":
-        return Port(name, "ethdev", links.ring_size, links.queues, device=links.ends[name].tester)
-    return Port(name, "virtio-user", links.ring_size, links.queues, links.socket(name), mac=mac)

@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The files of a profile as planed takes them: captures, lists of addresses, destinations drawn from routes."""
+"""A profile as planed's generators take it: the ``profile`` object of traffic.start, and its files.
+
+Files are captures, lists of addresses, and destinations for a router under test, which are drawn from the prefixes of
+its own table, as planed reads it. Prefixes are drawn uniformly, seeded, and in each one random host address. Only those
+drawn are parsed: a table of a million routes takes a second or two, as many addresses some more. What an address is
+routed by may be a more specific route of the same table.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +18,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from planebench.host.planed_program import Facts, planed_facts
 from planebench.model.errors import UsageError
 from planebench.model.scenarios import FRAME_SIZE_JUMBO_BYTES, FRAME_SIZE_MAX_BYTES
 from planebench.model.topology import Topology
 from planebench.model.traffic import FIB_ADDRESSES, Destinations, Pcap, TrafficProfile
 from planebench.model.wire import wire_named
-from planebench.planed.facts import Facts, planed_facts
 from planebench.testbed.chain import parse_chain
-
-# Destination addresses for a router under test: drawn from the prefixes of its own table, as planed reads it.
-#
-# Prefixes are drawn uniformly, seeded, and in each one random host address. Only those drawn are parsed: a table of a
-# million routes takes a second or two, as many addresses some more. What an address is routed by may be a more specific
-# route of the same table.
 
 TRIES = 64
 """A prefix may hold addresses that no router forwards; so often another of its addresses is tried."""
@@ -36,6 +36,16 @@ Ip = Literal[4, 6]
 
 _FAMILY: dict[Ip, socket.AddressFamily] = {4: socket.AF_INET, 6: socket.AF_INET6}
 _BITS: dict[Ip, int] = {4: 32, 6: 128}
+
+
+SKIPPED = {
+    "truncated": "end within their headers",
+    "not_ip": "are not IPv4 or IPv6",
+    "not_udp_tcp": "are neither UDP nor TCP",
+    "fragment": "are fragments",
+    "ipv6_extension": "have IPv6 extension headers",
+}
+ProfileDocument = dict[str, Any]
 
 
 def router_settings(chain: str) -> dict[str, Any]:
@@ -63,11 +73,6 @@ def draw_addresses(settings: Mapping[str, Any], ip: Ip, count: int, seed: int) -
     return [_address(text, ip, rng, candidates, where) for text in drawn]
 
 
-def write_addresses(path: Path, addresses: Sequence[str]) -> None:
-    """Write one address per line, the format of planed."""
-    path.write_text("\n".join(addresses) + "\n", encoding="ascii")
-
-
 def _address(prefix: str, ip: Ip, rng: random.Random, candidates: Sequence[str], where: str) -> str:
     """Return a host address in this prefix, or in another one if a router forwards none in it."""
     for _ in range(TRIES):
@@ -75,40 +80,48 @@ def _address(prefix: str, ip: Ip, rng: random.Random, candidates: Sequence[str],
         network, host_bits = int.from_bytes(socket.inet_pton(_FAMILY[ip], first), "big"), _BITS[ip] - int(length)
         for _ in range(TRIES):
             address = network | rng.getrandbits(host_bits) if host_bits else network
-            if _forwarded(address, ip):
+            # RFC 1812 section 5.3.7, RFC 3927 section 7, and RFC 4291 sections 2.5 and 2.7 allow forwarding.
+            if ip == 4:
+                forwarded = address >> 24 not in (0, 127) and address >> 24 < 224 and address >> 16 != 0xA9FE
+            else:
+                forwarded = address > 1 and address >> 120 != 0xFF and address >> 118 != 0xFE80 >> 6
+            if forwarded:
                 return socket.inet_ntop(_FAMILY[ip], address.to_bytes(_BITS[ip] // 8, "big"))
         prefix = rng.choice(candidates)
     raise UsageError(f"{where}: no routable IPv{ip} prefix found; use another table")
 
 
-def _forwarded(address: int, ip: Ip) -> bool:
-    """Return whether RFC 1812 section 5.3.7, RFC 3927 section 7 and RFC 4291 sections 2.5 and 2.7 allow forwarding."""
-    if ip == 4:
-        return address >> 24 not in (0, 127) and address >> 24 < 224 and address >> 16 != 0xA9FE
-    return address > 1 and address >> 120 != 0xFF and address >> 118 != 0xFE80 >> 6
-
-
-SKIPPED = {
-    "truncated": "end within their headers",
-    "not_ip": "are not IPv4 or IPv6",
-    "not_udp_tcp": "are neither UDP nor TCP",
-    "fragment": "are fragments",
-    "ipv6_extension": "have IPv6 extension headers",
-}
-
-
 def on_wire(profile: TrafficProfile, wire: str) -> TrafficProfile:
-    """Return a profile with the figures of its capture on a wire.
+    """Return a profile with the figures of its capture on a wire; without a capture, read the files that it names.
 
     Raises UsageError for a file that planed refuses, NotInstalledError if planed is needed and not there.
     """
     try:
-        if profile.pcap is not None:
-            return replace(profile, pcap=_on_wire(profile.pcap, wire))
-        _check_addresses(profile)
+        if profile.pcap is None:
+            wanted = profile.dst_ips
+            if wanted is not None and wanted.path and wanted.fib is None:
+                planed_facts("generator", {"ip": profile.ip, "dst_ips_file": wanted.path}, [Path(wanted.path)])
+            elif wanted is not None and wanted.path and wanted.fib is not None:
+                draw_addresses({"routes_file": wanted.path}, profile.ip, wanted.fib, profile.seed)
+            return profile
+        standard = bool(wire_named(wire).standard_frames_driver)
+        most = FRAME_SIZE_MAX_BYTES if standard else FRAME_SIZE_JUMBO_BYTES
+        pcap = replace(profile.pcap, frame_bytes_max=most)
+        facts = planed_facts("generator", {"pcap": pcap_document(pcap)}, [Path(pcap.path)])
     except UsageError as error:
         raise UsageError(f"traffic {profile.name}: {error}") from None
-    return profile
+    found = facts["pcap"]
+    pcap = replace(
+        pcap,
+        frames=found["frames"],
+        mean_frame_bytes=facts["mean_frame_bytes"],
+        max_frame_bytes=facts["max_frame_bytes"],
+        frames_in_file=found["frames_in_file"],
+        skipped=tuple((reason, count) for reason, count in found["skipped"].items() if count),
+        times_fallen=found["times_fallen"],
+        times_impossible=found["times_impossible"],
+    )
+    return replace(profile, pcap=pcap)
 
 
 def pcap_document(pcap: Pcap) -> Facts:
@@ -139,39 +152,6 @@ def remarks(profile: TrafficProfile) -> Iterator[str]:
         )
 
 
-def _on_wire(pcap: Pcap, wire: str) -> Pcap:
-    standard = bool(wire_named(wire).standard_frames_driver)
-    asked = replace(pcap, frame_bytes_max=FRAME_SIZE_MAX_BYTES if standard else FRAME_SIZE_JUMBO_BYTES)
-    facts = planed_facts("generator", {"pcap": pcap_document(asked)}, [Path(pcap.path)])
-    found = facts["pcap"]
-    return replace(
-        asked,
-        frames=found["frames"],
-        mean_frame_bytes=facts["mean_frame_bytes"],
-        max_frame_bytes=facts["max_frame_bytes"],
-        frames_in_file=found["frames_in_file"],
-        skipped=tuple((reason, count) for reason, count in found["skipped"].items() if count),
-        times_fallen=found["times_fallen"],
-        times_impossible=found["times_impossible"],
-    )
-
-
-def _check_addresses(profile: TrafficProfile) -> None:
-    """Read the files that a profile without a capture names: destination addresses, or routes to draw them from."""
-    wanted = profile.dst_ips
-    if wanted is None or not wanted.path:
-        return
-    if wanted.fib is None:
-        planed_facts("generator", {"ip": profile.ip, "dst_ips_file": wanted.path}, [Path(wanted.path)])
-    else:
-        draw_addresses({"routes_file": wanted.path}, profile.ip, wanted.fib, profile.seed)
-
-
-# A profile for planed's generators: the ``profile`` object of traffic.start, and its files.
-
-ProfileDocument = dict[str, Any]
-
-
 def profile_document(profile: TrafficProfile, workdir: Path, chain: str, *, flat_out: bool) -> ProfileDocument | None:
     """Return the object for planed; None for plain frames. Write a list of addresses to ``workdir`` once.
 
@@ -184,13 +164,27 @@ def profile_document(profile: TrafficProfile, workdir: Path, chain: str, *, flat
     if profile.pcap is not None:
         document["pcap"] = pcap_document(profile.pcap)
     else:
-        document |= _headers(profile)
+        document |= {"ip": profile.ip, "transport": profile.transport}
+        if profile.vlan is not None:
+            document["vlan"] = profile.vlan
+        if profile.flows is not None:
+            flows = profile.flows
+            document["flows"] = {"count": flows.count, "draw": flows.draw}
+            if flows.draw == "zipf":
+                document["flows"]["exponent"] = flows.exponent
+        if profile.dst_macs:
+            document["dst_macs"] = list(profile.dst_macs)
+        if profile.dst_mac_count is not None:
+            document["dst_mac_count"] = profile.dst_mac_count
     if profile.sizes:
         document["sizes"] = [list(pair) for pair in profile.sizes]
     if profile.dst_ips is not None:
         document["dst_ips_file"] = str(_addresses(profile, workdir, chain))
-    if profile.arrival is not None and not flat_out:
-        document["arrival"] = _arrival(profile)
+    arrival = profile.arrival
+    if arrival is not None and not flat_out:
+        document["arrival"] = {"process": arrival.process}
+        if arrival.process == "on_off":
+            document["arrival"] |= {"on_ns": arrival.on_ns, "off_ns": arrival.off_ns}
     return document
 
 
@@ -212,30 +206,6 @@ def to_vnfs(
     return made
 
 
-def _headers(profile: TrafficProfile) -> ProfileDocument:
-    document: ProfileDocument = {"ip": profile.ip, "transport": profile.transport}
-    if profile.vlan is not None:
-        document["vlan"] = profile.vlan
-    if profile.flows is not None:
-        flows = profile.flows
-        document["flows"] = {"count": flows.count, "draw": flows.draw}
-        if flows.draw == "zipf":
-            document["flows"]["exponent"] = flows.exponent
-    if profile.dst_macs:
-        document["dst_macs"] = list(profile.dst_macs)
-    if profile.dst_mac_count is not None:
-        document["dst_mac_count"] = profile.dst_mac_count
-    return document
-
-
-def _arrival(profile: TrafficProfile) -> ProfileDocument:
-    assert profile.arrival is not None
-    document: ProfileDocument = {"process": profile.arrival.process}
-    if profile.arrival.process == "on_off":
-        document |= {"on_ns": profile.arrival.on_ns, "off_ns": profile.arrival.off_ns}
-    return document
-
-
 def _addresses(profile: TrafficProfile, workdir: Path, chain: str, synthetic: int = 0) -> Path:
     """Return the file of addresses: the user's own, or one drawn from routes and made on first use.
 
@@ -252,5 +222,6 @@ def _addresses(profile: TrafficProfile, workdir: Path, chain: str, synthetic: in
     drawn_from = f"{json.dumps(settings)} {profile.ip} {wanted.fib} {profile.seed}"
     path = workdir / f"ips-{hashlib.sha256(drawn_from.encode()).hexdigest()[:12]}.txt"
     if not path.exists():
-        write_addresses(path, draw_addresses(settings, profile.ip, wanted.fib, profile.seed))
+        addresses = draw_addresses(settings, profile.ip, wanted.fib, profile.seed)
+        path.write_text("\n".join(addresses) + "\n", encoding="ascii")
     return path

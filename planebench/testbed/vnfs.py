@@ -1,5 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The network functions of planed that a chain is made of: what there is, and what a user writes. No processes."""
+"""The network functions of planed that a chain is made of: what there is, and what a user writes. No processes.
+
+Lists, parsing, placement and docs use them. Adding one = a file in dataplane/tasks/KIND/ and an entry in ``_KINDS``.
+Defaults are planed's: nothing that a user leaves out is sent.
+
+How much memory a function needs is an upper bound by its settings, in bytes of memory.size_mb, beside what ports need
+(planebench.testbed.request). A function that finds too little says so when the document is checked, or applied; so an
+estimate that is too small is a clear error, not a wrong figure.
+"""
 
 from __future__ import annotations
 
@@ -11,57 +19,11 @@ from typing import Any
 from planebench.model.scenarios import QUEUES_MAX
 from planebench.model.switch import Option
 
-# How much of a planed process's memory a network function needs, by its settings: upper bounds, in bytes.
-#
-# Of memory.size_mb, beside what ports need (planebench.testbed.request). A function that finds too little says so when
-# the document is checked, or applied; so an estimate that is too small is a clear error, not a wrong figure.
-
 VnfSettings = Mapping[str, Any]
 
 FIREWALL_BYTES = 64 << 20
 FIREWALL_RULE_BYTES = 64 << 10
 _CHUNK_BYTES = 1 << 20
-
-
-def entries(settings: VnfSettings, key: str) -> int:
-    """Return an upper bound of the entries of ``key``, or of the file that ``KEY_file`` names.
-
-    Lines of a text, objects of a JSON file. 0 without entries or if the file is gone, which planed reports.
-    """
-    listed = settings.get(key)
-    count = len(listed) if isinstance(listed, list) else 0
-    path = settings.get(f"{key}_file")
-    return count + (_entries_of_file(Path(path)) if isinstance(path, str) else 0)
-
-
-def _entries_of_file(path: Path) -> int:
-    """Return the newlines, or the opening braces if there are more."""
-    lines, objects = 1, 0
-    try:
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK_BYTES):
-                lines += chunk.count(b"\n")
-                objects += chunk.count(b"{")
-    except OSError:
-        return 0
-    return max(lines, objects)
-
-
-def nothing(settings: VnfSettings) -> int:
-    """Return 0: the tables of the function are not in this memory."""
-    return 0
-
-
-def firewall(settings: VnfSettings) -> int:
-    """Return the memory of rte_acl's tries: a rule's share depends on all others; a build takes up to half of it."""
-    return FIREWALL_BYTES + FIREWALL_RULE_BYTES * entries(settings, "rules")
-
-
-# Every network function that a chain may have, by its name in a chain. What lists, parsing, placement and docs use.
-#
-# Adding one = a file in dataplane/tasks/KIND/ and an entry here.
-#
-# Defaults are planed's: nothing that a user leaves out is sent.
 
 SETTINGS_OPTION = "settings"
 _SETTINGS = Option(SETTINGS_OPTION, "file", "JSON file with the whole settings object")
@@ -81,6 +43,37 @@ CORES_OPTION = Option(
     "cores", "whole", "number of its cores, each with a queue pair of its ports", "1", least=1, most=QUEUES_MAX
 )
 """The cores of every function (can17's two virtual NICs and two vCPUs)."""
+
+
+def entries(settings: VnfSettings, key: str) -> int:
+    """Return an upper bound of the entries of ``key``, or of the file that ``KEY_file`` names.
+
+    Lines of a text, objects of a JSON file. 0 without entries or if the file is gone, which planed reports.
+    """
+    listed = settings.get(key)
+    count = len(listed) if isinstance(listed, list) else 0
+    path = settings.get(f"{key}_file")
+    if not isinstance(path, str):
+        return count
+    lines, objects = 1, 0
+    try:
+        with Path(path).open("rb") as file:
+            while chunk := file.read(_CHUNK_BYTES):
+                lines += chunk.count(b"\n")
+                objects += chunk.count(b"{")
+    except OSError:
+        return count
+    return count + max(lines, objects)
+
+
+def nothing(settings: VnfSettings) -> int:
+    """Return 0: the tables of the function are not in this memory."""
+    return 0
+
+
+def firewall(settings: VnfSettings) -> int:
+    """Return the memory of rte_acl's tries: a rule's share depends on all others; a build takes up to half of it."""
+    return FIREWALL_BYTES + FIREWALL_RULE_BYTES * entries(settings, "rules")
 
 
 @dataclass(frozen=True, slots=True)

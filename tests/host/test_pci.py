@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from planebench.host import device_settings, interfaces, journal, pci, pci_binding, vfs
+from planebench.host import device_settings, interfaces, journal, pci, pci_binding
 from planebench.host.device_settings import device_journal
 from planebench.host.journal import Journal
 from planebench.host.programs import ProgramOutput
@@ -415,7 +415,7 @@ def ip(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> Ip:
 def test_virtual_functions_are_made_bound_and_removed(tree: Tree, log: Journal, ip: Ip) -> None:
     tree.set(f"sys/bus/pci/devices/{A}/net/ens1f0/flags", "0x1002")
     before = tree.drivers()
-    first, second = vfs.make_vfs(A, 2, log, macs=("02:00:00:00:00:77",))
+    first, second = pci_binding.make_vfs(A, 2, log, macs=("02:00:00:00:00:77",))
     assert (first.address, first.physical, second.physical) == ("0000:3b:02.0", A, A)
     assert ip.said[0] == "dev ens1f0 up"
     assert ip.vfs[0] == {"address": "02:00:00:00:00:77", "trust": True, "spoofchk": False}
@@ -445,14 +445,14 @@ def test_nics_that_get_no_virtual_functions(
     tree.device(PF, "ice", "70", sriov_totalvfs="8", sriov_numvfs="4")
     before = tree.drivers()
     with pytest.raises(UsageError, match=words):
-        vfs.make_vfs(address, count, log)
+        pci_binding.make_vfs(address, count, log)
     assert tree.drivers() == before and not ip.said and not log.state.exists()
 
 
 def test_an_attribute_that_is_refused_removes_the_virtual_functions(tree: Tree, log: Journal, ip: Ip) -> None:
     before, ip.refuses = tree.drivers(), "trust"
     with pytest.raises(StartError, match=r"vf0_trust of .* Operation not permitted"):
-        vfs.make_vfs(A, 1, log)
+        pci_binding.make_vfs(A, 1, log)
     assert tree.drivers() == before
     assert not log.state.exists()
 
@@ -466,7 +466,7 @@ def test_killed_while_making_virtual_functions(
     with monkeypatch.context() as patch:
         tree.run(patch, kill_after(survivors))
         with pytest.raises(Killed):
-            made = vfs.make_vfs(A, 2, log)
+            made = pci_binding.make_vfs(A, 2, log)
             pci_binding.bind((made[0].address,), log)
     monkeypatch.setattr(journal, "is_alive", lambda owner: False)
     log.undo_abandoned()

@@ -18,10 +18,10 @@ from planebench.host.device_settings import device_journal
 from planebench.host.pci import Nic
 from planebench.model.errors import UsageError
 from planebench.model.switch import parse_values
-from planebench.testbed.hosting import base, bubblewrap, machine, podman, qemu
+from planebench.testbed.hosting import base, bubblewrap, container, machine, qemu
 from planebench.testbed.hosting.base import HostedPort, HostedRequest
 from planebench.testbed.hosting.inside import VnfLimits
-from planebench.testbed.hosting.kvm_probe import Accelerator
+from planebench.testbed.hosting.qemu import Accelerator
 from planebench.testbed.hosting.registry import HOSTINGS
 from tests.sysfs_tree import Tree
 
@@ -78,7 +78,7 @@ def test_a_container_of_podman_has_their_files_and_may_lock_memory(tmp_path: Pat
 
     def words(store: str, files: Sequence[Path] = ()) -> list[str]:
         (tmp_path / store).mkdir()
-        made = podman.run_words(request, Path("/planed"), limits, "group", tmp_path / store, files)
+        made = container.run_words(request, Path("/planed"), limits, "group", tmp_path / store, files)
         return [word for word in made if str(tmp_path / store) not in word]
 
     locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]

@@ -12,8 +12,8 @@ import pytest
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found
 from planebench.model.errors import StartError
-from planebench.testbed.hosting import kvm_probe
-from planebench.testbed.hosting.kvm_probe import Accelerator, KvmProbe, known_failure
+from planebench.testbed.hosting import qemu
+from planebench.testbed.hosting.qemu import Accelerator, KvmProbe, known_failure
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_a_guest_that_comes_up_is_evidence_for_as_long_as_the_machine_runs(
     assert "-accel kvm -cpu host" in called
     assert not supervisor.processes[0].alive()
     assert it.accelerator("tcg") == Accelerator("tcg", "tcg, as requested")
-    monkeypatch.setattr(kvm_probe.procfs, "boot_id", lambda: "another boot")
+    monkeypatch.setattr(qemu.procfs, "boot_id", lambda: "another boot")
     assert it.accelerator("auto").name == "kvm" and len(calls(tmp_path)) == 2
 
 

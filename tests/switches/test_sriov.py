@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from planebench.cli.lists import show_plan
-from planebench.host import device_settings, interfaces, journal, pci, pci_binding, vfs
+from planebench.host import device_settings, interfaces, journal, pci, pci_binding
 from planebench.host.device_settings import device_journal
 from planebench.host.journal import Journal
 from planebench.host.programs import Found, ProgramOutput
@@ -149,7 +149,7 @@ def test_functions_are_made_with_the_macs_of_the_vnfs_and_removed(tree: Tree, lo
         held = tree.drivers()
         switch = sriov.ADAPTER.start(request(), None)  # type: ignore[arg-type]
         assert tree.drivers()[NIC][0] == "ice" and tree.drivers()[TESTER][0] == "vfio-pci"
-        assert vfs.virtual_functions(NIC, tree.root) == tuple(FUNCTIONS)
+        assert pci_binding.virtual_functions(NIC, tree.root) == tuple(FUNCTIONS)
         assert [ip.given[number]["address"] for number in range(COUNT)] == [vnf.mac for vnf in TOPOLOGY.vnfs]
         assert (switch.pids(), switch.polling_threads()) == ((), ())
         switch.check()

@@ -15,6 +15,7 @@ from planebench.host.pci import Nic
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import Found, NotFound
 from planebench.model.dimensions import HostingFacts
+from planebench.model.errors import DiedError
 from planebench.model.switch import Option, Value
 from planebench.planed.document import Document
 from planebench.planed.process import PlanedProcess
@@ -27,6 +28,11 @@ IDLE = Option(
     ("poll", "sleep"),
 )
 """The option of hostings with a planed inside; planed finds it in its document."""
+DEVICES = Option(
+    "devices", "list", "NICs or virtual functions for the VNF, as libvirt names them: pci_0000_3b_02_0+pci_0000_3b_02_1"
+)
+"""The option of hostings whose VNFs may have PCI devices as their ports or beside them."""
+VFIO = Path("/dev/vfio/vfio")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +76,57 @@ class HostedRequest:
     """Others poll on ``cpus`` too: it should sleep when no packets arrive."""
 
 
-class RunningVnf(Protocol):
-    """A started VNF. Frames that cross it, not its own words, prove that it forwards."""
+class Sandbox:
+    """The surroundings of a VNF's process that were made for it: here ``files`` that it leaves behind."""
 
-    name: str
-    facts: HostingFacts
-    planed: PlanedProcess | None
-    """The planed inside; None for a VNF of the user."""
-    same_clock: bool
+    def __init__(self, *files: Path) -> None:
+        self._files = files
+
+    def why(self) -> str:
+        """Return a reason for the end of the VNF, to follow its last log lines; empty if none is known."""
+        return ""
+
+    def remove(self) -> None:
+        """Remove the surroundings when nothing runs in them any more. Never raises; safe to call twice."""
+        for file in self._files:
+            file.unlink(missing_ok=True)
+
+
+class RunningVnf:
+    """A started VNF: one process, which is planed, a command of the user, or QEMU.
+
+    Frames that cross it, not its own words, prove that it forwards.
+    """
+
+    same_clock = True
     """Whether the TSC inside is the host's: stamps of its tasks may be set against the tester's."""
-    inside: Callable[[Document], Document]
-    """Returns a document of the VNF as its planed has to get it: with the ports and CPUs that it has there."""
 
-    @property
-    def processes(self) -> tuple[Process, ...]:
-        """Return every process of the VNF, to be paused (SIGSTOP to its group) while another switch is measured."""
+    def __init__(
+        self,
+        process: Process,
+        facts: HostingFacts,
+        sandbox: Sandbox,
+        threads: tuple[WatchedThread, ...] = (),
+        planed: PlanedProcess | None = None,
+        inside: Callable[[Document], Document] = lambda document: document,
+        title: str = "",
+    ) -> None:
+        self.name = facts.vnf
+        self.facts = facts
+        self.planed = planed
+        """The planed inside; None for a VNF of the user."""
+        self.inside = inside
+        """Returns a document of the VNF as its planed has to get it: with the ports and CPUs that it has there."""
+        self.processes: tuple[Process, ...] = (process,)
+        """Every process of the VNF, to be paused (SIGSTOP to its group) while another switch is measured."""
+        self._title = title or f"{facts.vnf} ({facts.hosting})"
+        self._process = process
+        self._sandbox = sandbox
+        self._threads = threads
 
     def threads(self) -> tuple[WatchedThread, ...]:
         """Return the threads that forward: planed's workers or vCPUs. They stay the same until the VNF ends."""
+        return self._threads
 
     def forward(self) -> None:
         """Let the VNF poll once all others of its topology are up; on a shared core a poller would delay them.
@@ -97,15 +136,31 @@ class RunningVnf(Protocol):
 
     def check(self) -> None:
         """Raise DiedError, with the last log lines, if the VNF is gone."""
+        if not self._process.alive():
+            raise DiedError(f"{self._title} died: {self._last_words()}")
 
     def ask_to_end(self) -> None:
         """Ask the VNF to end, without waiting: many end together."""
+        if self._process.alive():
+            self._process.ask_to_end()
 
     def kill(self) -> None:
         """Send SIGKILL to all of it, as in a crash, and remove what is left of it. Never raises."""
+        self._process.kill()
+        self._clean()
 
     def stop(self) -> None:
         """End the VNF, paused or not. Never raises; safe to call twice."""
+        self._process.terminate()
+        self._clean()
+
+    def _clean(self) -> None:
+        if self.planed is not None:
+            self.planed.close()
+        self._sandbox.remove()
+
+    def _last_words(self) -> str:
+        return self._process.exit_report() + self._sandbox.why()
 
 
 class Hosting(Protocol):
@@ -128,14 +183,6 @@ class Hosting(Protocol):
 
         It forwards after :meth:`RunningVnf.forward`, at the latest.
         """
-
-
-# PCI devices, such as virtual functions, that a VNF has as its ports or beside them.
-
-DEVICES = Option(
-    "devices", "list", "NICs or virtual functions for the VNF, as libvirt names them: pci_0000_3b_02_0+pci_0000_3b_02_1"
-)
-VFIO = Path("/dev/vfio/vfio")
 
 
 def passed_devices(request: HostedRequest) -> tuple[Nic, ...]:

@@ -8,7 +8,7 @@ it is writable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from planebench.host.programs import Found, NotFound, find_program, version_lines
@@ -36,7 +36,7 @@ def planed_container(bwrap: Path, request: HostedRequest, planed: Path, devices:
 
     ``devices``: files in /dev that it has, too.
     """
-    return [*_container(bwrap, request, ("--ro-bind", str(planed), PLANED)), *_own(devices), "--as-pid-1", "--"]
+    return [*_container(bwrap, request, ("--ro-bind", str(planed), PLANED), devices), "--as-pid-1", "--"]
 
 
 def command_container(bwrap: Path, request: HostedRequest, root: Path, devices: Iterable[Path] = ()) -> list[str]:
@@ -44,14 +44,18 @@ def command_container(bwrap: Path, request: HostedRequest, root: Path, devices: 
 
     ``devices``: files in /dev that it has, too.
     """
-    return [*_container(bwrap, request, _of_root(root)), *_own(devices), "--"]
+    binds: list[str] = []  # one for each entry: a root that is read-only as a whole has no place for other mounts
+    for entry in sorted(root.iterdir()):
+        if entry.name in OWN_FOLDERS:
+            continue
+        if entry.is_symlink():
+            binds += ["--symlink", str(entry.readlink()), f"/{entry.name}"]
+        else:
+            binds += ["--ro-bind", str(entry), f"/{entry.name}"]
+    return [*_container(bwrap, request, binds, devices), "--"]
 
 
-def _own(devices: Iterable[Path]) -> list[str]:
-    return [word for device in devices for word in ("--dev-bind", str(device), str(device))]
-
-
-def _container(bwrap: Path, request: HostedRequest, root: Iterable[str]) -> list[str]:
+def _container(bwrap: Path, request: HostedRequest, root: Iterable[str], devices: Iterable[Path]) -> list[str]:
     folder, workdir = str(folder_of(request)), str(request.workdir)
     return [
         str(bwrap),
@@ -74,15 +78,5 @@ def _container(bwrap: Path, request: HostedRequest, root: Iterable[str]) -> list
         *(word for file in request.files for word in ("--ro-bind", str(file), str(file))),
         *("--remount-ro", "/"),
         *("--chdir", folder),
+        *(word for device in devices for word in ("--dev-bind", str(device), str(device))),
     ]
-
-
-def _of_root(root: Path) -> Iterator[str]:
-    """Bind each entry of ``root`` by itself: a root that is read-only as a whole has no place for other mounts."""
-    for entry in sorted(root.iterdir()):
-        if entry.name in OWN_FOLDERS:
-            continue
-        if entry.is_symlink():
-            yield from ("--symlink", str(entry.readlink()), f"/{entry.name}")
-        else:
-            yield from ("--ro-bind", str(entry), f"/{entry.name}")

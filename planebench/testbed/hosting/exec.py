@@ -76,13 +76,20 @@ class ExecHosting:
         argv = words_of(command, request, chosen.memory_mb // 2, passed)
         image = request.values.get("image")
         root = oci.root_of(Path(str(image)), supervisor) if image else Path("/")
-        _check_program(argv[0], root)
+        hidden = [folder for folder in HIDDEN if Path(argv[0]).is_relative_to(folder)]
+        if hidden and root == Path("/"):
+            raise UsageError(
+                f"exec: {argv[0]} is in {hidden[0]}, which the container replaces by its own; install the program in "
+                "another directory"
+            )
         files = base.device_files(passed)
         limited = inside.limit(request, chosen, supervisor)
+        # A command that is told where to poll pins itself.
+        pins_itself = not _PINS_ITSELF.isdisjoint(_PLACEHOLDER.findall(command))
         process = supervisor.spawn(
             request.name,
             [*limited.prefix, *bubblewrap.command_container(found.binary, request, root, files), *argv],
-            cpus=_cpus(command, request),
+            cpus=frozenset({*request.cpus, *(request.control_cpus if pins_itself else ())}),
             workdir=folder_of(request),
             enclosed=True,
         )
@@ -113,29 +120,8 @@ def words_of(command: str, request: HostedRequest, memory_mb: int, passed: Seque
         raise UsageError(f'exec: cannot parse command line "{command}": {error}') from error
     if not texts:
         raise UsageError('exec needs a command: exec:"dpdk-l2fwd {eal_main} -- -p 3"')
-    known = _values(request)
-    eal = {
-        "{eal}": _eal(request, memory_mb, passed, main=False),
-        "{eal_main}": _eal(request, memory_mb, passed, main=True),
-    }
-    return [word for text in texts for word in (eal.get(text) or [_filled(text, known)])]
-
-
-def _filled(text: str, known: Mapping[str, str]) -> str:
-    def value(match: re.Match[str]) -> str:
-        name = match[1]
-        if name in ("eal", "eal_main"):
-            raise UsageError(f'exec: {{{name}}} expands to several words; put spaces around it instead of "{text}"')
-        if name not in known:
-            raise unknown("placeholder of exec", f"{{{name}}}", tuple(f"{{{valid}}}" for valid in PLACEHOLDERS))
-        return known[name]
-
-    return _PLACEHOLDER.sub(value, text)
-
-
-def _values(request: HostedRequest) -> dict[str, str]:
     ports = dict(enumerate(request.ports))
-    return {
+    known = {
         **{f"port{number}": port.address or str(port.socket) for number, port in ports.items()},
         **{f"mac{number}": port.mac for number, port in ports.items()},
         "cpus": cpu_text(request.cpus),
@@ -145,6 +131,18 @@ def _values(request: HostedRequest) -> dict[str, str]:
         "queues": str(request.queues),
         "max_frame_bytes": str(request.max_frame_bytes),
     }
+    words: list[str] = []
+    for text in texts:
+        if text in ("{eal}", "{eal_main}"):
+            words += _eal(request, memory_mb, passed, main=text == "{eal_main}")
+            continue
+        for name in _PLACEHOLDER.findall(text):
+            if name in ("eal", "eal_main"):
+                raise UsageError(f'exec: {{{name}}} expands to several words; put spaces around it instead of "{text}"')
+            if name not in known:
+                raise unknown("placeholder of exec", f"{{{name}}}", tuple(f"{{{valid}}}" for valid in PLACEHOLDERS))
+        words.append(_PLACEHOLDER.sub(lambda match: known[match[1]], text))
+    return words
 
 
 def _eal(request: HostedRequest, memory_mb: int, passed: Sequence[Nic], *, main: bool) -> list[str]:
@@ -167,21 +165,6 @@ def _eal(request: HostedRequest, memory_mb: int, passed: Sequence[Nic], *, main:
             if not port.address
         ),
     ]
-
-
-def _cpus(command: str, request: HostedRequest) -> frozenset[int]:
-    """Return all CPUs for a command that is told where to poll and pins itself; else only the VNF's CPUs."""
-    pins_itself = not _PINS_ITSELF.isdisjoint(_PLACEHOLDER.findall(command))
-    return frozenset({*request.cpus, *(request.control_cpus if pins_itself else ())})
-
-
-def _check_program(program: str, root: Path) -> None:
-    hidden = [folder for folder in HIDDEN if Path(program).is_relative_to(folder)]
-    if hidden and root == Path("/"):
-        raise UsageError(
-            f"exec: {program} is in {hidden[0]}, which the container replaces by its own; install the program in "
-            "another directory"
-        )
 
 
 HOSTING = ExecHosting()

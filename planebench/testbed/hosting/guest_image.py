@@ -30,8 +30,6 @@ from planebench.host.planed_program import STATIC_REMEDY, find_static_planed
 from planebench.host.programs import run_tool
 from planebench.model.errors import StartError
 
-# Files of Debian packages that are not installed: downloaded and read. Needs no root.
-
 FETCH_DEADLINE_S = 300.0
 """Enough for 30 MB over a slow line."""
 ASK_DEADLINE_S = 30.0
@@ -39,64 +37,6 @@ PROGRAMS = ("apt-get", "apt-cache", "dpkg-deb")
 WAY_OUT = (
     "this needs network access and Debian's package lists once (run `apt-get update` as root); downloads are cached"
 )
-
-
-def missing_program() -> str | None:
-    """Return the first of Debian's programs that is not installed, or None."""
-    return next((name for name in PROGRAMS if shutil.which(name) is None), None)
-
-
-def newest_dependency(package: str, prefix: str) -> str:
-    """Return the dependency of a meta package whose name begins with ``prefix``. Raises StartError."""
-    said = _run(["apt-cache", "depends", package], f"find the Debian package {package}", ASK_DEADLINE_S)
-    names = [line.rpartition("Depends:")[2].strip() for line in said.splitlines() if "Depends:" in line]
-    found = next((name for name in names if name.startswith(prefix)), None)
-    if found is None:
-        raise StartError(f"the Debian package {package} has no dependency {prefix}*: {WAY_OUT}")
-    return found
-
-
-def files_of(package: str, wanted: Callable[[str], bool]) -> dict[str, bytes]:
-    """Download a package and return the files whose paths (``./boot/vmlinuz-...``) are wanted. Raises StartError."""
-    with tempfile.TemporaryDirectory(prefix="pb-deb-") as folder:
-        what = f"download the Debian package {package}"
-        _run(["apt-get", "-q", "download", package], what, FETCH_DEADLINE_S, Path(folder))
-        fetched = next(Path(folder).glob("*.deb"), None)
-        if fetched is None:
-            raise StartError(f"cannot {what}: apt-get downloaded no file; {WAY_OUT}")
-        with _files_of(fetched) as contents:
-            return dict(_read(contents, wanted))
-
-
-@contextmanager
-def _files_of(deb: Path) -> Iterator[tarfile.TarFile]:
-    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(deb)], stdout=subprocess.PIPE) as unpacking:
-        assert unpacking.stdout is not None
-        try:
-            with tarfile.open(fileobj=unpacking.stdout, mode="r|") as contents:
-                yield contents
-        except tarfile.TarError as error:
-            raise StartError(f"cannot read {deb.name}: {error}; {WAY_OUT}") from error
-        finally:
-            unpacking.kill()
-
-
-def _read(contents: tarfile.TarFile, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
-    for member in contents:
-        data = contents.extractfile(member) if member.isfile() and wanted(member.name) else None
-        if data is not None:
-            yield member.name, data.read()
-
-
-def _run(argv: list[str], what: str, deadline_s: float, folder: Path | None = None) -> str:
-    """Return the output of a program. Raises StartError with its last line if it fails."""
-    done = run_tool(argv, deadline_s, cwd=folder)
-    if done.code is None:
-        raise StartError(f"cannot {what}: {done.stderr}; {WAY_OUT}")
-    if done.code:
-        words = (done.stderr or done.stdout).strip().splitlines()
-        raise StartError(f"cannot {what}: {words[-1] if words else f'{argv[0]} failed'}; {WAY_OUT}")
-    return done.stdout
 
 
 KERNEL_PACKAGE = "linux-image-cloud-amd64"
@@ -120,6 +60,46 @@ SPARED_S = 86400.0
 """Images that are unused for this time are removed when another one is made."""
 _INIT = Path(__file__).with_name("guest_init.sh")
 _FILE, _FOLDER = 0o100755, 0o040755
+
+
+def missing_program() -> str | None:
+    """Return the first of Debian's programs that is not installed, or None."""
+    return next((name for name in PROGRAMS if shutil.which(name) is None), None)
+
+
+def files_of(package: str, wanted: Callable[[str], bool]) -> dict[str, bytes]:
+    """Download a package and return the files whose paths (``./boot/vmlinuz-...``) are wanted. Raises StartError."""
+    with tempfile.TemporaryDirectory(prefix="pb-deb-") as folder:
+        what = f"download the Debian package {package}"
+        _run(["apt-get", "-q", "download", package], what, FETCH_DEADLINE_S, Path(folder))
+        fetched = next(Path(folder).glob("*.deb"), None)
+        if fetched is None:
+            raise StartError(f"cannot {what}: apt-get downloaded no file; {WAY_OUT}")
+        found = {}
+        with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(fetched)], stdout=subprocess.PIPE) as unpacking:
+            assert unpacking.stdout is not None
+            try:
+                with tarfile.open(fileobj=unpacking.stdout, mode="r|") as contents:
+                    for member in contents:
+                        data = contents.extractfile(member) if member.isfile() and wanted(member.name) else None
+                        if data is not None:
+                            found[member.name] = data.read()
+            except tarfile.TarError as error:
+                raise StartError(f"cannot read {fetched.name}: {error}; {WAY_OUT}") from error
+            finally:
+                unpacking.kill()
+        return found
+
+
+def _run(argv: list[str], what: str, deadline_s: float, folder: Path | None = None) -> str:
+    """Return the output of a program. Raises StartError with its last line if it fails."""
+    done = run_tool(argv, deadline_s, cwd=folder)
+    if done.code is None:
+        raise StartError(f"cannot {what}: {done.stderr}; {WAY_OUT}")
+    if done.code:
+        words = (done.stderr or done.stdout).strip().splitlines()
+        raise StartError(f"cannot {what}: {words[-1] if words else f'{argv[0]} failed'}; {WAY_OUT}")
+    return done.stdout
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +136,16 @@ def guest_image(planed: Path) -> GuestImage:
         raise StartError(f"planed-static for guests not found; {STATIC_REMEDY}")
     with _locked(_folder()) as folder:
         kernel = _kept_kernel(folder, _GUEST_MODULES) or _fetch_kernel(folder, KERNEL_PACKAGE, _GUEST_MODULES)
-        made = archive(_contents(folder, kernel, program))
+        files = {"dev/": b"", "proc/": b"", "sys/": b"", "tmp/": b""}
+        files |= {"init": _INIT.read_bytes(), "bin/busybox": busybox(folder), "bin/planed": program.read_bytes()}
+        modules = [kernel / f"{name}.ko" for name in MODULES]
+        files |= {f"modules/{module.name}": module.read_bytes() for module in modules if module.exists()}
+        made = archive(files)
         path = folder / f"image-{hashlib.sha256(made).hexdigest()[:16]}.cpio"
         if not path.exists():
-            _remove_old(folder)
+            for old in folder.glob("image-*.cpio"):
+                if time.time() - old.stat().st_mtime > SPARED_S:
+                    old.unlink()
             keep(path, made)
         os.utime(path)
     return GuestImage(kernel / "vmlinuz", path, kernel.name.partition("linux-image-")[2], kernel)
@@ -186,15 +172,13 @@ def archive(files: Mapping[str, bytes]) -> bytes:
             entries.setdefault(str(folder)[1:], (_FOLDER, b""))
         entries[str(path)[1:]] = (_FOLDER if name.endswith("/") else _FILE, data)
     entries["TRAILER!!!"] = (0, b"")
-    numbered = enumerate(entries.items(), start=1)
-    return b"".join(_entry(number, name, mode, data) for number, (name, (mode, data)) in numbered)
-
-
-def _entry(number: int, name: str, mode: int, data: bytes) -> bytes:
-    path = name.encode() + b"\0"
-    fields = (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(path), 0)
-    head = b"070701" + b"".join(b"%08x" % field for field in fields) + path
-    return head + bytes(-len(head) % 4) + data + bytes(-len(data) % 4)
+    made = bytearray()
+    for number, (name, (mode, data)) in enumerate(entries.items(), start=1):
+        stored = name.encode() + b"\0"
+        fields = (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(stored), 0)
+        head = b"070701" + b"".join(b"%08x" % field for field in fields) + stored
+        made += head + bytes(-len(head) % 4) + data + bytes(-len(data) % 4)
+    return bytes(made)
 
 
 def _folder() -> Path:
@@ -227,34 +211,27 @@ def _kept_kernel(folder: Path, modules: Sequence[str]) -> Path | None:
 
 
 def _fetch_kernel(folder: Path, meta_package: str, modules: Sequence[str]) -> Path:
-    package = newest_dependency(meta_package, "linux-image-")
+    said = _run(["apt-cache", "depends", meta_package], f"find the Debian package {meta_package}", ASK_DEADLINE_S)
+    names = [line.rpartition("Depends:")[2].strip() for line in said.splitlines() if "Depends:" in line]
+    package = next((name for name in names if name.startswith("linux-image-")), None)
+    if package is None:
+        raise StartError(f"the Debian package {meta_package} has no dependency linux-image-*: {WAY_OUT}")
     found = files_of(
         package, lambda name: "/boot/vmlinuz-" in name or PurePosixPath(name).name.partition(".ko")[0] in modules
     )
     with tempfile.TemporaryDirectory(prefix=".new-", dir=folder) as new:
         made = Path(new) / "kernel"
         made.mkdir()
-        for name, data in found.items():
-            _keep(made, PurePosixPath(name).name, data)
+        for path, data in found.items():
+            name = PurePosixPath(path).name
+            if name.startswith("vmlinuz-"):
+                name = "vmlinuz"
+            elif name.endswith(".ko.xz"):  # busybox needs modules that are not compressed
+                name, data = name.removesuffix(".xz"), lzma.decompress(data)
+            (made / name).write_bytes(data)
         if not (made / "vmlinuz").exists():
             raise StartError(f"the Debian package {package} has no kernel in /boot")
         return made.rename(folder / f"{_kernel_prefix(modules)}{package}")
-
-
-def _keep(folder: Path, name: str, data: bytes) -> None:
-    """Write the kernel as ``vmlinuz``, and a module uncompressed, which busybox needs."""
-    if name.startswith("vmlinuz-"):
-        name = "vmlinuz"
-    elif name.endswith(".ko.xz"):
-        name, data = name.removesuffix(".xz"), lzma.decompress(data)
-    (folder / name).write_bytes(data)
-
-
-def _contents(folder: Path, kernel: Path, planed: Path) -> dict[str, bytes]:
-    files = {"dev/": b"", "proc/": b"", "sys/": b"", "tmp/": b""}
-    files |= {"init": _INIT.read_bytes(), "bin/busybox": busybox(folder), "bin/planed": planed.read_bytes()}
-    modules = [kernel / f"{name}.ko" for name in MODULES]
-    return files | {f"modules/{module.name}": module.read_bytes() for module in modules if module.exists()}
 
 
 def busybox(folder: Path) -> bytes:
@@ -269,9 +246,3 @@ def busybox(folder: Path) -> bytes:
             raise StartError(f"the Debian package {BUSYBOX_PACKAGE} has no busybox")
         keep(kept, next(iter(found.values())))
     return kept.read_bytes()
-
-
-def _remove_old(folder: Path) -> None:
-    for path in folder.glob("image-*.cpio"):
-        if time.time() - path.stat().st_mtime > SPARED_S:
-            path.unlink()

@@ -7,6 +7,7 @@ image is never written: QEMU keeps what the guest writes in an unnamed temporary
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -15,10 +16,9 @@ from planebench.host.programs import Found, NotFound
 from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.model.switch import Option
 from planebench.testbed.hosting import base, machine, qemu
-from planebench.testbed.hosting import machine as machine_options
 from planebench.testbed.hosting.base import HostedRequest
 from planebench.testbed.hosting.guest_image import guest_image
-from planebench.testbed.hosting.kvm_probe import Accelerator, KvmProbe
+from planebench.testbed.hosting.qemu import Accelerator, KvmProbe
 
 QCOW2 = b"QFI\xfb"
 """The first bytes of such a file (QEMU, docs/interop/qcow2.txt)."""
@@ -36,10 +36,10 @@ class ImageHosting:
     remedy = qemu.REMEDY
     options: tuple[Option, ...] = (
         Option("path", "file", "disk image, qcow2 or raw, that forwards between its two virtio NICs"),
-        machine_options.RINGS,
-        machine_options.vcpus_option("as many as it has CPUs of the host"),
-        machine_options.memory_option(str(DEFAULT_MEMORY_MB)),
-        machine_options.ACCEL,
+        machine.RINGS,
+        replace(machine.VCPUS, default="as many as it has CPUs of the host"),
+        replace(machine.MEMORY, default=str(DEFAULT_MEMORY_MB)),
+        machine.ACCEL,
         base.DEVICES,
     )
     ready_within_s = 300.0
@@ -51,20 +51,33 @@ class ImageHosting:
         found = qemu.require(self.title)
         path = Path(str(request.values["path"]))
         disk = qemu.Disk(path, image_format(path))
+        wanted = str(request.values.get(machine.ACCEL.key, "auto"))
+        accelerator = Accelerator("tcg", "tcg, as requested")
+        if wanted != "tcg":
+            # KVM is tested by a boot of our own guest; without that guest an image is emulated unless KVM is required.
+            try:
+                image = guest_image(request.planed)
+            except PlanebenchError as error:
+                if wanted == "kvm":
+                    raise StartError(
+                        f"accel=kvm: KVM cannot be tested without a guest image: {error}; use accel=tcg"
+                    ) from error
+                told = f"tcg, because KVM cannot be tested without a guest image: {error}"
+                accelerator = Accelerator("tcg", told)
+            else:
+                probe = KvmProbe(found, image.kernel, image.initramfs, request.control_cpus, supervisor)
+                accelerator = probe.accelerator(wanted)
         return machine.start(
             request,
             found,
             supervisor,
             hosting="image",
-            accelerator=_accelerator(request, found, supervisor),
-            vcpus=machine_options.vcpu_count(request, 0),
-            memory_mb=machine_options.memory_mb(request, DEFAULT_MEMORY_MB, LEAST_MEMORY_MB),
+            accelerator=accelerator,
+            vcpus=machine.vcpu_count(request, 0),
+            memory_mb=machine.memory_mb(request, DEFAULT_MEMORY_MB, LEAST_MEMORY_MB),
             boot=disk,
             details={"image": f"{path}, {disk.format}, {path.stat().st_size} bytes"},
         )
-
-
-HOSTING = ImageHosting()
 
 
 def image_format(path: Path) -> Literal["qcow2", "raw"]:
@@ -85,17 +98,4 @@ def image_format(path: Path) -> Literal["qcow2", "raw"]:
     )
 
 
-def _accelerator(request: HostedRequest, found: Found, supervisor: Supervisor) -> Accelerator:
-    """Test KVM with a boot of our own guest; without that guest an image is emulated unless KVM is required."""
-    wanted = machine_options.wanted_accelerator(request)
-    if wanted == "tcg":
-        return Accelerator("tcg", "tcg, as requested")
-    try:
-        image = guest_image(request.planed)
-    except PlanebenchError as error:
-        if wanted == "kvm":
-            raise StartError(
-                f"accel=kvm: KVM cannot be tested without a guest image: {error}; use accel=tcg"
-            ) from error
-        return Accelerator("tcg", f"tcg, because KVM cannot be tested without a guest image: {error}")
-    return KvmProbe(found, image.kernel, image.initramfs, request.control_cpus, supervisor).accelerator(wanted)
+HOSTING = ImageHosting()

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""VNFs that are a process, enclosed in namespaces or not, and the limits of their memory and processes."""
+"""VNFs that are a process, enclosed in namespaces or not, and the limits of their memory and processes.
+
+Limits are control groups (version 1 or 2) if we may create them, else a resource limit as far as that goes; the report
+says what is not enforced. A group is made below our own, so that our limits hold for it too.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,12 +19,12 @@ from planebench.host.evidence import WatchedThread
 from planebench.host.process import Process, Supervisor
 from planebench.host.procfs import read_text
 from planebench.model.dimensions import HostingFacts
-from planebench.model.errors import DiedError, PlanebenchError, StartError
+from planebench.model.errors import PlanebenchError, StartError
 from planebench.model.switch import Option, Value
 from planebench.planed.client import apply, get_statistics
 from planebench.planed.document import Document
 from planebench.planed.process import PlanedProcess
-from planebench.testbed.hosting.base import HostedRequest
+from planebench.testbed.hosting.base import HostedRequest, RunningVnf, Sandbox
 
 APPLY_DEADLINE_S = 120.0
 """Enough for a FIB of a million routes while other VNFs load theirs."""
@@ -29,15 +34,13 @@ DYING_S = 1.0
 """A process closes its socket a moment before it is dead."""
 
 
-class Sandbox:
-    """The surroundings of a VNF's process that were made for it: here none."""
-
-    def why(self) -> str:
-        """Return a reason for the end of the VNF, to follow its last log lines; empty if none is known."""
-        return ""
-
-    def remove(self) -> None:
-        """Remove the surroundings when nothing runs in them any more. Never raises; safe to call twice."""
+BWRAP = "bwrap"
+"""By default process 1 of a container of bubblewrap is bwrap again."""
+_MEMORY_FILES = ("memory.limit_in_bytes", "memory.max")
+"""The files of versions 1 and 2. A group has one of them."""
+_OOM_FILES = ("memory.oom_control", "memory.events")
+PIDS = 128
+PIDS_OPTION = Option("pids", "whole", "maximum number of processes and threads", str(PIDS), least=8)
 
 
 def folder_of(request: HostedRequest) -> Path:
@@ -56,15 +59,10 @@ def document_of(request: HostedRequest) -> Document:
 
 def planed_arguments(request: HostedRequest) -> list[str]:
     """Write the document without polling, and return planed's arguments: the document and the control socket."""
-    config, socket = folder_of(request) / "document.json", rpc_of(request)
+    config, socket = folder_of(request) / "document.json", folder_of(request) / "rpc"
     document_of(request).idle().write(config)  # those that are up must not take the CPU of those that come
     socket.unlink(missing_ok=True)  # of one that was killed
     return ["--config", str(config), "--rpc", str(socket)]
-
-
-def rpc_of(request: HostedRequest) -> Path:
-    """Return planed's control socket."""
-    return folder_of(request) / "rpc"
 
 
 def attach(process: Process, socket: Path, title: str, report: Callable[[], str] | None = None) -> PlanedProcess:
@@ -73,74 +71,14 @@ def attach(process: Process, socket: Path, title: str, report: Callable[[], str]
     return PlanedProcess(process, socket, title, report=report, **asked)
 
 
-class RunningProcess:
-    """A VNF that is one process: planed, a command of the user, or QEMU. By default it starts to forward by itself."""
-
-    same_clock = True
-
-    def __init__(
-        self,
-        process: Process,
-        facts: HostingFacts,
-        sandbox: Sandbox,
-        threads: tuple[WatchedThread, ...] = (),
-        planed: PlanedProcess | None = None,
-        inside: Callable[[Document], Document] = lambda document: document,
-    ) -> None:
-        self.name = facts.vnf
-        self.inside = inside
-        self.facts = facts
-        self.planed = planed
-        self._process = process
-        self._sandbox = sandbox
-        self._threads = threads
-
-    @property
-    def processes(self) -> tuple[Process, ...]:
-        return (self._process,)
-
-    def threads(self) -> tuple[WatchedThread, ...]:
-        return self._threads
-
-    def forward(self) -> None: ...
-
-    def check(self) -> None:
-        if not self._process.alive():
-            raise DiedError(f"{self._title} died: {self._last_words()}")
-
-    def ask_to_end(self) -> None:
-        if self._process.alive():
-            self._process.ask_to_end()
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._clean()
-
-    def stop(self) -> None:
-        self._process.terminate()
-        self._clean()
-
-    def _clean(self) -> None:
-        if self.planed is not None:
-            self.planed.close()
-        self._sandbox.remove()
-
-    @property
-    def _title(self) -> str:
-        return f"{self.name} ({self.facts.hosting})"
-
-    def _last_words(self) -> str:
-        return self._process.exit_report() + self._sandbox.why()
-
-
-class HostedPlaned(RunningProcess):
+class HostedPlaned(RunningVnf):
     """A planed that is up and does not poll yet. One thread at a time may call it."""
 
     def __init__(self, request: HostedRequest, process: Process, facts: HostingFacts, sandbox: Sandbox) -> None:
         super().__init__(process, facts, sandbox)
         self._document = document_of(request)
         try:
-            self._planed = self.planed = attach(process, rpc_of(request), self._title, self._last_words)
+            self._planed = self.planed = attach(process, folder_of(request) / "rpc", self._title, self._last_words)
         except BaseException:
             self.stop()
             raise
@@ -160,7 +98,7 @@ class HostedPlaned(RunningProcess):
         return self._threads
 
 
-class RunningCommand(RunningProcess):
+class RunningCommand(RunningVnf):
     """A command of the user, which starts by itself."""
 
     def __init__(
@@ -175,19 +113,15 @@ class RunningCommand(RunningProcess):
         """Return the threads of the command that may run on CPUs of the VNF only."""
         if not self._threads:
             found = ids_outside(self._process.pid, besides=(BWRAP,)).values()
-            self._threads = tuple(
-                WatchedThread("vnf", pid, tid, procfs.threads(pid).get(tid, ""))
-                for pid, tid in sorted(found)
-                if set() < _affinity(tid) <= self._cpus
-            )
+            for pid, tid in sorted(found):
+                with contextlib.suppress(OSError):  # it is gone
+                    if os.sched_getaffinity(tid) <= self._cpus:
+                        watched = WatchedThread("vnf", pid, tid, procfs.threads(pid).get(tid, ""))
+                        self._threads = (*self._threads, watched)
         return self._threads
 
     def _last_words(self) -> str:
         return "; ".join(filter(None, (self._doubt, super()._last_words())))
-
-
-BWRAP = "bwrap"
-"""By default process 1 of a container of bubblewrap is bwrap again."""
 
 
 def ids_outside(pid: int, besides: tuple[str, ...] = ()) -> dict[int, tuple[int, int]]:
@@ -202,27 +136,6 @@ def ids_outside(pid: int, besides: tuple[str, ...] = ()) -> dict[int, tuple[int,
         if procfs.read_text(f"/proc/{one}/comm") not in besides
         for tid in procfs.threads(one)
     }
-
-
-def _affinity(tid: int) -> frozenset[int]:
-    """Return the CPUs that a thread may run on; none if it is gone."""
-    try:
-        return frozenset(os.sched_getaffinity(tid))
-    except OSError:
-        return frozenset()
-
-
-# Limits of memory and processes for a hosted VNF: by control groups (version 1 or 2) if we may create them, else by a
-# resource limit as far as that goes. The report says what is not enforced.
-#
-# A group is made below our own, so that our limits hold for it too.
-
-CONTROLLERS = ("memory", "pids")
-_MEMORY_FILES = ("memory.limit_in_bytes", "memory.max")
-"""The files of versions 1 and 2. A group has one of them."""
-_OOM_FILES = ("memory.oom_control", "memory.events")
-PIDS = 128
-PIDS_OPTION = Option("pids", "whole", "maximum number of processes and threads", str(PIDS), least=8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +164,8 @@ class Limited(Sandbox):
         return ("/bin/sh", "-ec", f'{joins}exec "$@"', "sh", *map(str, self.groups))
 
     def why(self) -> str:
-        if not any(_killed_for_memory(group) for group in self.groups):
+        texts = [read_text(group / name) or "" for group in self.groups for name in _OOM_FILES]
+        if not any(re.search(r"^oom_kill [1-9]", text, re.MULTILINE) for text in texts):
             return ""
         return f"\nit reached its memory limit of {self.limits.memory_mb} MiB; raise the limit with memory_mb="
 
@@ -271,12 +185,29 @@ def chosen(values: Mapping[str, Value], memory_mb: int) -> VnfLimits:
 
 def limit(request: HostedRequest, limits: VnfLimits, supervisor: Supervisor) -> Limited:
     """Put limits in force for a VNF. The supervisor removes the control groups at the latest. Raises StartError."""
-    parents = list(dict.fromkeys(parent for parent in map(parent_group, CONTROLLERS) if parent is not None))
+    memory, pids = parent_group("memory"), parent_group("pids")
+    parents = dict.fromkeys(parent for parent in (memory, pids) if parent is not None)
     groups = tuple(parent / group_name(request, supervisor) for parent in parents)
     for group in groups:
         supervisor.track_path(group)
-        _make(group, limits)
-    return Limited(limits, groups, _words(limits, bool(parent_group("memory")), bool(parent_group("pids"))))
+        values = {**dict.fromkeys(_MEMORY_FILES, limits.memory_mb << 20), "pids.max": limits.pids}
+        try:
+            group.mkdir(exist_ok=True)
+            for file in (group / name for name in values):
+                if file.exists():
+                    file.write_text(str(values[file.name]), encoding="ascii")
+        except OSError as error:
+            raise StartError(f"cannot create control group {group}: {error}") from error
+    if memory:
+        memory_words = f"{limits.memory_mb} MiB of memory by a control group"
+    elif pids:
+        memory_words = "memory not limited (no control group can be created)"
+    else:
+        memory_words = (
+            f"{limits.memory_mb} MiB of private memory (RLIMIT_DATA, because no control group can be created)"
+        )
+    pids_words = f"{limits.pids} processes by a control group" if pids else "number of processes not limited"
+    return Limited(limits, groups, f"{memory_words}; {pids_words}")
 
 
 def group_name(request: HostedRequest, supervisor: Supervisor) -> str:
@@ -343,35 +274,3 @@ def _first_usable(hierarchy: Hierarchy, passed_on: str = "") -> Path | None:
         if os.access(folder / "cgroup.procs", os.W_OK) and (not passed_on or passed_on in below):
             return folder
     return None
-
-
-def _make(group: Path, limits: VnfLimits) -> None:
-    try:
-        group.mkdir(exist_ok=True)
-        _write([group / name for name in _MEMORY_FILES], limits.memory_mb << 20)
-        _write([group / "pids.max"], limits.pids)
-    except OSError as error:
-        raise StartError(f"cannot create control group {group}: {error}") from error
-
-
-def _write(files: Sequence[Path], value: int) -> None:
-    for file in files:
-        if file.exists():
-            file.write_text(str(value), encoding="ascii")
-
-
-def _killed_for_memory(group: Path) -> bool:
-    texts = [read_text(group / name) or "" for name in _OOM_FILES]
-    return any(re.search(r"^oom_kill [1-9]", text, re.MULTILINE) for text in texts)
-
-
-def _words(limits: VnfLimits, memory: bool, pids: bool) -> str:
-    memory_words = f"{limits.memory_mb} MiB of memory by a control group"
-    if not (memory or pids):
-        memory_words = (
-            f"{limits.memory_mb} MiB of private memory (RLIMIT_DATA, because no control group can be created)"
-        )
-    elif not memory:
-        memory_words = "memory not limited (no control group can be created)"
-    pids_words = f"{limits.pids} processes by a control group" if pids else "number of processes not limited"
-    return f"{memory_words}; {pids_words}"

@@ -1,26 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A VNF in a virtual machine: started with pinned CPUs, watched, killed, ended."""
+"""A VNF in a virtual machine: its options, its start with pinned CPUs, and planed's document in it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from planebench.host.evidence import WatchedThread
-from planebench.host.process import Process, Supervisor
+from planebench.host.process import Supervisor
 from planebench.host.programs import Found
 from planebench.model.dimensions import HostingFacts, HostingName
 from planebench.model.errors import StartError, UsageError
 from planebench.model.switch import Option
 from planebench.planed.document import Document, Port
 from planebench.testbed.hosting import base, qemu
-from planebench.testbed.hosting.base import HostedPort, HostedRequest
-from planebench.testbed.hosting.inside import RunningProcess, Sandbox, attach, folder_of
-from planebench.testbed.hosting.kvm_probe import Accelerator
-from planebench.testbed.hosting.qemu import GuestNic, NicSettings, Rings, device_address, pci_address
-
-# Options of VNFs in virtual machines, and what follows from them and from a request.
+from planebench.testbed.hosting.base import HostedPort, HostedRequest, RunningVnf, Sandbox
+from planebench.testbed.hosting.inside import attach, folder_of
+from planebench.testbed.hosting.qemu import Accelerator, GuestNic, NicSettings, Rings, device_address, pci_address
 
 STANDARD_FRAME_BYTES = 1518
 VCPUS_MAX = 64
@@ -30,14 +26,14 @@ RINGS = Option("rings", "text", "virtqueue layout offered to the guest", "split"
 ACCEL = Option("accel", "text", "auto: kvm if a test boot works, else tcg (emulation)", "auto", ("auto", "kvm", "tcg"))
 
 
-def vcpus_option(default: str) -> Option:
-    """Return the option ``vcpus``."""
-    return Option("vcpus", "whole", "number of CPUs of the guest", default, least=1, most=VCPUS_MAX)
-
-
-def memory_option(default: str) -> Option:
-    """Return the option ``memory_mb``."""
-    return Option("memory_mb", "whole", "memory of the guest in MiB", default, least=64, most=MEMORY_MAX_MB)
+HUGEPAGE_MB = 2
+LINUX_MB = 128
+"""What the guest needs beside planed's hugepages and its files: the kernel, page tables, room to allocate in."""
+FILE_COPIES = 3
+"""Copies of each file: in QEMU's archive, in the root file system, and in the memory of a program that reads it."""
+VCPUS = Option("vcpus", "whole", "number of CPUs of the guest", least=1, most=VCPUS_MAX)
+MEMORY = Option("memory_mb", "whole", "memory of the guest in MiB", least=64, most=MEMORY_MAX_MB)
+"""A hosting says what their defaults are."""
 
 
 def vcpu_count(request: HostedRequest, more: int) -> int:
@@ -77,35 +73,15 @@ def nic_settings(request: HostedRequest) -> NicSettings:
     return NicSettings(rings, request.ring_size, request.queues, own and request.max_frame_bytes > STANDARD_FRAME_BYTES)
 
 
-def wanted_accelerator(request: HostedRequest) -> str:
-    """Return ``auto``, ``kvm`` or ``tcg``."""
-    return _text(request, "accel", "auto")
-
-
 def _text(request: HostedRequest, key: str, default: str) -> str:
     return str(request.values.get(key, default))
 
 
-class Sockets(Sandbox):
-    """The sockets of a guest, which QEMU leaves behind."""
-
-    def __init__(self, folder: Path) -> None:
-        self.monitor, self.rpc = folder / "qmp", folder / "rpc"
-
-    def remove(self) -> None:
-        for path in (self.monitor, self.rpc):
-            path.unlink(missing_ok=True)
-
-
-class RunningMachine(RunningProcess):
+class RunningMachine(RunningVnf):
     """QEMU with one VNF in it, which forwards once it has booted. Made by :func:`start`."""
 
     same_clock = False
     """The guest's TSC begins with the guest, and under TCG it is another clock altogether."""
-
-    @property
-    def _title(self) -> str:
-        return f"VNF {self.name}"
 
 
 def start(
@@ -125,12 +101,8 @@ def start(
 
     ``inside`` is as in :class:`RunningVnf`.
     """
-    from planebench.testbed.hosting import (
-        qemu as qmp,  # asyncio takes its time to import: not at every start of the command
-    )
-
     folder = folder_of(request)
-    sockets = Sockets(folder)
+    monitor, rpc = folder / "qmp", folder / "rpc"  # which QEMU leaves behind
     passed = base.passed_devices(request)
     if len(passed) > qemu.DEVICES_MAX:
         raise UsageError(f"{request.name}: {len(passed)} devices, but a guest has places for {qemu.DEVICES_MAX}")
@@ -144,68 +116,48 @@ def start(
         nics=nics(request),
         settings=nic_settings(request),
         hugepages=request.hugepages,
-        monitor=sockets.monitor,
-        rpc=sockets.rpc if request.document is not None else None,
+        monitor=monitor,
+        rpc=rpc if request.document is not None else None,
         devices=tuple(nic.address for nic in passed),
     )
     argv = [str(found.binary), *qemu.arguments(guest)]
     process = supervisor.spawn(request.name, argv, cpus=request.control_cpus, workdir=folder)
     places = vcpu_places(request, vcpus)
     try:
-        tids = qmp.begin(process, sockets.monitor, places)
+        tids = qemu.begin(process, monitor, places)
         planed = attach(process, guest.rpc, f"VNF {request.name}") if guest.rpc else None
     except BaseException:
         process.terminate()
         raise
+    settings = guest.settings
+    cpus = [", ".join(str(cpu) for cpu in sorted(place)) for place in places]
+    queues = f", {settings.queues} queue pairs" if settings.queues > 1 else ""
+    told = {
+        "accelerator": accelerator.told,
+        "cpus": ", ".join(f"vCPU {number} on CPU {place}" for number, place in enumerate(cpus)),
+        "memory": f"{guest.memory_mb} MiB, {'2 MiB pages of a memfd' if guest.hugepages else 'memfd'}",
+        "rings": f"{settings.rings}, {settings.device_ring_size} entries{queues}",
+    }
+    if guest.devices:
+        told["devices"] = ", ".join(guest.devices)
     facts = HostingFacts(
         vnf=request.name,
         hosting=hosting,
         program=f"QEMU {guest.version}",
         emulated=guest.accelerator == "tcg",
-        details={"accelerator": accelerator.told, **_details(guest, places), **details},
+        details={**told, **details},
     )
-    return RunningMachine(process, facts, sockets, _threads(request, process, tids), planed, inside)
-
-
-def _details(guest: qemu.Guest, places: Sequence[frozenset[int]]) -> dict[str, str]:
-    """Return the CPUs, memory and rings of a guest in words."""
-    settings = guest.settings
-    pages = "2 MiB pages of a memfd" if guest.hugepages else "memfd"
-    queues = f", {settings.queues} queue pairs" if settings.queues > 1 else ""
-    return {
-        "cpus": ", ".join(f"vCPU {number} on {_cpus(place)}" for number, place in enumerate(places)),
-        "memory": f"{guest.memory_mb} MiB, {pages}",
-        "rings": f"{settings.rings}, {settings.device_ring_size} entries{queues}",
-        **({"devices": ", ".join(guest.devices)} if guest.devices else {}),
-    }
-
-
-def _threads(request: HostedRequest, process: Process, tids: tuple[int, ...]) -> tuple[WatchedThread, ...]:
-    first = len(tids) - len(request.cpus)
-    return tuple(
-        WatchedThread("vnf", process.pid, tid, f"{request.name}-vcpu{first + number}")
-        for number, tid in enumerate(tids[first:])
+    forwarding = list(enumerate(tids))[vcpus - len(request.cpus) :]
+    threads = tuple(
+        WatchedThread("vnf", process.pid, tid, f"{request.name}-vcpu{number}") for number, tid in forwarding
     )
-
-
-def _cpus(place: frozenset[int]) -> str:
-    return "CPU " + ", ".join(str(cpu) for cpu in sorted(place))
-
-
-# planed's document in a guest, with the ports and CPUs of the guest, and the memory that the guest needs.
-#
-# DPDK drives the guest's NICs through hugepages, whose physical addresses the switch gets.
-
-HUGEPAGE_MB = 2
-LINUX_MB = 128
-"""What the guest needs beside planed's hugepages and its files: the kernel, page tables, room to allocate in."""
-FILE_COPIES = 3
-"""Copies of each file: in QEMU's archive, in the root file system, and in the memory of a program that reads it."""
+    return RunningMachine(process, facts, Sandbox(monitor, rpc), threads, planed, inside, f"VNF {request.name}")
 
 
 def guest_document(document: Document, ports: Sequence[HostedPort], cpus: Sequence[int], first_vcpu: int) -> Document:
     """Return the document with the same functions and settings at the guest's NICs, on hugepages.
 
+    DPDK drives the NICs through hugepages, whose physical addresses the switch gets.
     Worker CPUs are among ``cpus``, which are numbered in the guest from ``first_vcpu`` on. The workers get no priority:
     in the guest they compete only with planed's own control thread, which could not answer then. Raises StartError for
     a port that the VNF does not have.
@@ -219,22 +171,20 @@ def guest_document(document: Document, ports: Sequence[HostedPort], cpus: Sequen
         place = next(place for place in free if place[1] == worker.cpu)
         free.remove(place)  # two CPUs of the guest may share one of the host
         workers.append(replace(worker, cpu=place[0]))
+    nics = []  # each has its own MAC address
+    for port in document.ports:
+        if port.name not in slots:
+            raise StartError(
+                f"the document of the VNF has port {port.name}, which is not one of its ports ({', '.join(slots)})"
+            )
+        nics.append(Port(port.name, "ethdev", port.ring_size, port.queues, device=slots[port.name]))
     return replace(
         document,
         memory=replace(document.memory, hugepages=True),
-        ports=tuple(_port(port, slots) for port in document.ports),
+        ports=tuple(nics),
         workers=tuple(workers),
         nice=None,
     )
-
-
-def _port(port: Port, slots: Mapping[str, str]) -> Port:
-    """Return the port as a NIC, which has its own MAC address."""
-    if port.name not in slots:
-        raise StartError(
-            f"the document of the VNF has port {port.name}, which is not one of its ports ({', '.join(slots)})"
-        )
-    return Port(port.name, "ethdev", port.ring_size, port.queues, device=slots[port.name])
 
 
 def hugepages(document: Document) -> int:

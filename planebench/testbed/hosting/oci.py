@@ -3,6 +3,9 @@
 
 The same content gives the same file, byte by byte. Spec: OCI image format 1.0, image-layout.md, manifest.md, layer.md
 (whiteouts). An archive may be hostile: nothing is written outside its root, and no device is made.
+
+``python -m planebench.testbed.hosting.oci FOLDER`` (``make image``) makes an archive of the static planed, offline. It
+loads with `podman load -i`, or is the image of an ``exec`` VNF.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar"
 PLATFORM = {"architecture": "amd64", "os": "linux"}
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
 _WAY_OUT = "give a directory, or an OCI archive: `podman save --format oci-archive -o FILE IMAGE`"
+NOTICES = Path(__file__).parents[2] / "third-party-notices.txt"
 _unpacking = threading.Lock()
 
 
@@ -62,21 +66,17 @@ def unpack(archive: Path, root: Path) -> None:
     making.mkdir(mode=0o700)
     try:
         with tarfile.open(archive) as file:
-            for layer in _manifest(file)["layers"]:
+            # The archive's first image; of a multi-platform image that of our platform.
+            manifest = json.loads(_content(file, "index.json"))
+            while "layers" not in manifest:
+                ours = [it for it in manifest["manifests"] if it.get("platform", PLATFORM).items() >= PLATFORM.items()]
+                manifest = json.loads(_blob(file, ours[0]["digest"]))
+            for layer in manifest["layers"]:
                 _unpack_layer(_blob(file, layer["digest"]), making)
         making.rename(root)
     except (OSError, LookupError, ValueError, TypeError, AttributeError, tarfile.TarError) as error:
         shutil.rmtree(making, ignore_errors=True)
         raise UsageError(f"image {archive} cannot be unpacked: {error}; {_WAY_OUT}") from error
-
-
-def _manifest(file: tarfile.TarFile) -> Any:
-    """Return the manifest of the archive's first image; of a multi-platform image that of our platform."""
-    found = json.loads(_content(file, "index.json"))
-    while "layers" not in found:
-        of_ours = [it for it in found["manifests"] if it.get("platform", PLATFORM).items() >= PLATFORM.items()]
-        found = json.loads(_blob(file, of_ours[0]["digest"]))
-    return found
 
 
 def _blob(file: tarfile.TarFile, digest: str) -> bytes:
@@ -103,10 +103,15 @@ def _unpack_layer(content: bytes, root: Path) -> None:
             path = inside(root, member.name)
             if path == root.resolve():
                 continue
-            if path.name.startswith(_WHITEOUT):
-                _remove(path)
+            if path.name == _OPAQUE:
+                for entry in path.parent.iterdir() if path.parent.is_dir() else ():
+                    _clear(entry)
+            elif path.name.startswith(_WHITEOUT):
+                _clear(path.with_name(path.name.removeprefix(_WHITEOUT)))
             elif member.isreg() or member.isdir() or member.issym() or member.islnk():
-                _make_way(path, member)
+                # What a lower layer has there goes, unless both are folders.
+                if path.is_symlink() or (path.exists() and not (path.is_dir() and member.isdir())):
+                    _clear(path)
                 _make(path, member, layer, root)
 
 
@@ -125,20 +130,6 @@ def _make(path: Path, member: tarfile.TarInfo, layer: tarfile.TarFile, root: Pat
         with path.open("xb") as file:
             shutil.copyfileobj(content, file)
         path.chmod(member.mode & 0o755 | 0o600)
-
-
-def _make_way(path: Path, member: tarfile.TarInfo) -> None:
-    """Remove what a lower layer has at the path, unless both are folders."""
-    if path.is_symlink() or (path.exists() and not (path.is_dir() and member.isdir())):
-        _clear(path)
-
-
-def _remove(whiteout: Path) -> None:
-    if whiteout.name == _OPAQUE:
-        for entry in whiteout.parent.iterdir() if whiteout.parent.is_dir() else ():
-            _clear(entry)
-    else:
-        _clear(whiteout.with_name(whiteout.name.removeprefix(_WHITEOUT)))
 
 
 def _clear(path: Path) -> None:
@@ -223,15 +214,6 @@ def _opened(blob: bytes | Path) -> IO[bytes]:
 
 def _json(document: OciDocument) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
-
-
-# ``make image``: the static planed as an OCI archive, made offline.
-#
-# python -m planebench.testbed.hosting.oci FOLDER
-#
-# It loads with `podman load -i`, or is the image of an ``exec`` VNF.
-
-NOTICES = Path(__file__).parents[2] / "third-party-notices.txt"
 
 
 def write_image(planed: Path, folder: Path) -> Path:

@@ -1,30 +1,47 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""QEMU: the program, and the command line of a guest.
+"""QEMU: the program, the command line of a guest, and its monitor (QMP), and a probe of KVM.
 
 Devices have fixed places on the guest's PCI bus, so that the program in the guest can be told where its ports are.
 Facts about QEMU are from its manual and hw/net/virtio-net.c, net/vhost-user.c.
+
+KVM is tested by a boot, since /dev/kvm alone proves little. In nested hypervisors KVM may start a guest and then fail
+or crawl; QEMU's own fallback to TCG covers only a KVM that does not start. The probe boots the guest image without a
+document: the guest prints that it is up, and ends. The outcome is kept for this boot of the machine, this QEMU and this
+kernel.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import json
 import logging
 import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from qemu.qmp import ConnectError, QMPClient, QMPError
 
-from planebench.host.process import Process, stretched, wait_ready
+from planebench.host import procfs
+from planebench.host.files import default_folder, keep
+from planebench.host.process import Process, Supervisor, stretched, wait_ready
 from planebench.host.programs import Found, NotFound, find_program, version_lines
 from planebench.model.errors import NotInstalledError, StartError, UsageError
 
 PROGRAM = "qemu-system-x86_64"
 REMEDY = "install QEMU: `apt-get install qemu-system-x86` (Debian, Ubuntu) or `dnf install qemu-system-x86` (Fedora)"
+
+DEADLINE_S = 30.0
+"""QEMU answers once its devices are there and the switch has taken their calls: a second where CPUs are shared."""
+RETRY_S = 0.02
+
+logging.getLogger("qemu.qmp").setLevel(logging.CRITICAL)  # what it could not do is told by its exceptions
 
 AcceleratorName = Literal["kvm", "tcg"]
 Rings = Literal["split", "packed"]
@@ -52,6 +69,15 @@ _OFFLOADS = (
     *("host_tso4", "host_tso6", "host_ecn", "host_ufo"),
 )
 """No VNF is offered checksums or segmentation by its switch, whatever it runs in (switches/common.py)."""
+DEVICE = Path("/dev/kvm")
+LIMIT_S = 10.0
+"""The guest takes 2 s with KVM and 4 s without."""
+PROBE_MB = 192
+GUEST_UP = "GUEST-UP"
+COMMAND_LINE = "console=ttyS0 quiet panic=-1 no_timer_check mitigations=off nokaslr"
+"""no_timer_check: a virtual CPU without CPU time is not a broken timer. panic=-1: end at once."""
+
+_one_at_a_time = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,91 +187,71 @@ def device_address(device: int) -> str:
 
 def arguments(machine: Guest) -> list[str]:
     """Return the arguments of QEMU."""
-    return [
+    accelerator, model = ("kvm", "host") if machine.accelerator == "kvm" else ("tcg,thread=multi", "max")
+    # The memory is a shared memfd, in which the switch reads and writes rings and frames.
+    pages = ",hugetlb=on,hugetlbsize=2M,prealloc=on" if machine.hugepages else ""
+    words = [
         *("-name", f"{machine.name},debug-threads=on", "-no-user-config", "-nodefaults"),
         *("-display", "none", "-no-reboot", "-sandbox", _SANDBOX),
-        *_processors(machine),
-        *_memory(machine),
-        *_lines(machine),
-        *_boot(machine.boot),
-        *(word for number, nic in enumerate(machine.nics) for word in _nic(number, nic, machine)),
-        *(word for number, address in enumerate(machine.devices) for word in _device(number, address)),
+        *("-accel", accelerator, "-cpu", model, "-smp", str(machine.vcpus)),
+        *("-machine", "q35,memory-backend=memory", "-m", f"{machine.memory_mb}M"),
+        *("-object", f"memory-backend-memfd,id=memory,size={machine.memory_mb}M,share=on{pages}"),
+        *("-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"),
     ]
+    if machine.rpc:
+        words += ["-chardev", _socket("rpc", machine.rpc, "server=on,wait=off")]
+        words += ["-device", f"virtio-serial-pci,addr={RPC_SLOT:#x}"]
+        words += ["-device", f"virtserialport,chardev=rpc,nr=1,name={RPC_PORT}"]
+    if machine.monitor:
+        words += ["-chardev", _socket("monitor", machine.monitor, "server=on,wait=off")]
+        words += ["-mon", "chardev=monitor,mode=control", "-S"]
+    boot = machine.boot
+    if isinstance(boot, Kernel):
+        words += ["-kernel", str(boot.path), "-initrd", str(boot.initramfs), "-append", boot.command_line]
+    else:
+        words += ["-drive", f"if=none,id=disk,file={_escaped(boot.path)},format={boot.format},snapshot=on"]
+        words += ["-device", f"virtio-blk-pci,drive=disk,addr={DISK_SLOT:#x},bootindex=0"]
+    for number, nic in enumerate(machine.nics):
+        words += _nic(number, nic, machine)
+    for number, address in enumerate(machine.devices):
+        words += _device(number, address)
+    return words
 
 
 def _device(number: int, address: str) -> list[str]:
     return ["-device", f"vfio-pci,host={address},addr={FIRST_DEVICE_SLOT + number:#x}"]
 
 
-def _processors(machine: Guest) -> list[str]:
-    accelerator, model = ("kvm", "host") if machine.accelerator == "kvm" else ("tcg,thread=multi", "max")
-    return ["-accel", accelerator, "-cpu", model, "-smp", str(machine.vcpus)]
-
-
-def _memory(machine: Guest) -> list[str]:
-    """Return the memory of the guest: a shared memfd, in which the switch reads and writes rings and frames."""
-    pages = ",hugetlb=on,hugetlbsize=2M,prealloc=on" if machine.hugepages else ""
-    return [
-        *("-machine", "q35,memory-backend=memory", "-m", f"{machine.memory_mb}M"),
-        *("-object", f"memory-backend-memfd,id=memory,size={machine.memory_mb}M,share=on{pages}"),
-    ]
-
-
-def _lines(machine: Guest) -> Iterator[str]:
-    yield from ("-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console")
-    if machine.rpc:
-        yield from ("-chardev", _socket("rpc", machine.rpc, "server=on,wait=off"))
-        yield from ("-device", f"virtio-serial-pci,addr={RPC_SLOT:#x}")
-        yield from ("-device", f"virtserialport,chardev=rpc,nr=1,name={RPC_PORT}")
-    if machine.monitor:
-        yield from ("-chardev", _socket("monitor", machine.monitor, "server=on,wait=off"))
-        yield from ("-mon", "chardev=monitor,mode=control", "-S")
-
-
-def _boot(boot: Kernel | Disk) -> list[str]:
-    if isinstance(boot, Kernel):
-        return ["-kernel", str(boot.path), "-initrd", str(boot.initramfs), "-append", boot.command_line]
-    drive = f"if=none,id=disk,file={_escaped(boot.path)},format={boot.format},snapshot=on"
-    return ["-drive", drive, "-device", f"virtio-blk-pci,drive=disk,addr={DISK_SLOT:#x},bootindex=0"]
-
-
 def _nic(number: int, nic: GuestNic, machine: Guest) -> list[str]:
     settings = machine.settings
+    queues: dict[str, str] = {"mq": "on"} if settings.queues > 1 else {}
+    if machine.accelerator == "tcg":  # without KVM QEMU 7.2 crashes once Linux drives a NIC with MSI-X
+        queues["vectors"] = "0"
+    elif queues:
+        queues["vectors"] = str(2 * settings.queues + 2)
+    # By which it connects again to a switch that restarts: name and unit changed in QEMU 9.2.
+    reconnect = f"reconnect={RECONNECT_S}"
+    if tuple(int(part) for part in machine.version.split(".")[:2]) >= RECONNECT_MS_SINCE:
+        reconnect = f"reconnect-ms={RECONNECT_MS}"
     device = {
         "netdev": f"net{number}",
         "mac": nic.mac,
         "addr": f"{FIRST_NIC_SLOT + number:#x}",
         "romfile": "",
         "disable-legacy": "on",
-        "packed": _on(settings.rings == "packed"),
-        "mrg_rxbuf": _on(settings.mergeable),
+        "packed": "on" if settings.rings == "packed" else "off",
+        "mrg_rxbuf": "on" if settings.mergeable else "off",
         "rx_queue_size": str(settings.device_ring_size),
         "tx_queue_size": str(settings.device_ring_size),
-        **_queues(machine),
+        **queues,
         **dict.fromkeys(_OFFLOADS, "off"),
     }
     netdev = f"vhost-user,id=net{number},chardev=net{number}"
     return [
-        *("-chardev", _socket(f"net{number}", nic.socket, _reconnect(machine.version))),
+        *("-chardev", _socket(f"net{number}", nic.socket, reconnect)),
         *("-netdev", netdev + (f",queues={settings.queues}" if settings.queues > 1 else "")),
         *("-device", "virtio-net-pci," + ",".join(f"{key}={value}" for key, value in device.items())),
     ]
-
-
-def _queues(machine: Guest) -> dict[str, str]:
-    """Return the queues and interrupts of a NIC: without KVM QEMU 7.2 crashes once Linux drives a NIC with MSI-X."""
-    queues = machine.settings.queues
-    several = {"mq": "on"} if queues > 1 else {}
-    if machine.accelerator == "tcg":
-        return {**several, "vectors": "0"}
-    return {**several, "vectors": str(2 * queues + 2)} if several else {}
-
-
-def _reconnect(version: str) -> str:
-    """Return the option to reconnect to a restarted switch, whose name and unit changed in QEMU 9.2."""
-    if tuple(int(part) for part in version.split(".")[:2]) >= RECONNECT_MS_SINCE:
-        return f"reconnect-ms={RECONNECT_MS}"
-    return f"reconnect={RECONNECT_S}"
 
 
 def _socket(name: str, path: Path, more: str) -> str:
@@ -254,19 +260,6 @@ def _socket(name: str, path: Path, more: str) -> str:
 
 def _escaped(path: Path) -> str:
     return str(path).replace(",", ",,")
-
-
-def _on(is_on: bool) -> str:
-    return "on" if is_on else "off"
-
-
-# QEMU's monitor (QMP): finds the threads of the guest's CPUs and pins them before the guest starts.
-
-DEADLINE_S = 30.0
-"""QEMU answers once its devices are there and the switch has taken their calls: a second where CPUs are shared."""
-RETRY_S = 0.02
-
-logging.getLogger("qemu.qmp").setLevel(logging.CRITICAL)  # what it could not do is told by its exceptions
 
 
 def begin(process: Process, monitor: Path, cpus: Sequence[frozenset[int]]) -> tuple[int, ...]:
@@ -283,7 +276,15 @@ def begin(process: Process, monitor: Path, cpus: Sequence[frozenset[int]]) -> tu
 
 
 async def _begin(process: Process, monitor: Path, cpus: Sequence[frozenset[int]]) -> tuple[int, ...]:
-    client = await _connect(process, monitor)
+    while True:  # QEMU binds its socket a moment before it listens
+        client = QMPClient()
+        try:
+            await client.connect(str(monitor))
+            break
+        except ConnectError as error:
+            if not (isinstance(error.exc, ConnectionRefusedError) and process.alive()):
+                raise
+        await asyncio.sleep(RETRY_S)
     try:
         found = cast(list[dict[str, Any]], await client.execute("query-cpus-fast"))
         tids = tuple(int(cpu["thread-id"]) for cpu in sorted(found, key=lambda cpu: int(cpu["cpu-index"])))
@@ -296,14 +297,122 @@ async def _begin(process: Process, monitor: Path, cpus: Sequence[frozenset[int]]
             await client.disconnect()
 
 
-async def _connect(process: Process, monitor: Path) -> QMPClient:
-    """Return a connection to the monitor. QEMU binds its socket a moment before it listens."""
-    while True:
-        client = QMPClient()
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """The accelerator of a guest, and in ``told`` the reason for it."""
+
+    name: AcceleratorName
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class KvmOutcome:
+    """The outcome of a probe: whether a guest came up, and if not, the reason in one line."""
+
+    works: bool
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KvmProbe:
+    """A probe of KVM. ``cpus``: where it may run."""
+
+    qemu: Found
+    kernel: Path
+    initramfs: Path
+    cpus: frozenset[int]
+    supervisor: Supervisor
+    limit_s: float = LIMIT_S
+    device: Path = DEVICE
+
+    def accelerator(self, wanted: str) -> Accelerator:
+        """Return the accelerator for ``auto``, ``kvm`` or ``tcg``. Raises StartError if required KVM does not work."""
+        if wanted == "tcg":
+            return Accelerator("tcg", "tcg, as requested")
+        outcome = self.outcome()
+        if outcome.works:
+            return Accelerator("kvm", "kvm, verified by a test boot")
+        if wanted == "kvm":
+            raise StartError(
+                f"accel=kvm, but KVM does not work: {outcome.why}; use accel=tcg or auto. To repeat the test: "
+                f"rm -f {self._file()}"
+            )
+        return Accelerator("tcg", f"tcg, because KVM does not work: {outcome.why}")
+
+    def outcome(self) -> KvmOutcome:
+        """Return the outcome of a boot, now or before. Others that ask during a boot wait for its outcome."""
+        if closed := _no_device(self.device):
+            return KvmOutcome(False, closed)
+        with _one_at_a_time:
+            file = self._file()
+            kept = _load(file)
+            if kept is None:
+                kept = self._boot()
+                with contextlib.suppress(OSError):  # one that cannot be kept is determined again
+                    keep(file, json.dumps(asdict(kept)).encode())
+        return kept
+
+    def _file(self) -> Path:
+        """Return the file of the outcome, named by everything that the outcome depends on."""
+        programs = [(str(path.resolve()), path.stat().st_mtime_ns) for path in (self.qemu.binary, self.kernel)]
+        told = json.dumps([procfs.boot_id(), self.qemu.version, programs])
+        start = _outcomes()
+        return start.with_name(f"{start.name}{hashlib.sha256(told.encode()).hexdigest()[:16]}.json")
+
+    def _boot(self) -> KvmOutcome:
+        machine = Guest(
+            name="kvm-probe",
+            version=self.qemu.version,
+            accelerator="kvm",
+            vcpus=1,
+            memory_mb=PROBE_MB,
+            boot=Kernel(self.kernel, self.initramfs, COMMAND_LINE),
+        )
+        process = self.supervisor.spawn(
+            machine.name, [str(self.qemu.binary), *arguments(machine)], cpus=self.cpus, high_priority=False
+        )
+        limit_s = stretched(self.limit_s)
+        end = time.monotonic() + limit_s
         try:
-            await client.connect(str(monitor))
-            return client
-        except ConnectError as error:
-            if not (isinstance(error.exc, ConnectionRefusedError) and process.alive()):
-                raise
-        await asyncio.sleep(RETRY_S)
+            while time.monotonic() < end:
+                ended = not process.alive()
+                if GUEST_UP in process.log_path.read_text(errors="replace"):
+                    return KvmOutcome(True)
+                if ended:
+                    # The first line with an error: QEMU may print registers after it.
+                    lines = process.log_tail(100).splitlines()
+                    told = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
+                    why = told.removeprefix(f"{PROGRAM}: ") or f"exit code {process.returncode}"
+                    return KvmOutcome(False, f"the test boot failed: {why}")
+                time.sleep(0.02)
+            return KvmOutcome(False, f"the test boot did not finish within {limit_s:g} s")
+        finally:
+            process.kill()
+
+
+def known_failure(device: Path = DEVICE) -> str:
+    """Return why KVM does not work, as far as that is known without a boot; empty if it may work."""
+    if closed := _no_device(device):
+        return closed
+    start = _outcomes()
+    kept = [outcome for file in start.parent.glob(f"{start.name}*.json") if (outcome := _load(file)) is not None]
+    return kept[0].why if kept and not any(outcome.works for outcome in kept) else ""
+
+
+def _outcomes() -> Path:
+    """Return how the paths of outcomes since this boot of the machine begin."""
+    return default_folder() / "guest" / f"kvm-{procfs.boot_id()[:8]}-"
+
+
+def _no_device(device: Path) -> str:
+    if not device.exists():
+        return f"{device} does not exist"
+    if not os.access(device, os.R_OK | os.W_OK):
+        return f"no permission to open {device}; add this user to group kvm"
+    return ""
+
+
+def _load(file: Path) -> KvmOutcome | None:
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        return KvmOutcome(**json.loads(file.read_text(encoding="utf-8")))
+    return None

@@ -9,8 +9,8 @@ from planebench.host.programs import Found, NotFound
 from planebench.model.cpus import cpu_text
 from planebench.model.dimensions import HostingFacts
 from planebench.model.switch import Option
-from planebench.testbed.hosting.base import IDLE, HostedRequest, bind_ports
-from planebench.testbed.hosting.inside import HostedPlaned, Sandbox, folder_of, planed_arguments
+from planebench.testbed.hosting.base import IDLE, HostedRequest, Sandbox, bind_ports
+from planebench.testbed.hosting.inside import HostedPlaned, folder_of, planed_arguments
 
 
 class SeparateHosting:

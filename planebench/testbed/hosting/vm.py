@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -11,14 +12,10 @@ from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
 from planebench.model.errors import PlanebenchError, StartError
 from planebench.model.switch import Option
-from planebench.planed.document import Document
-from planebench.testbed.hosting import base as devices
 from planebench.testbed.hosting import guest_image, machine, qemu
-from planebench.testbed.hosting import machine as guest_document
-from planebench.testbed.hosting import machine as machine_options
-from planebench.testbed.hosting.base import IDLE, HostedRequest
+from planebench.testbed.hosting.base import DEVICES, IDLE, HostedRequest
 from planebench.testbed.hosting.inside import folder_of
-from planebench.testbed.hosting.kvm_probe import COMMAND_LINE, Accelerator, KvmProbe, known_failure
+from planebench.testbed.hosting.qemu import COMMAND_LINE, KvmProbe, known_failure
 
 DOCUMENT = "/document.json"
 """Where the guest's /init finds planed's document."""
@@ -33,11 +30,11 @@ class VmHosting:
     title = "QEMU guest"
     remedy = qemu.REMEDY
     options: tuple[Option, ...] = (
-        machine_options.RINGS,
-        machine_options.vcpus_option("polling CPUs, plus one with KVM if a CPU is free"),
-        machine_options.memory_option("computed from planed's tables"),
-        machine_options.ACCEL,
-        devices.DEVICES,
+        machine.RINGS,
+        replace(machine.VCPUS, default="polling CPUs, plus one with KVM if a CPU is free"),
+        replace(machine.MEMORY, default="computed from planed's tables"),
+        machine.ACCEL,
+        DEVICES,
         IDLE,
     )
     ready_within_s = 60.0
@@ -52,13 +49,26 @@ class VmHosting:
             raise StartError(f"{request.name}: a guest of planed needs a document")
         image = guest_image.guest_image(request.planed)
         probe = KvmProbe(found, image.kernel, image.initramfs, request.control_cpus, supervisor)
-        accelerator = probe.accelerator(machine_options.wanted_accelerator(request))
-        vcpus = machine_options.vcpu_count(request, _linux_vcpus(request, accelerator))
+        accelerator = probe.accelerator(str(request.values.get(machine.ACCEL.key, "auto")))
+        # With one more vCPU planed's control and the kernel do not wait for the time slices of a polling worker. A VNF
+        # that shares CPUs has a worker that sleeps. Emulated CPUs wait for each other: on two CPUs with pollers a guest
+        # took 24 s and more to boot with two of them, and 9 s with one.
+        vcpus = machine.vcpu_count(request, 1 if accelerator.name == "kvm" and not request.shares_cpu else 0)
         first = vcpus - len(request.cpus)
-        inside = partial(guest_document.guest_document, ports=request.ports, cpus=request.cpus, first_vcpu=first)
+        inside = partial(machine.guest_document, ports=request.ports, cpus=request.cpus, first_vcpu=first)
         document = inside(request.document)
-        least_mb = guest_document.least_memory_mb(document, _bytes_of(image.initramfs, *request.files))
-        kernel = _kernel(image, document, request, first)
+        files_bytes = sum(file.stat().st_size for file in (image.initramfs, *request.files))
+        least_mb = machine.least_memory_mb(document, files_bytes)
+        # The image with an archive of this VNF's own files, by their absolute names.
+        files = {DOCUMENT: json.dumps(document.to_json()).encode()}
+        files |= {str(file): file.read_bytes() for file in request.files}
+        initramfs = folder_of(request) / "initramfs"
+        base = image.initramfs.read_bytes()
+        padding = bytes(-len(base) % ARCHIVE_ALIGNMENT)
+        initramfs.write_bytes(base + padding + guest_image.archive(files))
+        words = [COMMAND_LINE, f"hugepages={machine.hugepages(document)}"]
+        if first:
+            words.append(f"isolcpus={first}-{first + len(request.cpus) - 1}")  # for the workers
         running = machine.start(
             request,
             found,
@@ -66,12 +76,12 @@ class VmHosting:
             hosting="vm",
             accelerator=accelerator,
             vcpus=vcpus,
-            memory_mb=machine_options.memory_mb(request, least_mb, least_mb),
-            boot=kernel,
+            memory_mb=machine.memory_mb(request, least_mb, least_mb),
+            boot=qemu.Kernel(image.kernel, initramfs, " ".join(words)),
             details={"kernel": f"Linux {image.version}"},
             inside=inside,
         )
-        kernel.initramfs.unlink()  # QEMU has it in memory
+        initramfs.unlink()  # QEMU has it in memory
         return running
 
 
@@ -93,33 +103,3 @@ def why_emulated(planed: Path, cpus: frozenset[int], *, boots: bool) -> str:
             return KvmProbe(found, image.kernel, image.initramfs, cpus, supervisor).outcome().why
     except PlanebenchError as error:
         return str(error)
-
-
-def _linux_vcpus(request: HostedRequest, accelerator: Accelerator) -> int:
-    """Return the number of vCPUs for planed's control and the kernel, which otherwise wait for the time slices of a
-    polling worker.
-
-    A VNF that shares CPUs has a worker that sleeps. Emulated CPUs wait for each other: on two CPUs with pollers a guest
-    took 24 s and more to boot with two of them, and 9 s with one.
-    """
-    return 1 if accelerator.name == "kvm" and not request.shares_cpu else 0
-
-
-def _kernel(image: guest_image.GuestImage, document: Document, request: HostedRequest, first: int) -> qemu.Kernel:
-    """Return the image with an archive of this VNF's own files. CPUs from ``first`` on are for its workers."""
-    initramfs = folder_of(request) / "initramfs"
-    base = image.initramfs.read_bytes()
-    padding = bytes(-len(base) % ARCHIVE_ALIGNMENT)
-    initramfs.write_bytes(base + padding + guest_image.archive(_own_files(document, request.files)))
-    isolated = [f"isolcpus={first}-{first + len(request.cpus) - 1}"] if first else []
-    words = [COMMAND_LINE, f"hugepages={guest_document.hugepages(document)}", *isolated]
-    return qemu.Kernel(image.kernel, initramfs, " ".join(words))
-
-
-def _own_files(document: Document, files: tuple[Path, ...]) -> dict[str, bytes]:
-    """Return the files by their absolute names."""
-    return {DOCUMENT: json.dumps(document.to_json()).encode(), **{str(file): file.read_bytes() for file in files}}
-
-
-def _bytes_of(*files: Path) -> int:
-    return sum(file.stat().st_size for file in files)

@@ -10,13 +10,11 @@ from planebench.testbed.testers.base import Delay, ExternalTester, StreamCounts,
 from planebench.testbed.testers.otg import OtgTester
 from planebench.testbed.testers.trex import TrexTester
 
-# From ``otg:https://HOST:PORT,line=10G`` to a tester.
-
 KINDS: dict[str, type[ExternalTester]] = {kind.kind: kind for kind in (OtgTester, TrexTester)}
 
 
 def get_tester(text: str) -> ExternalTester:
-    """Return the external tester of a text, not connected. Raises UsageError for a bad one."""
+    """Return the tester of ``otg:https://HOST:PORT,line=10G``, not connected. Raises UsageError for a bad one."""
     kind, _, rest = text.partition(":")
     if kind not in KINDS:
         raise unknown("tester", text, (*TESTER_PLACES, *EXTERNAL.values()))

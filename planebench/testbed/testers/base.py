@@ -33,19 +33,14 @@ class TesterStream:
     pps: int
 
     @property
-    def macs(self) -> tuple[str, str]:
-        """Return source and destination: those of planed's plain frames."""
-        return f"02:00:00:00:00:{self.number:02x}", f"02:00:00:00:01:{self.number:02x}"
+    def addresses(self) -> tuple[tuple[str, str], tuple[str, str], tuple[int, int]]:
+        """Return source and destination, of each layer: MACs and UDP ports of planed's plain frames, IP addresses.
 
-    @property
-    def ips(self) -> tuple[str, str]:
-        """Return source and destination of the benchmarking network (RFC 2544, appendix C)."""
-        return f"198.18.{self.number}.1", f"198.19.{self.number}.1"
-
-    @property
-    def udp_ports(self) -> tuple[int, int]:
-        """Return source and destination."""
-        return 49152 + self.number, 28770
+        The IP addresses are of the benchmarking network (RFC 2544, appendix C).
+        """
+        macs = f"02:00:00:00:00:{self.number:02x}", f"02:00:00:00:01:{self.number:02x}"
+        ips = f"198.18.{self.number}.1", f"198.19.{self.number}.1"
+        return macs, ips, (49152 + self.number, 28770)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +71,15 @@ class ExternalTester(ABC):
 
     def __init__(self, where: str, values: Mapping[str, Value]) -> None:
         self.where, self.values = where, values
-
-    @property
-    def name(self) -> str:
-        """Return the tester for messages: ``tester otg:https://gen:8443``."""
-        return f"tester {self.kind}:{self.where}"
+        self.name = f"tester {self.kind}:{where}"
+        """For messages: ``tester otg:https://gen:8443``."""
+        line = values.get(LINE_OPTION.key)
+        self.line_bps = None if line is None else float(str(line))
+        """The speed of its links; None if the user did not give it."""
 
     def failed(self, words: str) -> ExternalTesterError:
         """Return the error of this tester that says so."""
         return ExternalTesterError(f"{self.name}: {words}")
-
-    @property
-    def line_bps(self) -> float | None:
-        """Return the speed of its links; None if the user did not give it."""
-        return None if (line := self.values.get(LINE_OPTION.key)) is None else float(str(line))
 
     @abstractmethod
     def version(self) -> str:
@@ -109,9 +99,9 @@ class ExternalTester(ABC):
         has ended. Interrupted, it stops the traffic.
         """
 
-    @abstractmethod
     def check(self) -> None:
-        """Do nothing if it answers."""
+        """Ask for its version: do nothing if it answers."""
+        self.version()
 
     def close(self) -> None:  # noqa: B027 - most have nothing to give back
         """Give the ports back. Never raises; safe to call twice."""

@@ -61,10 +61,14 @@ class OtgTester(ExternalTester):
             raise UsageError(f'tester "otg:{where}" is not a URL; write otg:https://HOST:PORT')
         self._url = where.rstrip("/")
         self._deadline_s = float(values.get("timeout", CALL_DEADLINE_S)) or CALL_DEADLINE_S  # type: ignore[arg-type]
-        secured = where.startswith("https:")
-        context = _context(verify=values.get("verify") is not False) if secured else None
+        context = None
+        if where.startswith("https:"):
+            context = ssl.create_default_context()
+            if values.get("verify") is False:
+                context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         self._opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context))
-        self._ports: tuple[str, ...] = ()
+        self._names: dict[str, str] = {}
+        """Of the ports: locations have characters that names must not have."""
 
     def version(self) -> str:
         """Return the versions of its program and of the API."""
@@ -73,11 +77,11 @@ class OtgTester(ExternalTester):
 
     def connect(self, ports: Sequence[str]) -> None:
         """Take these ports, without streams yet, and check their links."""
-        self._ports = tuple(ports)
-        self._call("POST", "/config", {"ports": self._named_ports()})
+        self._names = {port: f"port{number}" for number, port in enumerate(ports)}
+        self._load([])
         told = self._call("POST", "/monitor/metrics", {"choice": "port", "port": {}})
         links = {metric.get("name"): metric.get("link") for metric in told.get("port_metrics", ())}
-        if down := [port for port in ports if links.get(self._name(port)) == "down"]:
+        if down := [port for port in ports if links.get(self._names[port]) == "down"]:
             raise self.failed(f"port {', '.join(down)} has no link; are the cables as --wire says?")
 
     def send(
@@ -85,41 +89,47 @@ class OtgTester(ExternalTester):
     ) -> dict[str, StreamCounts]:
         """Load the streams, start them, and look at their counters until they have stopped and stay as they are."""
         flows = [self._flow(stream, duration_s, latency=latency) for stream in streams]
-        self._call("POST", "/config", {"ports": self._named_ports(), "flows": flows})
+        self._load(flows)
         looks = _Looks(self, [stream.name for stream in streams])
         self._transmit("start")
         try:
             watch()
-            self._until_stopped(looks, duration_s)
+            begun, passed_s = time.monotonic(), 0.0
+            while True:
+                time.sleep(max(min(LOOK_S, duration_s - passed_s), LOOK_S / 5))  # the end is seen soon
+                asked_s = time.monotonic() - begun  # the counters are of then or later, however long the answer takes
+                looks.take(self._flow_metrics())
+                passed_s = time.monotonic() - begun
+                if looks.stopped(asked_s > duration_s, asked_s > duration_s + START_S):
+                    break
+                if asked_s > duration_s + stretched(OVERTIME_S):
+                    raise self.failed(f"still sends {asked_s - duration_s:.0f} s after the end of the trial")
             watch()
-            return self._settled(looks)
+            deadline = time.monotonic() + SETTLED_S
+            while looks.missing and time.monotonic() < deadline:  # every frame arrives, or has its time to
+                time.sleep(min(LOOK_S, SETTLED_S / 4))
+                looks.take(self._flow_metrics())
+            return looks.counts()
         except BaseException:
             with contextlib.suppress(ExternalTesterError):
                 self._transmit("stop")
             raise
 
-    def check(self) -> None:
-        """Ask for its version."""
-        self.version()
-
     def close(self) -> None:
         """Take its configuration away, so that others may have the ports."""
-        if self._ports:
-            self._ports = ()
+        if self._names:
+            self._names = {}
             with contextlib.suppress(ExternalTesterError):
                 self._call("POST", "/config", {})
 
-    def _named_ports(self) -> list[OtgJson]:
-        return [{"name": self._name(port), "location": port} for port in self._ports]
-
-    def _name(self, port: str) -> str:
-        """Return the name of a port; locations have characters that names must not have."""
-        return f"port{self._ports.index(port)}"
+    def _load(self, flows: Sequence[OtgJson]) -> None:
+        ports = [{"name": name, "location": port} for port, name in self._names.items()]
+        self._call("POST", "/config", {"ports": ports, "flows": flows} if flows else {"ports": ports})
 
     def _flow(self, stream: TesterStream, duration_s: float, *, latency: bool) -> OtgJson:
         """Return a stream as a flow of the API: sent for a time, so that a generator that is too slow sends less."""
-        (src, dst), (src_ip, dst_ip), (src_port, dst_port) = stream.macs, stream.ips, stream.udp_ports
-        ports = {"tx_name": self._name(stream.sender), "rx_names": [self._name(stream.receiver)]}
+        (src, dst), (src_ip, dst_ip), (src_port, dst_port) = stream.addresses
+        ports = {"tx_name": self._names[stream.sender], "rx_names": [self._names[stream.receiver]]}
         return {
             "name": stream.name,
             "tx_rx": {"choice": "port", "port": ports},
@@ -138,26 +148,6 @@ class OtgTester(ExternalTester):
         flows = {"choice": "flow_transmit", "flow_transmit": {"state": state}}
         self._call("POST", "/control/state", {"choice": "traffic", "traffic": flows})
 
-    def _until_stopped(self, looks: _Looks, duration_s: float) -> None:
-        begun, passed_s = time.monotonic(), 0.0
-        while True:
-            time.sleep(max(min(LOOK_S, duration_s - passed_s), LOOK_S / 5))  # the end is seen soon
-            asked_s = time.monotonic() - begun  # the counters are of then or later, however long the answer takes
-            looks.take(self._flow_metrics())
-            passed_s = time.monotonic() - begun
-            if looks.stopped(asked_s > duration_s) and (looks.all_sent or asked_s > duration_s + START_S):
-                return
-            if asked_s > duration_s + stretched(OVERTIME_S):
-                raise self.failed(f"still sends {asked_s - duration_s:.0f} s after the end of the trial")
-
-    def _settled(self, looks: _Looks) -> dict[str, StreamCounts]:
-        """Return the counts once every frame has arrived, or has had its time to."""
-        deadline = time.monotonic() + SETTLED_S
-        while looks.missing and time.monotonic() < deadline:
-            time.sleep(min(LOOK_S, SETTLED_S / 4))
-            looks.take(self._flow_metrics())
-        return looks.counts()
-
     def _flow_metrics(self) -> Sequence[OtgMetric]:
         found: Sequence[OtgMetric] = self._call("POST", "/monitor/metrics", {"choice": "flow", "flow": {}}).get(
             "flow_metrics", ()
@@ -173,7 +163,11 @@ class OtgTester(ExternalTester):
             with self._opener.open(request, timeout=stretched(self._deadline_s)) as answer:
                 told = json.loads(answer.read(ANSWER_MAX_BYTES) or b"{}")
         except urllib.error.HTTPError as error:
-            raise self.failed(f"refuses {method} {path}: {_words(error)}") from error
+            words = f"{error.code} {error.reason}"
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                if errors := json.loads(error.read(ANSWER_MAX_BYTES)).get("errors"):  # those of the API
+                    words = "; ".join(map(str, errors))
+            raise self.failed(f"refuses {method} {path}: {words}") from error
         except TimeoutError as error:
             raise self.failed(f"did not answer {method} {path} within {limit_s:g} s") from error
         except (OSError, ValueError) as error:
@@ -207,15 +201,14 @@ class _Looks:
                     )
             self._last[name] = metric
 
-    def stopped(self, time_is_up: bool) -> bool:
-        """Return whether no stream sends; of one that does not say, whether its time is up."""
-        states = [look.get("transmit") for look in self._last.values()]
-        return all(state == "stopped" if state else time_is_up for state in states)
+    def stopped(self, time_is_up: bool, started: bool) -> bool:
+        """Return whether no stream sends; of one that does not say, whether its time is up.
 
-    @property
-    def all_sent(self) -> bool:
-        """Return whether every stream has sent something: before, stopped is not yet started."""
-        return all(_count(look, "frames_tx") for look in self._last.values())
+        Before it is ``started``, one that has sent nothing is not stopped, but not yet started.
+        """
+        states = [look.get("transmit") for look in self._last.values()]
+        silent = all(state == "stopped" if state else time_is_up for state in states)
+        return silent and (started or all(_count(look, "frames_tx") for look in self._last.values()))
 
     @property
     def missing(self) -> bool:
@@ -229,7 +222,10 @@ class _Looks:
             sent, received = _count(look, "frames_tx"), _count(look, "frames_rx")
             if sent is None or received is None:
                 raise self._tester.failed(f"reports no frames_tx and frames_rx of flow {name}")
-            found[name] = StreamCounts(sent, received, _delay(look.get("latency") or {}) if received else None)
+            latency = look.get("latency") or {}
+            told: list[Any] = [latency.get(key) for key in ("minimum_ns", "average_ns", "maximum_ns")]
+            delay = Delay(*map(float, told)) if received and all(told) else None
+            found[name] = StreamCounts(sent, received, delay)
         return found
 
 
@@ -239,25 +235,5 @@ def _count(metric: OtgMetric, key: str) -> int | None:
     return None if value is None else int(value)
 
 
-def _delay(latency: OtgMetric) -> Delay | None:
-    keys = ("minimum_ns", "average_ns", "maximum_ns")
-    return Delay(*(float(latency[key]) for key in keys)) if all(latency.get(key) for key in keys) else None
-
-
-def _context(*, verify: bool) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    if not verify:
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context
-
-
 def _value(value: str | int) -> OtgJson:
     return {"choice": "value", "value": value}
-
-
-def _words(error: urllib.error.HTTPError) -> str:
-    """Return why a call was refused: the errors of the API, else the line of the status."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        if errors := json.loads(error.read(ANSWER_MAX_BYTES)).get("errors"):
-            return "; ".join(map(str, errors))
-    return f"{error.code} {error.reason}"

@@ -94,10 +94,6 @@ class TrexTester(ExternalTester):
             raise
         return {stream.name: self._counts(stats, stream) for stream in streams}
 
-    def check(self) -> None:
-        """Ask for its version."""
-        self.version()
-
     def close(self) -> None:
         """Release the ports and disconnect."""
         client, self._client = self._client, None
@@ -150,7 +146,7 @@ class TrexTester(ExternalTester):
 
 def _stl_streams(stl: Any, stream: TesterStream, *, latency: bool) -> list[Any]:
     """Return the stream for the client; with ``latency`` some of its frames are of a second one, with time stamps."""
-    (src, dst), (src_ip, dst_ip), (src_port, dst_port) = stream.macs, stream.ips, stream.udp_ports
+    (src, dst), (src_ip, dst_ip), (src_port, dst_port) = stream.addresses
     head = stl.Ether(src=src, dst=dst) / stl.IP(src=src_ip, dst=dst_ip) / stl.UDP(sport=src_port, dport=dst_port)
     frame = stl.STLPktBuilder(pkt=head / (b"\0" * max(0, stream.frame_size_bytes - FCS_BYTES - len(head))))
     probes = min(PROBES_PPS, stream.pps // 2) if latency else 0

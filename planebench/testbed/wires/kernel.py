@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,6 +14,10 @@ from planebench.planed.document import Port
 from planebench.testbed.request import Ends, LinkSettings, LinkSide, SwitchPort, af_xdp_devargs
 from planebench.testbed.wires.base import WireKind, af_packet_port
 
+RING = 2048
+"""Entries of a ring, as in libxdp and OvS. DPDK's driver gives as many buffers to the kernel, so that the receive ring
+is never full before there is no buffer, which is the loss that the driver counts."""
+
 
 class KernelWire(WireKind):
     """Both ends are interfaces of the kernel, which the user may name; between two hosts they have to be named."""
@@ -22,6 +27,19 @@ class KernelWire(WireKind):
     ceilings = "measured"
     kernel_interfaces = True
     between_hosts = True
+    by_af_xdp = False
+
+    @abstractmethod
+    def planed_port(self, port: Port, interface: str, links: LinkSettings) -> Port:
+        """Return a port of planed on an interface."""
+
+    def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
+        """Return the tester's interface."""
+        return self.planed_port(port, links.ends[cable].tester, links)
+
+    def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
+        """Return the switch's interface."""
+        return self.planed_port(port, links.ends[cable].switch, links)
 
     def check(self, arguments: str) -> None:
         """Raise UsageError for arguments that are no pairs of interfaces, each named once at its side."""
@@ -48,16 +66,9 @@ class KernelWire(WireKind):
 
     def interfaces_refusal(self, names: list[str]) -> str:
         """Return why sockets cannot take all frames of these interfaces, as a sentence; empty if they can."""
-        from planebench.host.interfaces import refusal  # pages know wires, but load nothing of the host
+        from planebench.host import interfaces  # pages know wires, but load nothing of the host
 
-        return refusal(names)
-
-
-# Wire af_xdp: kernel interfaces that both ends drive by AF_XDP sockets, a veth pair or interfaces of the user.
-
-RING = 2048
-"""Entries of a ring, as in libxdp and OvS. DPDK's driver gives as many buffers to the kernel, so that the receive ring
-is never full before there is no buffer, which is the loss that the driver counts."""
+        return interfaces.xdp_refusal(names) if self.by_af_xdp else interfaces.refusal(names)
 
 
 class AfXdp(KernelWire):
@@ -69,36 +80,16 @@ class AfXdp(KernelWire):
     help = "AF_XDP sockets on a veth pair, or on kernel interfaces of a NIC; the mode is what the kernel grants."
     standard_frames_driver = "AF_XDP"
     needs_drivers = True
+    by_af_xdp = True
 
-    def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
-        """Return the tester's interface."""
-        return _planed_port(port, links.ends[cable].tester)
-
-    def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
-        """Return the switch's interface."""
-        return _planed_port(port, links.ends[cable].switch)
+    def planed_port(self, port: Port, interface: str, links: LinkSettings) -> Port:
+        """Return a port of DPDK's driver for the first queue of the interface."""
+        device = af_xdp_devargs(f"net_af_xdp_{port.name}", interface)
+        return replace(port, device=device, ring_size=max(port.ring_size or 0, RING))
 
     def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
         """Return the switch's interface."""
         return replace(port, kind="af_xdp", interface=links.ends[cable].switch, ring_size=RING)
-
-    def interfaces_refusal(self, names: list[str]) -> str:
-        """Return why AF_XDP sockets cannot take all frames of these interfaces; empty if they can."""
-        from planebench.host.interfaces import xdp_refusal  # pages know wires, but load nothing of the host
-
-        return xdp_refusal(names)
-
-
-def _planed_port(port: Port, interface: str) -> Port:
-    device = af_xdp_devargs(f"net_af_xdp_{port.name}", interface)
-    return replace(port, device=device, ring_size=max(port.ring_size or 0, RING))
-
-
-register(AfXdp())
-
-
-# Wire veth: pairs of kernel interfaces with packet sockets at the tester's end; made in a network namespace, or
-# named by the user.
 
 
 class Veth(KernelWire):
@@ -110,17 +101,14 @@ class Veth(KernelWire):
     help = "A veth pair of the kernel, or kernel interfaces of the user; the tester has DPDK's af_packet driver."
     standard_frames_driver = "af_packet"
 
-    def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
-        """Return the tester's interface."""
-        return af_packet_port(port, links.ends[cable].tester, links)
-
-    def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
-        """Return the switch's interface."""
-        return af_packet_port(port, links.ends[cable].switch, links)
+    def planed_port(self, port: Port, interface: str, links: LinkSettings) -> Port:
+        """Return a port of DPDK's driver for packet sockets."""
+        return af_packet_port(port, interface, links)
 
     def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
         """Return the switch's interface."""
         return replace(port, kind="af_packet", interface=links.ends[cable].switch)
 
 
+register(AfXdp())
 register(Veth())

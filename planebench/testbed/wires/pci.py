@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -61,7 +61,18 @@ class Pci(WireKind):
 
     def cables(self, arguments: str) -> tuple[Ends, ...]:
         """Return the NICs at the ends of each cable. Raises UsageError for text of another form."""
-        return tuple(_cable(text) for text in arguments.split(","))
+        from planebench.host.pci import full_address
+
+        found = []
+        for text in arguments.split(","):
+            tester, equals, switch = text.partition("=")
+            if not equals:
+                raise UsageError(
+                    f'wire "pci": "{text}" is no cable; give TESTER=SWITCH, two PCI addresses such as '
+                    "0000:3b:00.0=0000:af:00.0 (`planebench wires` finds them)"
+                )
+            found.append(Ends(tester if is_tester_port(tester) else full_address(tester), full_address(switch)))
+        return tuple(found)
 
     @contextmanager
     def hold(self, arguments: str, side: LinkSide | None = None) -> Iterator[tuple[str, ...]]:
@@ -70,12 +81,20 @@ class Pci(WireKind):
 
         From then on all ports have rings that their NICs take: see :class:`RingLimits`.
         """
+        from planebench.host.pci import nic
         from planebench.host.pci_binding import bound
         from planebench.host.planed_program import ring_limits
 
         nics = self.devices(arguments, side)
         for cable in self.cables(arguments):
-            _check_links(cable.of(side))
+            # The kernel has the NICs until they are bound.
+            ends = [nic(address) for address in cable.of(side)]
+            for end in ends:
+                if end.link is False:
+                    raise UsageError(f"NIC {end.address} ({', '.join(end.interfaces)}) has no link; is the cable in?")
+            if len({end.speed_mbps for end in ends if end.speed_mbps is not None}) > 1:
+                told = " and ".join(f"{end.address} has {end.speed_mbps} Mb/s" for end in ends)
+                raise UsageError(f"{told}: these are not the ends of one cable; `planebench wires` finds the cabling")
         with bound(nics) as taken:
             if missing := [address for address in nics if address not in self._rings]:
                 self._rings |= ring_limits(missing)
@@ -88,32 +107,6 @@ class Pci(WireKind):
     def _ring_size(self, address: str, wanted: int) -> int:
         limits = self._rings.get(address)
         return limits.nearest(wanted) if limits else wanted
-
-
-def _cable(text: str) -> Ends:
-    from planebench.host.pci import full_address
-
-    tester, equals, switch = text.partition("=")
-    if not equals:
-        raise UsageError(
-            f'wire "pci": "{text}" is no cable; give TESTER=SWITCH, two PCI addresses such as '
-            "0000:3b:00.0=0000:af:00.0 (`planebench wires` finds them)"
-        )
-    return Ends(tester if is_tester_port(tester) else full_address(tester), full_address(switch))
-
-
-def _check_links(addresses: Sequence[str]) -> None:
-    """Raise UsageError where the kernel, which has the NICs until they are bound, sees no link or two speeds."""
-    from planebench.host.pci import nic
-
-    ends = [nic(address) for address in addresses]
-    for end in ends:
-        if end.link is False:
-            raise UsageError(f"NIC {end.address} ({', '.join(end.interfaces)}) has no link; is the cable in?")
-    speeds = {end.speed_mbps for end in ends if end.speed_mbps is not None}
-    if len(speeds) > 1:
-        told = " and ".join(f"{end.address} has {end.speed_mbps} Mb/s" for end in ends)
-        raise UsageError(f"{told}: these are not the ends of one cable; `planebench wires` finds the cabling")
 
 
 register(Pci())

@@ -4,14 +4,35 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 from planebench.model.wire import register
-from planebench.planed.document import Port
+from planebench.planed.document import Port, PortKind
 from planebench.testbed.request import LinkSettings, SwitchPort
 from planebench.testbed.wires.base import WireKind
 
 
-class Memif(WireKind):
+class SocketWire(WireKind):
+    """Both ends are ports with the path of a socket; planed opens ports in their order, so the far one comes second."""
+
+    tester_kind: PortKind
+    far_kind: PortKind
+    switch_kind: Literal["virtio-user", "memif", "vhost-user"]
+
+    def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
+        """Return the port of the tester."""
+        return replace(port, kind=self.tester_kind, path=links.socket(cable))
+
+    def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
+        """Return a port as the switch has it."""
+        return replace(port, kind=self.far_kind, path=links.socket(cable))
+
+    def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
+        """Return the port of the switch."""
+        return replace(port, kind=self.switch_kind, path=links.socket(cable))
+
+
+class Memif(SocketWire):
     """The tester is the memif server; the switch is the client."""
 
     name = "memif"
@@ -21,33 +42,22 @@ class Memif(WireKind):
     standard_frames_driver = "memif"
     ceilings = "wires"
     switch_memory = True  # the client makes the regions
+    tester_kind = "memif-server"
+    far_kind = "memif-client"
+    switch_kind = "memif"
 
     def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
         """Return the server, with the queue that the switch sends on."""
         queues = links.queues + links.memif_receive_queue
-        return replace(port, kind="memif-server", path=links.socket(cable), queues=queues)
-
-    def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
-        """Return the client."""
-        return replace(port, kind="memif-client", path=links.socket(cable))
-
-    def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
-        """Return the client in the switch."""
-        return replace(port, kind="memif", path=links.socket(cable))
+        return replace(super().tester_port(port, cable, links), queues=queues)
 
     def receive_queue(self, links: LinkSettings) -> int:
         """Return the queue that the forwarding thread of the switch sends on."""
         return links.memif_receive_queue
 
 
-register(Memif())
-
-
-# Wire vhost: a vhost-user device of the switch, which the tester drives as VNFs drive theirs.
-
-
-class Vhost(WireKind):
-    """The switch listens on a socket; the tester connects to it with its virtio driver."""
+class Vhost(SocketWire):
+    """The switch listens on a socket as on the ports of VNFs; the tester connects to it with its virtio driver."""
 
     name = "vhost"
     order = 25
@@ -56,46 +66,23 @@ class Vhost(WireKind):
     ceilings = "drivers"
     vnf_ports = True
     switch_listens = True
-
-    def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
-        """Return the virtio driver, which connects."""
-        return replace(port, kind="virtio-user", path=links.socket(cable))
-
-    def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
-        """Return the vhost-user device."""
-        return replace(port, kind="vhost-user", path=links.socket(cable))
-
-    def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
-        """Return the vhost-user device of the switch."""
-        return replace(port, kind="vhost-user", path=links.socket(cable))
+    tester_kind = "virtio-user"
+    far_kind = "vhost-user"
+    switch_kind = "vhost-user"
 
 
-register(Vhost())
-
-
-# Wire virtio: a vhost-user device of the tester, which the switch drives as an emulated NIC.
-
-
-class Virtio(WireKind):
-    """The tester listens on a socket; the switch connects to it with its virtio driver."""
+class Virtio(SocketWire):
+    """An emulated NIC: the tester listens on a socket; the switch connects to it with its virtio driver."""
 
     name = "virtio"
     order = 10
     title = "virtio (shared memory)"
     help = "An emulated NIC: the tester is the vhost-user device, the switch has the virtio driver."
     ceilings = "all"
-
-    def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
-        """Return the vhost-user device."""
-        return replace(port, kind="vhost-user", path=links.socket(cable))
-
-    def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
-        """Return the virtio driver, which connects: planed opens ports in their order, so it comes second."""
-        return replace(port, kind="virtio-user", path=links.socket(cable))
-
-    def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
-        """Return the virtio driver of the switch."""
-        return replace(port, kind="virtio-user", path=links.socket(cable))
+    tester_kind = "vhost-user"
+    far_kind = "virtio-user"
+    switch_kind = "virtio-user"
 
 
-register(Virtio())
+for _wire in (Memif(), Vhost(), Virtio()):
+    register(_wire)

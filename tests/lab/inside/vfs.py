@@ -17,10 +17,9 @@ import sys
 from planed_rig import Planed, ethdev, load, stream, task
 
 from planebench.host import pci
-from planebench.host.device_settings import attribute_path, device_journal, read_attribute, read_up, up_path
-from planebench.host.pci_binding import bound
+from planebench.host.device_settings import device_journal, device_path, read_attribute, read_up
+from planebench.host.pci_binding import bound, make_vfs, virtual_functions
 from planebench.host.process import Supervisor
-from planebench.host.vfs import make_vfs, virtual_functions
 
 FRAMES = 500
 CPU = 3
@@ -31,12 +30,14 @@ MAC = "02:00:00:00:77:01"
 def state(physical: str) -> dict[str, object]:
     """Return what a run changes of a NIC, as the kernel tells it."""
     found = pci.nic(physical)
-    up = read_up(pci.ROOT, up_path(physical))
+    up = read_up(pci.ROOT, device_path(physical, "up"))
     return {"driver": found.driver, "vfs": found.vfs, "functions": virtual_functions(physical), "up": up}
 
 
 def attributes(physical: str, number: int) -> list[str | None]:
-    return [read_attribute(pci.ROOT, attribute_path(physical, number, name)) for name in ("mac", "trust", "spoofchk")]
+    return [
+        read_attribute(pci.ROOT, device_path(physical, f"vf{number}_{name}")) for name in ("mac", "trust", "spoofchk")
+    ]
 
 
 def use(tester: str, physical: str) -> None:
