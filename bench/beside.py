@@ -22,7 +22,8 @@ no reference; what has none is counted as unknown.
 
 Columns of the table, over all runs of a setting:
 
-    decided   of the pairs of switches at a test point whose quiet ratio is 1.2 or more, those called different, rightly
+    bounds    pairs of switches at a test point of which the tester limits both in most quiet runs: nothing is decided
+    decided   of the others whose quiet ratio is 1.2 or more, those called different, rightly
     wrong     of the same, those called different in the wrong direction, or the same
     covered   95 % intervals of ratios that hold the quiet one, with the error of both
     width     median of high / low - 1 of these intervals
@@ -443,7 +444,9 @@ def _ratio(sides: Sequence[Blocks]) -> Log:
     return statistics.fmean(paired(a, b) or [statistics.fmean(by_start(b)) - statistics.fmean(by_start(a))])
 
 
-Count = Literal["unknown", "eligible", "decided", "wrong", "intervals", "covered", "figures", "figures_right", "marked"]
+Count = Literal[
+    "unknown", "bounds", "eligible", "decided", "wrong", "intervals", "covered", "figures", "figures_right", "marked"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,6 +476,16 @@ def _agrees(found: Comparison, quiet: Estimate) -> bool:
     return (found.ratio > 1) == (quiet.mean > 0)
 
 
+def _both_bounds(a: Point, b: Point, quiet: Sequence[Stored]) -> bool:
+    """Return whether the tester limited both switches in most quiet runs: which is faster cannot be known then."""
+
+    def limited(run: Stored) -> bool:
+        bound = {it.point for it in run.derived.results if it.verdict.kind.is_bound}
+        return a in bound and b in bound
+
+    return 2 * sum(map(limited, quiet)) > len(quiet)
+
+
 def evaluate(setting: Setting, runs: Sequence[Stored], wanted: int, quiet: Sequence[Stored]) -> Row:
     """Return the figures of a setting. ``quiet``: the runs of the reference; a run is no part of its own."""
     counts: Counter[Count] = Counter(dict.fromkeys(get_args(Count), 0))
@@ -491,7 +504,9 @@ def evaluate(setting: Setting, runs: Sequence[Stored], wanted: int, quiet: Seque
             if expected is None:
                 counts["unknown"] += 1
                 continue
-            if abs(expected.mean) >= RATIO_MIN:
+            if _both_bounds(a, b, quiet):
+                counts["bounds"] += 1
+            elif abs(expected.mean) >= RATIO_MIN:
                 different = found is not None and found.distinguishable
                 right = found is not None and _agrees(found, expected)
                 counts["eligible"] += 1
@@ -702,8 +717,8 @@ def _print(found: Mapping[str, Any]) -> None:
         few = "" if pool.runs >= QUIET_MIN else f" (MISSED: {QUIET_MIN} are the least)"
         print(f"reference of {pool.plan}: {pool.runs} quiet runs{few}; a ratio is known to within {error} (median)")
     if "settings" in found:
-        print(f"\n{'setting':17}{'runs':>5}{'unknown':>9}{'decided':>9}{'wrong':>7}{'covered':>11}{'width':>8}", end="")
-        print(f"{'figures (marked)':>19}{'time':>7}{'report':>8}  exit  missed")
+        print(f"\n{'setting':17}{'runs':>5}{'unknown':>9}{'bounds':>8}{'decided':>9}{'wrong':>7}", end="")
+        print(f"{'covered':>11}{'width':>8}{'figures (marked)':>19}{'time':>7}{'report':>8}  exit  missed")
     for row in found.get("settings", ()):
         width = "-" if row.width is None else f"{row.width:.1%}"
         took = "-" if row.time is None else f"{row.time:+.0%}"
@@ -711,7 +726,7 @@ def _print(found: Mapping[str, Any]) -> None:
         decided, covered = f"{count['decided']}/{count['eligible']}", f"{count['covered']}/{count['intervals']}"
         figures = f"{count['figures_right']}/{count['figures']} ({count['marked']})"
         print(
-            f"{row.setting:17}{row.runs:5}{count['unknown']:9}{decided:>9}{count['wrong']:7}{covered:>11}{width:>8}"
+            f"{row.setting:17}{row.runs:5}{count['unknown']:9}{count['bounds']:8}{decided:>9}{count['wrong']:7}{covered:>11}{width:>8}"
             f"{figures:>19}{took:>7}{row.report_s:6.0f} s  {','.join(map(str, row.exit_codes)):4}  "
             f"{', '.join(row.missed) or '-'}"
         )

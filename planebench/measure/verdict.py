@@ -38,6 +38,8 @@ LOST_CPU_MIN_NS = 50_000
 
 SWITCH_BUSY_SHARE = 0.95
 """A switch with a lower utilization at maximum offered load was not saturated."""
+STOOD_ERROR = 0.1
+"""What the host took of a trial is known to within this share of it."""
 RING_FULL_SHARE = 0.01
 LOSS_SHARE = 0.001
 """Signs of a saturated switch beside its busy share: it refused frames, or lost them. A poller of batches may be busy
@@ -338,8 +340,14 @@ def _behind(flat_out: bool, directions: Sequence[DirectionCounts], at_monitors: 
 
 
 def _not_saturated(directions: Sequence[DirectionCounts], switch: SwitchCycles, stand: Stood) -> Iterator[Reason]:
-    """Yield why the switch was not saturated. While the tester stood there was nothing for it to do."""
-    if switch.busy_share is not None and switch.busy_share < SWITCH_BUSY_SHARE * (1 - stand.tester):
+    """Yield why the switch was not saturated, by its busy share of the time that all pollers had.
+
+    While the tester stood there was nothing for it to do. While it stood itself its clock went on, in the state, busy
+    or idle, in which it was interrupted. That time is known to some per cent of what the host took.
+    """
+    busy_if_saturated = min(stand.had / (1 - stand.switch), 1 - stand.tester)
+    least = (SWITCH_BUSY_SHARE - STOOD_ERROR * (1 - stand.had)) * busy_if_saturated
+    if switch.busy_share is not None and switch.busy_share < least:
         text = f"the switch was busy only {switch.busy_share:.0%} of the time"
         yield Reason(ReasonCode.NOT_SATURATED, text, {"busy_share": switch.busy_share})
     elif not any(d.ring_full_share > RING_FULL_SHARE or d.loss_ratio > LOSS_SHARE for d in directions):

@@ -251,6 +251,29 @@ def test_a_late_generator_is_tester_limited_when_paced() -> None:
     assert verdict(punctual, flat_out=False).kind is VerdictKind.VALID
 
 
+@pytest.mark.parametrize(
+    ("tester", "stalled", "wait", "busy", "kind"),
+    [
+        (0.4, 0.1, 0.1, 0.55, VerdictKind.VALID),  # the host took both, at different times
+        (0.5, 0.4, 0.5, 0.25, VerdictKind.VALID),
+        (0.0, 0.3, 0.3, 0.93, VerdictKind.VALID),
+        (0.3, 0.0, 0.0, 0.70, VerdictKind.VALID),
+        (0.3, 0.0, 0.0, 0.60, LIMITED),
+        (0.1, 0.2, 0.2, 0.60, LIMITED),
+    ],
+)
+def test_a_switch_is_saturated_if_it_was_busy_while_all_pollers_had_their_cpus(
+    tester: float, stalled: float, wait: float, busy: float, kind: VerdictKind
+) -> None:
+    evidence = Evidence(
+        threads=(thread(int(wait * SECOND_NS)),),
+        poll_gap_sum_ns=int(tester * SECOND_NS),
+        stall_ns=int(stalled * SECOND_NS),
+    )
+    switch = SwitchCycles(busy_cycles=round(100 * busy), idle_cycles=100 - round(100 * busy))
+    assert verdict(counts(), evidence=evidence, switch=switch).kind is kind
+
+
 def test_a_paced_trial_needs_no_saturation() -> None:
     idle = SwitchCycles(busy_cycles=1, idle_cycles=99)
     assert verdict(counts(refused_packets=0), flat_out=False, switch=idle).kind is VerdictKind.VALID

@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -131,8 +131,12 @@ def store(
     stood: float = 0.0,
     measuring_s: float = 74.0,
     exit_code: int = 0,
+    limited: Collection[str] = (),
 ) -> None:
-    """Store a run of three starts. Cores that are far halve its rates, and pollers stand for a share of each trial."""
+    """Store a run of three starts. Cores that are far halve its rates, and pollers stand for a share of each trial.
+
+    ``limited``: switches that the tester limits.
+    """
     setting, _, number = name.rpartition(".")
     where = beside.folder_of((BY_NAME[setting], int(number)), folder)
     shutil.rmtree(where, ignore_errors=True)
@@ -144,7 +148,8 @@ def store(
             evidence = replace(make_evidence("far" if far else "near"), poll_gap_sum_ns=int(stood * 1e9))
             rate = mpps * (0.5 if far else 1.0) * (1 - stood) * math.exp(rng.gauss(0, 0.003))
             point = make_point(switch, frame_size_bytes=size)
-            writer.append(make_trial(index, point, rate, start=start, repetition=start, evidence=evidence))
+            kind = "tester-limited" if switch in limited else "valid"
+            writer.append(make_trial(index, point, rate, kind, start=start, repetition=start, evidence=evidence))
         writer.finish(now=finished)
     (where / beside.LOG).write_text(SAID)
     done = {"exit_code": exit_code, "ended_s": finished.timestamp() + 4}
@@ -197,8 +202,15 @@ def test_the_table(quiet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert beside.main(["--report", "--folder", str(quiet), "--settings", "a-root-0,b-root-0"]) == 1
     told = capsys.readouterr().out.splitlines()
     assert told[0].startswith("reference of README: 5 quiet runs; a ratio is known to within ")
-    assert told[3].split()[:5] == ["a-root-0", "5", "0", "20/20", "0"] and told[3].endswith("4 s  0     -")
+    assert told[3].split()[:6] == ["a-root-0", "5", "0", "0", "20/20", "0"] and told[3].endswith("4 s  0     -")
     assert told[4].split()[:2] == ["b-root-0", "0"] and told[4].endswith("runs")
+
+
+def test_two_switches_that_the_tester_limits_need_no_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in range(1, 6):
+        store(tmp_path, f"a-root-0.{number}", limited=("planed", "testpmd") if number > 2 else ("planed",))
+    (row,) = report(tmp_path, capsys, "--settings", "a-root-0")[1]["settings"]
+    assert row["counts"]["bounds"] == 2 * 5 and row["counts"]["eligible"] == 2 * 5  # planed and ovs-dpdk
 
 
 def test_too_few_quiet_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
