@@ -125,7 +125,8 @@ def _restart(live: LiveTopology, adapter: Adapter, supervisor: Supervisor, reque
         for port in live.request.ports:
             if port.kind == "vhost-user" and port.path is not None:
                 port.path.unlink(missing_ok=True)  # of the dead
-    live.renew_switch(adapter, supervisor)
+    live.switch.stop()
+    live.start_switch(adapter, supervisor)
 
 
 def _until_back(live: LiveTopology) -> None:

@@ -18,7 +18,7 @@ from planebench.host.energy import MeterReading
 from planebench.host.evidence import HostSample, ThreadSampler
 from planebench.measure.conditions import EnergyAccount, energy_account, held_clock
 from planebench.measure.counts import TesterCounts, tester_counts
-from planebench.measure.latency import by_clock, charged
+from planebench.measure.latency import by_clock, charged, clock_readings
 from planebench.measure.live import LiveTopology
 from planebench.measure.verdict import NO_LIMITS, Limits, judge, remarks
 from planebench.model.conditions import NOT_BASIC
@@ -44,7 +44,7 @@ from planebench.model.records import (
 from planebench.model.scenarios import Flow, build, flows
 from planebench.model.text import utc_now
 from planebench.model.traffic import PLAIN, TrafficProfile
-from planebench.planed.client import Profile
+from planebench.planed.client import Profile, get_ports
 from planebench.switches.adapter import counters_of
 from planebench.testbed.rates import SATURATING
 
@@ -222,7 +222,7 @@ def _send(live: LiveTopology, request: TrialRequest, frames: Profile | None, acc
     dropped = Counter[str]() if request.anatomy else live.vnf_drops()
     kernel, nics, before = live.wire_drops(), live.nic_counters(), counters_of(live.switch)
     clocked = request.probe_rate_pps > 0 and live.clock != "software"
-    readings = [live.clock_readings()] if clocked else []
+    readings = [clock_readings(get_ports(live.call))] if clocked else []
     stats = live.send(
         wanted,
         size,
@@ -243,7 +243,7 @@ def _send(live: LiveTopology, request: TrialRequest, frames: Profile | None, acc
     counts = tester_counts(stats, wanted, live.control_traffic(request.profile))
     latency = counts.latency
     if clocked and latency is not None:
-        readings.append(live.clock_readings())
+        readings.append(clock_readings(get_ports(live.call)))
         latency = by_clock(latency, live.clock, live.traffic, wanted, stats, readings)
     anatomy = live.anatomy(wanted, stats) if request.anatomy else ()
     return _Sending(counts, latency, looks, before, after, drops, grown, anatomy)
