@@ -39,7 +39,6 @@ from planebench.measure.hosted import (
     functional_reasons,
     ready_within_s,
     share_a_core,
-    stamped,
 )
 from planebench.measure.latency import StampedVnf, begin_stamps, common_clock, read_anatomy
 from planebench.measure.updates import ControlTraffic, control_traffic, updating, wait_for_session
@@ -234,7 +233,7 @@ class LiveTopology:
             if topology.hosted_vnfs and not adapter.offloads:
                 self.hosted = HostedVnfs.start(topology, placement, self.links, self.planed, supervisor)
                 self._join_ends()
-                facts = self.hosted.facts
+                facts = tuple(vnf.facts for vnf in self.hosted.vnfs)
                 self.pollers_on_core += max(Counter(placement.all_vnf_cpus).values())
                 if any(fact.emulated for fact in facts):
                     self.pollers_on_core = max(self.pollers_on_core, EMULATED_TURNS)
@@ -320,11 +319,9 @@ class LiveTopology:
     @property
     def processes(self) -> tuple[Process, ...]:
         """Return the tester, then the processes of the switch, then those of hosted VNFs."""
-        return (
-            self._tester.process,
-            *self._switch_processes,
-            *(self.hosted.processes if self.hosted is not None else ()),
-        )
+        vnfs = self.hosted.vnfs if self.hosted is not None else ()
+        hosted = [process for vnf in vnfs for process in vnf.processes]
+        return (self._tester.process, *self._switch_processes, *hosted)
 
     def threads(self) -> tuple[WatchedThread, ...]:
         """Return every polling thread here: workers of the tester with hosted ends, of the switch, of hosted VNFs."""
@@ -463,7 +460,8 @@ class LiveTopology:
 
         There is none where an end has a clock of its own.
         """
-        if self.topology.hosted_ends and self.hosted is not None and not self.hosted.same_clock:
+        vnfs = self.hosted.vnfs if self.hosted is not None else ()
+        if self.topology.hosted_ends and not all(vnf.same_clock for vnf in vnfs):
             return ()
         beside = self.topology.side_by_side
         return read_anatomy(self.traffic, sent, self._stamped_vnfs(), stats, side_by_side=beside)
@@ -479,8 +477,13 @@ class LiveTopology:
         if self.topology.hosted_ends:
             return [StampedVnf(vnf.name) for vnf in echoing(self.topology).vnfs if self._echo and vnf.kind != END]
         vnfs = build(self.topology.scenario, self.topology.chain_length, echo=self._echo).vnfs
-        hosted = {vnf.name: stamped(vnf) for vnf in (self.hosted.vnfs if self.hosted is not None else ())}
-        return [hosted.get(vnf.name, StampedVnf(vnf.name)) for vnf in vnfs]
+        found = {vnf.name: StampedVnf(vnf.name) for vnf in vnfs}
+        for vnf in self.hosted.vnfs if self.hosted is not None else ():
+            if vnf.planed is None:
+                found[vnf.name] = StampedVnf(vnf.name, clock="none")
+            else:
+                found[vnf.name] = StampedVnf(vnf.name, vnf.planed.call, "tester" if vnf.same_clock else "own")
+        return [found[vnf.name] for vnf in vnfs]
 
     def check(self) -> None:
         """Raise DiedError, with the last log lines, if tester or switch has exited."""
