@@ -105,8 +105,19 @@ def find_cabling(
     """
     if not 2 <= len(devices) <= PORTS_MAX:
         raise UsageError(f"a cabling has 2 to {PORTS_MAX} ports, not {len(devices)}; name them by --device")
+    names = [f"p{number}" for number in range(len(devices))]
+    ports = (Port(name, "ethdev", RING_SIZE, device=device) for name, device in zip(names, devices, strict=True))
+    tasks = (
+        *(Task(f"mon-{name}", "monitor", (name,)) for name in names),
+        *(Task(f"gen-{name}", "generator", (name,), number % STREAMS) for number, name in enumerate(names)),
+    )
+    needed = memory(
+        ports=len(devices), ring_size=RING_SIZE, max_frame_bytes=1518, hugepages=hugepages, pools=len(devices) + 1
+    )
+    worker = Worker("w", placement.tester_cpus[0], tuple(task.name for task in tasks))
+    own = f"{supervisor.root.name}-wires".lower().replace(".", "-")[-31:]
     planed = PlanedProcess.start(
-        _document(devices, placement, f"{supervisor.root.name}-wires", hugepages=hugepages),
+        Document(own, needed, tuple(ports), tasks, (worker,)),
         supervisor,
         planed=require_planed(drivers=True),
         name="wires",
@@ -120,20 +131,6 @@ def find_cabling(
         return _found(planed, devices, stretched(within_s))
     finally:
         planed.stop()
-
-
-def _document(devices: Sequence[str], placement: Placement, name: str, *, hugepages: bool) -> Document:
-    names = [f"p{number}" for number in range(len(devices))]
-    ports = (Port(name, "ethdev", RING_SIZE, device=device) for name, device in zip(names, devices, strict=True))
-    tasks = (
-        *(Task(f"mon-{name}", "monitor", (name,)) for name in names),
-        *(Task(f"gen-{name}", "generator", (name,), number % STREAMS) for number, name in enumerate(names)),
-    )
-    needed = memory(
-        ports=len(devices), ring_size=RING_SIZE, max_frame_bytes=1518, hugepages=hugepages, pools=len(devices) + 1
-    )
-    worker = Worker("w", placement.tester_cpus[0], tuple(task.name for task in tasks))
-    return Document(name.lower().replace(".", "-")[-31:], needed, tuple(ports), tasks, (worker,))
 
 
 def _found(planed: PlanedProcess, devices: Sequence[str], within_s: float) -> Cabling:
