@@ -178,10 +178,13 @@ def _ways(stats: Statistics, flows: Sequence[Flow]) -> list[_Way]:
     tasks, found = {task["name"]: task for task in stats["tasks"]}, []
     for flow in flows:
         sender, receiver = f"gen-{flow.sender_port}", f"mon-{flow.receiver_port}"
-        others = [(queue_name(sender, queue), queue_name(receiver, queue)) for queue in range(1, QUEUES_MAX)]
-        sent = [tasks[name]["generator"] for name in (sender, *(gen for gen, _ in others if gen in tasks))]
-        monitors = [tasks[name]["monitor"] for name in (receiver, *(mon for _, mon in others if mon in tasks))]
-        streams = {queue_stream(flow.stream, queue) for queue in range(QUEUES_MAX)}
+        sent, monitors, streams = [tasks[sender]["generator"]], [tasks[receiver]["monitor"]], {flow.stream}
+        for queue in range(1, QUEUES_MAX):
+            streams.add(queue_stream(flow.stream, queue))
+            if (task := tasks.get(queue_name(sender, queue))) is not None:
+                sent.append(task["generator"])
+            if (task := tasks.get(queue_name(receiver, queue))) is not None:
+                monitors.append(task["monitor"])
         came = [seen for monitor in monitors for seen in monitor["streams"] if seen["stream"] in streams]
         found.append(_Way(sent, monitors, came))
     return found
@@ -192,19 +195,19 @@ def tester_counts(stats: Statistics, flows: Sequence[Flow], control: ControlTraf
     ``control``."""
     ways, workers = _ways(stats, flows), stats["workers"]
     foreign = stale = misdirected = 0
-    expected = {
-        (f"mon-{queue_name(flow.receiver_port, queue)}", queue_stream(flow.stream, each))
-        for flow in (*flows, *(() if control is None else (control.flow,)))
-        for queue in range(QUEUES_MAX)
-        for each in range(QUEUES_MAX)
-    }
+    expected: set[tuple[str, int]] = set()
+    for flow in flows if control is None else (*flows, control.flow):
+        streams = [queue_stream(flow.stream, queue) for queue in range(QUEUES_MAX)]
+        for queue in range(QUEUES_MAX):
+            name = queue_name(f"mon-{flow.receiver_port}", queue)
+            expected.update((name, stream) for stream in streams)
     for task in stats["tasks"]:
         if "monitor" in task:
             foreign += task["monitor"]["foreign_packets"]
             stale += task["monitor"]["stale_packets"]
-            for stream in task["monitor"]["streams"]:
-                if (task["name"], stream["stream"]) not in expected:
-                    misdirected += stream["forwarded_packets"]
+            for seen in task["monitor"]["streams"]:
+                if (task["name"], seen["stream"]) not in expected:
+                    misdirected += seen["forwarded_packets"]
     worst = max(workers, key=lambda worker: worker["gap_sum_ns"], default=None)
     # While the switch has no CPU, all streams stand: the least stall is that of all.
     stalls = [stream.get("stall_sum_ns") for way in ways for stream in way.came]
@@ -399,24 +402,6 @@ class Sending:
     more: tuple[GeneratorLoad, ...] = ()
     """Loads of further generators."""
 
-    def loads(self, queues: int) -> list[GeneratorLoad]:
-        """Return the load of each generator: the rate of a flow is spread evenly over the ``queues`` of its port."""
-        profile = self.profile or {}
-        pcap = profile.get("pcap")
-        return [
-            GeneratorLoad(
-                task=queue_name(f"gen-{flow.sender_port}", queue),
-                rate_pps=None if self.pps is None else self.pps / queues,
-                frame_size_bytes=None if pcap or "sizes" in profile else self.frame_size_bytes,
-                probe_rate_pps=self.probe_rate_pps / queues,
-                profile=self.profile,
-                recorded=isinstance(pcap, dict) and pcap.get("timing") == "recorded",
-                stamp_all=self.stamp_all,
-            )
-            for flow in self.flows
-            for queue in range(queues)
-        ] + [*self.more]
-
 
 class Sender:
     """Sends through one planed, or several that answer as one, and numbers its sendings.
@@ -454,13 +439,28 @@ class Sender:
         return self.end(pollers_on_core)
 
     def start(self, sending: Sending) -> None:
-        """Clear the counters and begin to send."""
+        """Clear the counters and begin to send: the rate of a flow is spread evenly over the queues of its port."""
         self.epoch = self.next_epoch
+        profile = sending.profile or {}
+        pcap = profile.get("pcap")
+        loads = [
+            GeneratorLoad(
+                task=queue_name(f"gen-{flow.sender_port}", queue),
+                rate_pps=None if sending.pps is None else sending.pps / self.queues,
+                frame_size_bytes=None if pcap or "sizes" in profile else sending.frame_size_bytes,
+                probe_rate_pps=sending.probe_rate_pps / self.queues,
+                profile=sending.profile,
+                recorded=isinstance(pcap, dict) and pcap.get("timing") == "recorded",
+                stamp_all=sending.stamp_all,
+            )
+            for flow in sending.flows
+            for queue in range(self.queues)
+        ]
         start_traffic(
             self.call,
             self.epoch,
             sending.duration_s,
-            sending.loads(self.queues),
+            [*loads, *sending.more],
             stamps=sending.stamps,
             clocks=sending.clocks,
             nonce=self.nonce,

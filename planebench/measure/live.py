@@ -125,6 +125,7 @@ class LiveTopology:
         self._veth: VethWire | None = None
         self.netns_pid: int | None = None
         """The process that holds the network namespace of the wires; None without kernel interfaces."""
+        self._nics = not wire_kind(links.wire).replaces_nics
         self._kernel_wires = KernelWires({}, os.getpid())
         """The wires that are kernel interfaces."""
         self.planed = Path("planed")
@@ -328,7 +329,9 @@ class LiveTopology:
         pid, workers = self._tester.process.pid, get_statistics(self.call)["workers"]
         tester = [WatchedThread("tester", pid, worker["tid"], worker["name"]) for worker in workers]
         switch = watched(self.switch)
-        hosted = self.hosted.threads() if self.hosted is not None else ()
+        if self.hosted is None:
+            return (*tester, *switch)
+        hosted = self.hosted.threads()
         if self.topology.hosted_ends:
             hosted = tuple(replace(thread, owner="tester") for thread in hosted)
         return (*tester, *switch, *hosted)
@@ -351,7 +354,7 @@ class LiveTopology:
 
     def nic_counters(self) -> Counter[str]:
         """Return the extended statistics of the tester's NICs that speak of lost frames; empty on other wires."""
-        if wire_kind(self.links.wire).replaces_nics:
+        if not self._nics:
             return Counter()
         return Counter(
             {

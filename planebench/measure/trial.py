@@ -172,6 +172,8 @@ def run_trial(
     if account is not None:
         delivered = sum(direction.forwarded_packets for direction in counts.directions)
         energy = account.counters(begin.energy, end.energy, delivered)
+    # Of the cores that the threads of the switch forward on: kernel switches share one.
+    cores = max(len({thread.cpu for thread in evidence.threads if thread.owner == "switch"}), 1)
     kernel = _not_told_twice(sending.drops, sending.switch_after)
     of_nics = {key: count for key, count in sending.nic_counters.items() if reason_of(key) in NOT_BASIC}
     trial = trial_of(
@@ -180,9 +182,7 @@ def run_trial(
         offered_duration_ns=counts.duration_ns,
         directions=counts.directions,
         evidence=evidence,
-        switch=cycles_of_trial(
-            sending.switch_before, sending.switch_after, _switch_cpus(evidence) * counts.cycles, {**energy, **clock}
-        ),
+        switch=cycles_of_trial(sending.switch_before, sending.switch_after, cores * counts.cycles, {**energy, **clock}),
         latency=latency,
         tester_drops=counts.tester_drops | kernel | of_nics,
         sent=counts.sent,
@@ -253,11 +253,6 @@ def _not_told_twice(drops: Counter[str], switch: SwitchCycles) -> dict[str, int]
     """Return the drops without those of the kernel's interfaces that the switch reports of its own interfaces."""
     told = {key.replace(":tx_dropped", ":rx_dropped") for key in switch.drops if key.endswith(":tx_dropped")}
     return {key: count for key, count in drops.items() if key not in told}
-
-
-def _switch_cpus(evidence: Evidence) -> int:
-    """Return the number of cores that the threads of the switch forward on: kernel switches share one."""
-    return max(len({thread.cpu for thread in evidence.threads if thread.owner == "switch"}), 1)
 
 
 def host_evidence(before: HostSample, after: HostSample, **of_tester: Any) -> Evidence:
