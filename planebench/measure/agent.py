@@ -159,9 +159,7 @@ class Agent:
             self._held = stack.pop_all()
         return list(warnings)
 
-    def do_release(self) -> None:
-        """End every switch, and give back what is held."""
-        self.close()
+    do_release = close
 
     def do_settings(self, switch: str, request: Any) -> dict[str, str]:
         """Return the part of a switch of the manifest."""

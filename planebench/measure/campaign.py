@@ -293,7 +293,7 @@ class Campaign:
             if again:
                 self._search(visit, benches)
             for repetition in visit.repetitions:
-                steps = self._rounds_of(visit.group, "r_plus").next(visit.group.points)
+                steps = self._rounds_of(key, "r_plus").next(visit.group.points)
                 for turn in self._turns(steps, attrgetter("point.switch")):
                     self._measure(benches, self._saturating(turn.point, repetition))
                     self.listener.advance(1)
@@ -301,10 +301,8 @@ class Campaign:
                 self._search(visit, benches)
             self._measure_latencies(visit, benches)
 
-    def _rounds_of(self, group: TopologyGroup, method: str) -> Rounds:
-        if (group.key, method) not in self._rounds:
-            self._rounds[group.key, method] = Rounds(self._groups[group.key], self.plan.seed, (method,))
-        return self._rounds[group.key, method]
+    def _rounds_of(self, key: TopologyKey, method: str) -> Rounds:
+        return self._rounds.setdefault((key, method), Rounds(self._groups[key], self.plan.seed, (method,)))
 
     def _turns(self, steps: Sequence[T], switch_of: Callable[[T], str]) -> Sequence[T]:
         """Return the steps; where only one switch can be up, those of a switch together."""
@@ -329,27 +327,30 @@ class Campaign:
         That is after the saturating trials that their loads rest on; repeated, before others overload the switch.
         """
         for method, points in searches_of(self.plan, visit).items():
-            rounds = self._rounds_of(visit.group, method)
+            rounds = self._rounds_of(visit.group.key, method)
             left = dict.fromkeys(points, expected_trials(self.plan, method))
             while left:
                 for turn in self._turns(rounds.next(tuple(left)), attrgetter("point.switch")):
-                    ask = self._next(method, turn.point, visit.repetitions.start)
-                    if isinstance(ask, Ask) and self._measure(benches, self._asked(ask, method, turn.point)):
-                        if left[turn.point] > 1:
-                            left[turn.point] -= 1
-                            self.listener.advance(1)
-                    else:
-                        self.listener.advance(left.pop(turn.point))
+                    point = turn.point
+                    ask, measured = self._next(method, point, visit.repetitions.start), False
+                    if isinstance(ask, Ask):
+                        most = self._saturating(point, ask.repetition)
+                        load = most.load
+                        if ask.load_pps is not None:
+                            load = Load(rate_label(ask.load_pps), ask.load_pps / _senders(point))
+                        request = dataclasses.replace(
+                            most, role="search", load=load, duration_s=ask.duration_s, search=method
+                        )
+                        measured = self._measure(benches, request)
+                    if not measured:
+                        self.listener.advance(left.pop(point))
+                    elif left[point] > 1:
+                        left[point] -= 1
+                        self.listener.advance(1)
 
     def _next(self, method: str, point: Point, repetition: int = 0) -> Ask | SearchResult:
         mine = [t for t in self._seen if t.point == point]
         return step(method, search_settings(self.plan, _senders(point)), point, mine, repetition)
-
-    def _asked(self, ask: Ask, method: str, point: Point) -> TrialRequest:
-        """Return the trial that a search wants: its load is split over the senders."""
-        most = self._saturating(point, ask.repetition)
-        load = most.load if ask.load_pps is None else Load(rate_label(ask.load_pps), ask.load_pps / _senders(point))
-        return dataclasses.replace(most, role="search", load=load, duration_s=ask.duration_s, search=method)
 
     def _measure_latencies(self, visit: Visit, benches: dict[str, Bench]) -> None:
         """Take the latencies of a visit, after those that had no load before."""
@@ -425,8 +426,16 @@ class Campaign:
 
         An invalid latency trial is no measurement, for its switch may run again by now.
         """
+        pps = None if request.load.label == SATURATING.label else request.load.pps_per_direction
+        wanted = (request.point, request.role, request.search, request.repetition)
         for trial in tuple(self._stored):
-            if not _answers(trial, request):
+            if (trial.point, trial.role, trial.search, trial.repetition) != wanted:
+                continue
+            if request.role == "search":
+                offered_pps = None if pps is None else pps * len(trial.directions)
+                if not fits(trial, offered_pps, request.duration_s):
+                    continue
+            elif trial.load.label != request.load.label:
                 continue
             self._stored.remove(trial)
             self._seen.append(trial)
@@ -469,17 +478,6 @@ def spent_s(trials: Sequence[Trial], start_s: Callable[[Point], float] = lambda 
     starts = [2 * start_s(trial.point) for trial in trials[1:]]
     pairs = zip(begun, begun[1:], most, starts, strict=False)
     return sum(min(max(b - a, 0.0), longest + starting_s) for a, b, longest, starting_s in pairs)
-
-
-def _answers(trial: Trial, request: TrialRequest) -> bool:
-    """Return whether a stored trial is one that was made for a request."""
-    wanted = (request.point, request.role, request.search, request.repetition)
-    if (trial.point, trial.role, trial.search, trial.repetition) != wanted:
-        return False
-    if request.role == "search":
-        pps = None if request.load.label == SATURATING.label else request.load.pps_per_direction
-        return fits(trial, None if pps is None else pps * len(trial.directions), request.duration_s)
-    return trial.load.label == request.load.label
 
 
 def _senders(point: Point) -> int:

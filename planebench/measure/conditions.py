@@ -10,7 +10,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -242,7 +242,9 @@ def misplaced(parts: Sequence[PlacedOwner], memory: Iterable[MemoryEvidence]) ->
             reasons.append(Reason(ReasonCode.MISPLACED, text, {"share": it.misplaced_share}))
     for part in parts:
         for thread in part.threads if part.cpus else ():
-            allowed = allowed_cpus(thread.tid)
+            allowed = frozenset[int]()
+            with suppress(OSError):  # it is gone
+                allowed = frozenset(os.sched_getaffinity(thread.tid))
             if not allowed <= part.cpus or (part.roams and allowed and allowed != part.cpus):
                 text = (
                     f"thread {thread.name} of {part.name} may run on CPU {range_text(allowed)}, not on CPU "
@@ -252,21 +254,11 @@ def misplaced(parts: Sequence[PlacedOwner], memory: Iterable[MemoryEvidence]) ->
     return tuple(reasons)
 
 
-def allowed_cpus(tid: int) -> frozenset[int]:
-    """Return the CPUs on which a thread may run; none if it is gone."""
-    try:
-        return frozenset(os.sched_getaffinity(tid))
-    except OSError:
-        return frozenset()
-
-
 def let_roam(threads: Iterable[WatchedThread], cpus: frozenset[int]) -> None:
     """Let the scheduler move threads over CPUs. What the kernel refuses, :func:`misplaced` finds."""
     for thread in threads:
-        try:
+        with suppress(OSError):
             os.sched_setaffinity(thread.tid, cpus)
-        except OSError:
-            continue
 
 
 # The clock of a switch's cores, and the energy of the machine, in a trial: further counters of the switch.

@@ -26,7 +26,7 @@ from planebench.model.dimensions import ClockName
 from planebench.model.records import Anatomy, AnatomyPart, Evidence, LatencyRecord, PartKind
 from planebench.model.scenarios import QUEUES_MAX, Flow, queue_name, queue_stream
 from planebench.model.time_had import stood
-from planebench.planed.client import Call, get_stamps, get_statistics, start_traffic
+from planebench.planed.client import Call, get_stamps, get_statistics
 from planebench.planed.statistics import PortState, Statistics, StreamStatistics
 
 # Probes by what they met: the tester's gaps are the host's, and a stall is the host's or the switch's. Pure.
@@ -178,13 +178,6 @@ def read_anatomy(
         sent, came = (read_log(call, name, tasks) for name in (f"gen-{flow.sender_port}", f"mon-{flow.receiver_port}"))
         found.append(split(flow, [sent, *way, came], int(stats["tsc_hz"]), reported_mean_ns(flow, stats)))
     return tuple(found)
-
-
-def begin_stamps(vnfs: Sequence[StampedVnf], epoch: int, duration_s: float) -> None:
-    """Have the planed of every hosted VNF stamp the probes of the sending that begins next. Clears its counters."""
-    for vnf in vnfs:
-        if vnf.call is not None:
-            start_traffic(vnf.call, epoch, duration_s, stamps=True)
 
 
 def read_log(call: Call, name: str, tasks: set[str]) -> StampLog:

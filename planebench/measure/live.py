@@ -40,8 +40,8 @@ from planebench.measure.hosted import (
     ready_within_s,
     share_a_core,
 )
-from planebench.measure.latency import StampedVnf, begin_stamps, common_clock, read_anatomy
-from planebench.measure.updates import ControlTraffic, control_traffic, updating, wait_for_session
+from planebench.measure.latency import StampedVnf, common_clock, read_anatomy
+from planebench.measure.updates import control_traffic, updating, wait_for_session
 from planebench.model.conditions import Conditions, of_losses
 from planebench.model.cpu_clock import OWN, CpuClock
 from planebench.model.dimensions import ClockChoice, ClockName, HostingFacts
@@ -55,7 +55,7 @@ from planebench.model.topology import END, Topology
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.model.wire import wire_arguments, wire_name, wire_named
 from planebench.model.words import listed
-from planebench.planed.client import Call, Profile, RpcError, apply, get_ports, get_statistics
+from planebench.planed.client import Call, Profile, RpcError, apply, get_ports, get_statistics, start_traffic
 from planebench.planed.document import Document
 from planebench.planed.group import Member, PlanedGroup
 from planebench.planed.process import PlanedProcess
@@ -425,7 +425,7 @@ class LiveTopology:
         the control of a VNF, which answers control packets too, or, where the switch has no FIB of VNFs, in its own
         table: then ``table_updates`` tells of them. Raises DiedError when tester or switch is gone.
         """
-        control = self.control_traffic(traffic)
+        control = control_traffic(self.topology, self.links.updates, traffic)
         sending = Sending(
             flows,
             frame_size_bytes,
@@ -438,8 +438,9 @@ class LiveTopology:
             stamp_all,
             more=() if control is None else (control.load,),
         )
-        if stamps:
-            begin_stamps(self._stamped_vnfs(), self.sender.next_epoch, duration_s)
+        for vnf in self._stamped_vnfs() if stamps else ():
+            if vnf.call is not None:  # clears its counters
+                start_traffic(vnf.call, self.sender.next_epoch, duration_s, stamps=True)
         begun: TableUpdates | None = None
         if traffic.updates is not None and not self.links.updates and self.topology.side_by_side:
             begun = self.switch.begin_updates(traffic.updates) if isinstance(self.switch, UpdatableSwitch) else None
@@ -453,10 +454,6 @@ class LiveTopology:
         """Return a traffic profile for planed, its files in the folder of this topology. Raises UsageError if bad."""
         document = profile_document(wanted, self.links.workdir, chain, flat_out=flat_out)
         return to_vnfs(document, wanted, self.topology, self.links.workdir) if self.topology.side_by_side else document
-
-    def control_traffic(self, profile: TrafficProfile) -> ControlTraffic | None:
-        """Return the control packets of a profile; None if it has none, or nobody here would answer them."""
-        return control_traffic(self.topology, self.links.updates, profile)
 
     def anatomy(self, sent: Sequence[Flow], stats: Statistics) -> tuple[Anatomy, ...]:
         """Return the latency breakdown of the trial just sent with stamps; ``stats`` are its counters.
@@ -558,7 +555,16 @@ class LiveTopology:
         if silent:
             names = ", ".join(sorted(silent))
             raise StartError(f"the tester sent no frame in {names} within {within_s:g} s: its workers had no CPU time")
-        remarks = _cabling(self)
+        remarks = ""
+        if wire_kind(self.links.wire).cables(wire_arguments(self.links.wire)):  # the user named them
+            ends = self.links.ends
+            down = [
+                f"{port['name']} ({ends[port['name']].tester})"
+                for port in get_ports(self.call)
+                if port["name"] in ends and not port["link_up"]
+            ]
+            remarks = f"; no link at {listed(down)}" if down else ""
+            remarks += "; is the cabling as --wire says? `planebench wires` finds it"
         for vnf in self.topology.vnfs:
             if vnf.hosting == "exec" and (doubt := without_ports(str(vnf.hosting_values.get("command", "")))):
                 remarks += f"; {vnf.name}: {doubt}"
@@ -591,20 +597,6 @@ def link_settings(adapter: Adapter, topology: Topology, settings: LiveSettings, 
 def watched(switch: RunningSwitch) -> list[WatchedThread]:
     """Return the polling threads of a switch, to be sampled."""
     return [WatchedThread("switch", thread.pid, thread.tid, thread.name) for thread in switch.polling_threads()]
-
-
-def _cabling(live: LiveTopology) -> str:
-    """Return what may be wrong with cables that the user named; empty for wires that planebench made."""
-    if not wire_kind(live.links.wire).cables(wire_arguments(live.links.wire)):
-        return ""
-    ends = live.links.ends
-    down = [
-        f"{port['name']} ({ends[port['name']].tester})"
-        for port in get_ports(live.call)
-        if port["name"] in ends and not port["link_up"]
-    ]
-    words = f"; no link at {listed(down)}" if down else ""
-    return f"{words}; is the cabling as --wire says? `planebench wires` finds it"
 
 
 def _try(

@@ -93,7 +93,14 @@ def measure_outage(live: LiveTopology, adapter: Adapter, supervisor: Supervisor,
         time.sleep(BEFORE_S)
         account.before_the_end()
         begun = time.monotonic_ns()
-        _restart(live, adapter, supervisor, request)
+        if request.victim != SWITCH:
+            assert live.hosted is not None
+            live.hosted.restart(request.victim, kill=request.kill)
+        else:
+            if request.kill:
+                _kill(live)
+            live.switch.stop()
+            live.start_switch(adapter, supervisor)
         took_ns = time.monotonic_ns() - begun
         within_s = stretched(BACK_WITHIN_S)
         deadline, grew = time.monotonic() + within_s, 0
@@ -113,21 +120,15 @@ def measure_outage(live: LiveTopology, adapter: Adapter, supervisor: Supervisor,
     return outage_of(way, calm, stats, took_ns, account.drops())
 
 
-def _restart(live: LiveTopology, adapter: Adapter, supervisor: Supervisor, request: OutageRequest) -> None:
-    if request.victim != SWITCH:
-        assert live.hosted is not None
-        live.hosted.restart(request.victim, kill=request.kill)
-        return
-    if request.kill:
-        for pid in live.switch.pids():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        live.switch.stop()
-        for port in live.request.ports:
-            if port.kind == "vhost-user" and port.path is not None:
-                port.path.unlink(missing_ok=True)  # of the dead
+def _kill(live: LiveTopology) -> None:
+    """End the switch as in a crash."""
+    for pid in live.switch.pids():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     live.switch.stop()
-    live.start_switch(adapter, supervisor)
+    for port in live.request.ports:
+        if port.kind == "vhost-user" and port.path is not None:
+            port.path.unlink(missing_ok=True)  # of the dead
 
 
 class OutageDrops:

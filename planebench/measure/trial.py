@@ -20,6 +20,7 @@ from planebench.measure.conditions import EnergyAccount, energy_account, held_cl
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.latency import by_clock, charged, clock_readings
 from planebench.measure.live import LiveTopology
+from planebench.measure.updates import control_traffic
 from planebench.measure.verdict import NO_LIMITS, Limits, judge, remarks
 from planebench.model.conditions import NOT_BASIC
 from planebench.model.cpu_clock import mhz_of
@@ -136,7 +137,10 @@ def run_trial(
     started_at = utc_now()
     before = distance()
     try:
-        frames = _frames(live, request)
+        frames: Profile | None = None  # plain ones between two ports
+        if not request.profile.plain or request.point.side_by_side:
+            flat_out = request.load.pps_per_direction is None
+            frames = live.profile(request.profile, request.point.chain, flat_out=flat_out)
         account = None if live.placement.elsewhere else energy_account()  # of the host of the switch
         with held_clock(mhz_of(live.cpu_clock), live.placement, live.planed) as clock:
             live.resume()
@@ -194,13 +198,6 @@ def run_trial(
     return judged(trial, request.profile, Limits(ceiling_pps, live.functional, counts.misdirected_packets))
 
 
-def _frames(live: LiveTopology, request: TrialRequest) -> Profile | None:
-    """Return the traffic profile as planed takes it; None for plain frames between two ports. May write files."""
-    if request.profile.plain and not request.point.side_by_side:
-        return None
-    return live.profile(request.profile, request.point.chain, flat_out=request.load.pps_per_direction is None)
-
-
 def _send(live: LiveTopology, request: TrialRequest, frames: Profile | None, account: EnergyAccount | None) -> _Sending:
     """Send, and read everything before and after it: nothing but the trial lies between the two looks."""
     wanted, size = request.flows(), request.point.frame_size_bytes
@@ -240,7 +237,7 @@ def _send(live: LiveTopology, request: TrialRequest, frames: Profile | None, acc
     live.check()
     drops = (live.vnf_drops() - dropped) + (live.wire_drops() - kernel)
     grown = live.nic_counters() - nics
-    counts = tester_counts(stats, wanted, live.control_traffic(request.profile))
+    counts = tester_counts(stats, wanted, control_traffic(live.topology, live.links.updates, request.profile))
     latency = counts.latency
     if clocked and latency is not None:
         readings.append(clock_readings(get_ports(live.call)))
