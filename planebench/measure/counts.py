@@ -251,7 +251,7 @@ def arrived(stats: Statistics, flow: Flow) -> bool:
 def untried(stats: Statistics, flows: Sequence[Flow]) -> list[str]:
     """Return the names of the flows in which the tester did not try to send at all: that tells nothing of a switch."""
     ways = zip(flows, _ways(stats, flows), strict=True)
-    return [flow.name for flow, way in ways if not _sum(way.sent, "attempted_packets")]
+    return [flow.name for flow, way in ways if not _totals(way.sent)["attempted_packets"]]
 
 
 def lost(stats: Statistics, flow: Flow) -> int:
@@ -269,31 +269,37 @@ def vnf_drops(stats: Statistics) -> dict[str, dict[str, int]]:
     return {name: reasons for name, reasons in found.items() if reasons}
 
 
-def _sum(parts: Iterable[Mapping[str, object]], key: str) -> int:
-    return sum(value for part in parts if isinstance(value := part.get(key), int))
+def _totals(parts: Iterable[Mapping[str, object]]) -> Counter[str]:
+    """Return the sum of each whole number that parts have, by its name."""
+    found: Counter[str] = Counter()
+    for part in parts:
+        for name, value in part.items():
+            if isinstance(value, int):
+                found[name] += value
+    return found
 
 
 def _direction(flow: Flow, way: _Way) -> DirectionCounts:
-    sent, came, monitors = way.sent, way.came, way.monitors
-    offered = _sum(sent, "offered_packets")
-    paced = all(generator["intended_packets"] is not None for generator in sent)
+    sent, came, monitors = _totals(way.sent), _totals(way.came), _totals(way.monitors)
+    paced = all(generator["intended_packets"] is not None for generator in way.sent)
     return DirectionCounts(
         name=flow.name,
-        intended_packets=_sum(sent, "intended_packets") if paced else offered,
-        offered_packets=offered,
-        forwarded_packets=_sum(came, "forwarded_packets"),
-        duplicate_packets=_sum(came, "duplicate_packets"),
-        reordered_packets=_sum(came, "reordered_packets"),
-        corrupt_packets=_sum(came, "corrupt_packets"),
-        unsent_late_packets=_sum(sent, "unsent_late_packets"),
-        unsent_ring_full_packets=_sum(sent, "unsent_ring_full_packets"),
-        attempted_packets=_sum(sent, "attempted_packets"),
-        refused_packets=_sum(sent, "refused_packets"),
-        monitor_bursts=_sum(monitors, "bursts"),
-        monitor_full_bursts=_sum(monitors, "full_bursts"),
-        offered_bytes=_bytes(sent, "offered_bytes"),
-        forwarded_bytes=_bytes(came, "forwarded_bytes"),
-        forwarded_by_tenth=_by_tenth(came),
+        intended_packets=sent["intended_packets"] if paced else sent["offered_packets"],
+        offered_packets=sent["offered_packets"],
+        forwarded_packets=came["forwarded_packets"],
+        duplicate_packets=came["duplicate_packets"],
+        reordered_packets=came["reordered_packets"],
+        corrupt_packets=came["corrupt_packets"],
+        unsent_late_packets=sent["unsent_late_packets"],
+        unsent_ring_full_packets=sent["unsent_ring_full_packets"],
+        attempted_packets=sent["attempted_packets"],
+        refused_packets=sent["refused_packets"],
+        monitor_bursts=monitors["bursts"],
+        monitor_full_bursts=monitors["full_bursts"],
+        # None if one of them does not count bytes.
+        offered_bytes=sent["offered_bytes"] if all("offered_bytes" in it for it in way.sent) else None,
+        forwarded_bytes=came["forwarded_bytes"] if all("forwarded_bytes" in it for it in way.came) else None,
+        forwarded_by_tenth=_by_tenth(way.came),
     )
 
 
@@ -301,11 +307,6 @@ def _by_tenth(streams: Sequence[StreamStatistics]) -> tuple[int, ...]:
     """Return the sum over the queues; empty where one of them did not count the whole sending."""
     tenths = [stream.get("forwarded_by_tenth", ()) for stream in streams]
     return tuple(map(sum, zip(*tenths, strict=True))) if all(len(each) == TENTHS for each in tenths) else ()
-
-
-def _bytes(parts: Sequence[Mapping[str, object]], key: str) -> int | None:
-    """Return the sum; None if one of them does not count bytes."""
-    return _sum(parts, key) if all(key in part for part in parts) else None
 
 
 def _latency(ways: Sequence[_Way]) -> LatencyRecord | None:
@@ -316,10 +317,11 @@ def _latency(ways: Sequence[_Way]) -> LatencyRecord | None:
         return None
     streams = [stream for way in ways for stream in way.came]
     told = {key for stream in streams for key in stream}
-    stamped = _sum(streams, "stamped_packets")
+    totals = _totals(streams)
+    stamped = totals["stamped_packets"]
     return LatencyRecord(
         probes_sent=sent,
-        probes_received=_sum(streams, "probes_received"),
+        probes_received=totals["probes_received"],
         histogram=histogram_of(streams, "latency", "latency_stall"),
         overflow=sum(stream[kind]["overflow"] for stream in streams for kind in PROBES if kind in stream),
         probes_stamped=sum(generator["probes_stamped"] for generator in generators),
@@ -343,11 +345,9 @@ def dropped(stats: Statistics) -> dict[str, int]:
     for task in stats["tasks"]:
         if task["kind"] in _ENDS:
             continue
-        for name, reasons in task["drops_by_port"].items():  # full rings
-            for reason, count in reasons.items():
-                drops[f"{name}:{reason}"] += count
-        for reason, count in _policy(task).items():
-            drops[f"{task['name']}:{reason}"] += count
+        for name, reasons in (*task["drops_by_port"].items(), (task["name"], _policy(task))):  # full rings by port
+            for why, count in reasons.items():
+                drops[f"{name}:{why}"] += count
     return {key: count for key, count in drops.items() if count}
 
 

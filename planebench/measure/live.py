@@ -65,7 +65,6 @@ from planebench.switches.linked import link_cables, requests_of, start_switches
 from planebench.switches.remote import RemoteSwitch
 from planebench.testbed.hosting.exec import without_ports
 from planebench.testbed.placement import Placement
-from planebench.testbed.rates import line_rate_pps
 from planebench.testbed.request import Ends, LinkSettings, SwitchRequest
 from planebench.testbed.tester_config import assign_tasks, full_stage, switch_request, wire_stage
 from planebench.testbed.traffic_files import profile_document, to_vnfs
@@ -340,12 +339,6 @@ class LiveTopology:
         """Return the kernel's counters now: of this host by ``sampler`` and ``cpus``, and of that of the switch."""
         here = sample_host(sampler, cpus)
         return here if self._remote is None else here + self._remote.sample()
-
-    def line_rate_pps(self, frame_size_bytes: float) -> float | None:
-        """Return the rate that fills the slowest link of the tester's NICs; None if none reports a speed."""
-        ports = self.conditions.ports if self.conditions is not None else ()
-        speeds = [port.speed_mbps for port in ports if port.side == "wire" and port.speed_mbps]
-        return line_rate_pps(frame_size_bytes, min(speeds) * 1_000_000) if speeds else None
 
     def wire_drops(self) -> Counter[str]:
         """Return what the kernel has dropped between tester and switch so far, as in ``Trial.tester_drops``."""

@@ -82,7 +82,10 @@ class LiveRunner:
         """Run one trial; measure the core-to-core latency before and after it."""
         settings = self.settings
         if not settings.has_rate:
-            pps = self.live.line_rate_pps(request.mean_frame_bytes)
+            ports = self.live.conditions.ports if self.live.conditions is not None else ()
+            speeds = [port.speed_mbps for port in ports if port.side == "wire" and port.speed_mbps]
+            # The rate that fills the slowest link of the tester's NICs, if one reports a speed.
+            pps = line_rate_pps(request.mean_frame_bytes, min(speeds) * 1_000_000) if speeds else None
             if pps is None and settings.open_loop and request.load == SATURATING:
                 return failed_trial(
                     request, "no NIC of the tester reports the speed of its link: give --line or --max-rate"

@@ -27,7 +27,7 @@ AHEAD_MAX = 8
 TROUBLES_MAX = 5
 
 
-class StatusListener(Listener):
+class StatusListener:
     """Writes status.json for `planebench watch`; a status that cannot be written does not end the run."""
 
     def __init__(self, pace: Pace, folder: Path, plan: Plan) -> None:
@@ -61,6 +61,12 @@ class StatusListener(Listener):
     def trial_done(self, trial: Trial) -> None:
         """Write the result of a trial."""
         self._write("between trials")
+
+    def advance(self, steps: int) -> None:
+        """Note the given number of planned trials, written with what comes next."""
+
+    def extend(self, stages: Sequence[Stage]) -> None:
+        """Note further stages, written with what comes next."""
 
     def trouble(self, text: str) -> None:
         """Write a failure; the run continues."""
