@@ -41,7 +41,7 @@ from planebench.switches.adapter import RunningSwitch, Situation, counters_of
 from planebench.switches.registry import get_adapter
 from planebench.switches.remote import Hello, HostAnswer, decoded, encoded
 from planebench.testbed.placement import Placement, place
-from planebench.testbed.request import SwitchPort, SwitchRequest
+from planebench.testbed.request import SwitchRequest
 from planebench.testbed.wires.base import wire_kind
 
 SILENCE_S = 3600.0
@@ -150,24 +150,16 @@ class Agent:
         self.do_release()
         wire = self.machine.wire
         with contextlib.ExitStack() as stack:
-            supervisor = stack.enter_context(self._measuring())
+            supervisor = stack.enter_context(replace(self.machine, wire="virtio").measuring())
+            if os.geteuid() == 0:  # interrupts of NICs stay off the CPUs of the switch
+                with contextlib.suppress(StoreError):  # without a place for the old values they stay where they are
+                    keep_away(frozenset(self.placement.switch_cpus), self.placement.control_cpus, device_journal())
             warnings = stack.enter_context(wire_kind(wire).hold(wire_arguments(wire), "switch"))
             self._supervisor = supervisor
             self._held = stack.pop_all()
         return list(warnings)
 
-    @contextlib.contextmanager
-    def _measuring(self) -> Iterator[Supervisor]:
-        """Keep interrupts of NICs off the CPUs of the switch, and yield what starts it."""
-        with replace(self.machine, wire="virtio").measuring() as supervisor:
-            if os.geteuid() == 0:
-                with contextlib.suppress(StoreError):  # without a place for the old values the interrupts stay
-                    keep_away(frozenset(self.placement.switch_cpus), self.placement.control_cpus, device_journal())
-            yield supervisor
-
-    def do_release(self) -> None:
-        """End every switch, and give back what is held."""
-        self.close()
+    do_release = close
 
     def do_settings(self, switch: str, request: Any) -> dict[str, str]:
         """Return the part of a switch of the manifest."""
@@ -178,7 +170,8 @@ class Agent:
         if self._supervisor is None:
             raise UsageError("agent: hold has to be called before start")
         adapter, wanted = get_adapter(switch), decoded(SwitchRequest, request)
-        ports = tuple(self._fitted(port) for port in wanted.ports)
+        kind = wire_kind(self.machine.wire)
+        ports = tuple(kind.fitted(port) for port in wanted.ports)
         interfaces = {port.name: port.interface for port in ports if port.interface}
         own = replace(
             wanted,
@@ -195,17 +188,14 @@ class Agent:
         self._up[self._numbers] = _Up(running, self._supervisor.processes[known:], interfaces)
         return self._numbers
 
-    def _fitted(self, port: SwitchPort) -> SwitchPort:
-        return wire_kind(self.machine.wire).fitted(port)
-
     def do_pause(self, number: int) -> None:
         """Stop the processes of a switch by SIGSTOP."""
-        for process in reversed(self._processes(number)):
+        for process in reversed(self._found(number).processes):
             process.pause()
 
     def do_resume(self, number: int) -> None:
         """Continue the processes of a switch."""
-        for process in self._processes(number):
+        for process in self._found(number).processes:
             process.resume()
 
     def do_stop(self, number: int) -> None:
@@ -241,15 +231,12 @@ class Agent:
 
     def do_log_tail(self, number: int) -> str:
         """Return the last lines that the processes of a switch printed."""
-        return "\n".join(process.log_tail() for process in self._processes(number))
+        return "\n".join(process.log_tail() for process in self._found(number).processes)
 
     def _found(self, number: int) -> _Up:
         if number not in self._up:
             raise UsageError(f"agent: there is no switch {number}")
         return self._up[number]
-
-    def _processes(self, number: int) -> tuple[Process, ...]:
-        return self._found(number).processes
 
 
 class AgentLines:
@@ -272,10 +259,6 @@ class AgentLines:
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
 
-    def listen(self) -> None:
-        """Begin to receive."""
-        threading.Thread(target=self._receive, name="stdin", daemon=True).start()
-
     def send(self, line: bytes) -> None:
         """Send one line. What nobody receives is dropped: stdin closes then, too."""
         with self._lock, contextlib.suppress(OSError):
@@ -284,36 +267,31 @@ class AgentLines:
                 data = data[os.write(self._out, data) :]
 
     def lines(self) -> Iterator[bytes]:
-        """Yield each line until stdin closes."""
+        """Begin to receive, and yield each line until stdin closes."""
+        threading.Thread(target=self._receive, name="stdin", daemon=True).start()
         while (line := self._lines.get()) is not None:
             yield line
 
     def _receive(self) -> None:
-        received = b""
+        received, main = b"", threading.main_thread().ident or 0
         while select.select([self._in], [], [], self._silence_s)[0] and (chunk := os.read(self._in, READ_BYTES)):
             *lines, received = (received + chunk).split(b"\n")
             for line in lines:
-                self._take(line)
+                if line.startswith(RELAYED) and self.relayed is not None:
+                    self.relayed.take(line.removeprefix(RELAYED))
+                elif line.startswith(CLOSE) and self.relayed is not None:
+                    self.relayed.lost(line.removeprefix(CLOSE).decode(errors="replace"))
+                elif line == STOP:
+                    signal.pthread_kill(main, signal.SIGTERM)
+                else:
+                    self._lines.put(line)
         self.closed = True
         if self.relayed is not None:
             self.relayed.lost(GONE)
         self._lines.put(None)
-        self._stop()
+        signal.pthread_kill(main, signal.SIGTERM)
         time.sleep(stretched(END_S))
         os._exit(1)
-
-    def _take(self, line: bytes) -> None:
-        if line.startswith(RELAYED) and self.relayed is not None:
-            self.relayed.take(line.removeprefix(RELAYED))
-        elif line.startswith(CLOSE) and self.relayed is not None:
-            self.relayed.lost(line.removeprefix(CLOSE).decode(errors="replace"))
-        elif line == STOP:
-            self._stop()
-        else:
-            self._lines.put(line)
-
-    def _stop(self) -> None:
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
 
 
 class Relayed(Connection):
@@ -384,19 +362,16 @@ def serve(run: Callable[[AgentLines, dict[str, Any]], Any], run_id: str | None) 
     with contextlib.suppress(KeyboardInterrupt), terminable():
         try:
             wire.send(GREETING)
-            wire.listen()
             for line in wire.lines():
-                wire.send(json.dumps(_answer(agent, json.loads(line))).encode())
+                call = json.loads(line)
+                try:
+                    answer = {"result": agent.call(call["method"], call["params"])}
+                except PlanebenchError as error:
+                    answer = {"error": error_document(error)}
+                except (OSError, TypeError) as error:
+                    print(f"planebench agent: {error!r}", file=sys.stderr)
+                    answer = {"error": {"kind": "DiedError", "text": repr(error)}}
+                wire.send(json.dumps({"id": call["id"], **answer}).encode())
         finally:
             agent.close()
     return 0
-
-
-def _answer(agent: Agent, call: dict[str, Any]) -> dict[str, Any]:
-    try:
-        return {"id": call["id"], "result": agent.call(call["method"], call["params"])}
-    except PlanebenchError as error:
-        return {"id": call["id"], "error": error_document(error)}
-    except (OSError, TypeError) as error:
-        print(f"planebench agent: {error!r}", file=sys.stderr)
-        return {"id": call["id"], "error": {"kind": "DiedError", "text": repr(error)}}

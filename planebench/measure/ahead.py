@@ -36,18 +36,15 @@ def stages_of(plan: Plan, visit: Visit, costs: Costs) -> Iterator[Stage]:
     steps = {"r_plus": points * len(visit.repetitions)}
     steps |= {method: len(of) * expected_trials(plan, method) for method, of in searches_of(plan, visit).items()}
     steps[LATENCY] = len(latency_of(plan, visit))
-    weights = {m: n * (_sending_s(plan, m) + USUAL_COST.trial_overhead_s) for m, n in steps.items()}
+    sending_s = {"r_plus": plan.throughput.duration_s, LATENCY: plan.latency.duration_s}
+    weights: dict[str, float] = {}
+    for method, n in steps.items():
+        one_s = sending_s.get(method) or plan.search.duration_s or METHODS[method].standard_s
+        weights[method] = n * (plan.throughput.warmup_s + one_s + USUAL_COST.trial_overhead_s)
     a_weight_s = visit_s(plan, visit, costs) / sum(weights.values())
     for method, n in steps.items():
         if n:
             yield Stage(visit.group.points[0].scenario_label, method, points, n, weights[method] * a_weight_s)
-
-
-def _sending_s(plan: Plan, method: str) -> float:
-    durations_s = {"r_plus": plan.throughput.duration_s, LATENCY: plan.latency.duration_s}
-    return plan.throughput.warmup_s + (
-        durations_s[method] if method in durations_s else plan.search.duration_s or METHODS[method].standard_s
-    )
 
 
 class Pace:
@@ -55,6 +52,9 @@ class Pace:
 
     def __init__(self, planned: Sequence[Stage], clock: Callable[[], float] = time.monotonic) -> None:
         self._stages = tuple(planned)
+        self.steps = sum(stage.steps for stage in planned)
+        """The number of all steps."""
+        self._planned_s = sum(stage.seconds for stage in planned)
         self._clock = clock
         self._begun_s = self._at_s = clock()
         self._free_s: float | None = None
@@ -62,28 +62,26 @@ class Pace:
         self.done = 0
         self._left_s = self._planned_left_s()
 
-    @property
-    def steps(self) -> int:
-        """Return the number of all steps."""
-        return sum(stage.steps for stage in self._stages)
-
     def extend(self, more: Sequence[Stage]) -> None:
         """Add stages at the end: a further pass begins."""
         self._stages += tuple(more)
+        self.steps += sum(stage.steps for stage in more)
+        self._planned_s += sum(stage.seconds for stage in more)
         self.advance(0)
 
     def trial_begins(self) -> None:
         """Note the first trial of a session; earlier steps were measured by an earlier session."""
         if self._free_s is None:
-            self._free_s = self._passed_s()
+            self._free_s = self._planned_s - self._planned_left_s()
 
     def advance(self, steps: int) -> None:
         """Note that the given number of steps is done, measured or not."""
         self.done += steps
-        measured_s = 0.0 if self._free_s is None else self._passed_s() - self._free_s
+        planned_left_s = self._planned_left_s()
+        measured_s = 0.0 if self._free_s is None else self._planned_s - planned_left_s - self._free_s
         self._at_s = self._clock()
         pace = (self._at_s - self._begun_s + TRUSTED_S) / (measured_s + TRUSTED_S)
-        self._left_s = self._planned_left_s() * pace
+        self._left_s = planned_left_s * pace
 
     def left_s(self) -> float:
         """Return seconds that the rest will take."""
@@ -101,6 +99,3 @@ class Pace:
 
     def _planned_left_s(self) -> float:
         return sum(stage.seconds for stage in self.ahead())
-
-    def _passed_s(self) -> float:
-        return sum(stage.seconds for stage in self._stages) - self._planned_left_s()

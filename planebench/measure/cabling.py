@@ -64,7 +64,20 @@ class Cabling:
     def problems(self) -> tuple[str, ...]:
         """Return a sentence for each port that is no end of a cable between two of the ports."""
         cabled = {device for cable in self.cables for device in (cable.tester, cable.switch)}
-        return tuple(_problem(port, self.receivers[port.device]) for port in self.ports if port.device not in cabled)
+        found = []
+        for port in self.ports:
+            device, heard = port.device, self.receivers[port.device]
+            if device in cabled:
+                continue
+            if not port.link:
+                found.append(f"{device} has no link")
+            elif not heard:
+                found.append(f"{device} has a link, but none of the other ports receives its frames")
+            elif heard == (device,):
+                found.append(f"{device} receives its own frames: a loopback plug, or a switch that sends them back")
+            else:
+                found.append(f"{device} is heard by {listed(heard)}, so something is between them that is no cable")
+        return tuple(found)
 
     def differences(self, wanted: Sequence[Ends]) -> tuple[str, ...]:
         """Return a sentence for each wanted cable whose ends are not connected with each other."""
@@ -74,16 +87,6 @@ class Cabling:
             for cable in wanted
             if other.get(cable.tester) != cable.switch
         )
-
-
-def _problem(port: FoundPort, receivers: Sequence[str]) -> str:
-    if not port.link:
-        return f"{port.device} has no link"
-    if not receivers:
-        return f"{port.device} has a link, but none of the other ports receives its frames"
-    if tuple(receivers) == (port.device,):
-        return f"{port.device} receives its own frames: a loopback plug, or a switch that sends them back"
-    return f"{port.device} is heard by {listed(receivers)}, so something is between them that is no cable"
 
 
 def find_cabling(
@@ -102,8 +105,19 @@ def find_cabling(
     """
     if not 2 <= len(devices) <= PORTS_MAX:
         raise UsageError(f"a cabling has 2 to {PORTS_MAX} ports, not {len(devices)}; name them by --device")
+    names = [f"p{number}" for number in range(len(devices))]
+    ports = (Port(name, "ethdev", RING_SIZE, device=device) for name, device in zip(names, devices, strict=True))
+    tasks = (
+        *(Task(f"mon-{name}", "monitor", (name,)) for name in names),
+        *(Task(f"gen-{name}", "generator", (name,), number % STREAMS) for number, name in enumerate(names)),
+    )
+    needed = memory(
+        ports=len(devices), ring_size=RING_SIZE, max_frame_bytes=1518, hugepages=hugepages, pools=len(devices) + 1
+    )
+    worker = Worker("w", placement.tester_cpus[0], tuple(task.name for task in tasks))
+    own = f"{supervisor.root.name}-wires".lower().replace(".", "-")[-31:]
     planed = PlanedProcess.start(
-        _document(devices, placement, f"{supervisor.root.name}-wires", hugepages=hugepages),
+        Document(own, needed, tuple(ports), tasks, (worker,)),
         supervisor,
         planed=require_planed(drivers=True),
         name="wires",
@@ -117,20 +131,6 @@ def find_cabling(
         return _found(planed, devices, stretched(within_s))
     finally:
         planed.stop()
-
-
-def _document(devices: Sequence[str], placement: Placement, name: str, *, hugepages: bool) -> Document:
-    names = [f"p{number}" for number in range(len(devices))]
-    ports = (Port(name, "ethdev", RING_SIZE, device=device) for name, device in zip(names, devices, strict=True))
-    tasks = (
-        *(Task(f"mon-{name}", "monitor", (name,)) for name in names),
-        *(Task(f"gen-{name}", "generator", (name,), number % STREAMS) for number, name in enumerate(names)),
-    )
-    needed = memory(
-        ports=len(devices), ring_size=RING_SIZE, max_frame_bytes=1518, hugepages=hugepages, pools=len(devices) + 1
-    )
-    worker = Worker("w", placement.tester_cpus[0], tuple(task.name for task in tasks))
-    return Document(name.lower().replace(".", "-")[-31:], needed, tuple(ports), tasks, (worker,))
 
 
 def _found(planed: PlanedProcess, devices: Sequence[str], within_s: float) -> Cabling:

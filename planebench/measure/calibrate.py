@@ -131,7 +131,9 @@ def calibrate(
             both = Sending((THERE, BACK), min(sizes), cable_s, CABLE_PPS, PROBE_RATE_PPS, clocks=True)
             cable = relate_over_cable(sender.call, THERE, BACK, sender.send(both))
 
-        steps = Steps(send, len(sizes) * _sends(wire), listener)
+        directions = 1 if wire_kind(wire).ceilings == "measured" else 2
+        sends = TRIES * directions + len(SET_POINTS_PPS) + len(SET_POINT_SHARES) + TRIES  # if none is repeated
+        steps = Steps(send, len(sizes) * sends, listener)
         reader = None if clock == "software" else read_clock
         found = [measure_frame_size(size, wire, len(placement.tester_cpus), steps, reader) for size in sizes]
     return Calibration(
@@ -156,12 +158,6 @@ def calibrate(
     )
 
 
-def _sends(wire: str) -> int:
-    """Return the number of sends per frame size if no set point is repeated."""
-    directions = 1 if wire_kind(wire).ceilings == "measured" else 2
-    return TRIES * directions + len(SET_POINTS_PPS) + len(SET_POINT_SHARES) + TRIES
-
-
 class Steps:
     """Sends, and reports each send and the progress before it begins."""
 
@@ -183,9 +179,21 @@ def measure_frame_size(
 
     ``read_clock`` returns the latency just measured by the clock of the ports: that has a baseline of its own.
     """
-    there = _best(THERE, size, send)
-    ceilings = _ceilings(size, wire, tester_cpus, there, send)
-    points = tuple(_set_point(size, pps, send) for pps in set_point_rates(there.pps))
+    there, told = _best(THERE, size, send), wire_kind(wire).ceilings
+    if told == "measured":
+        ceilings: tuple[Ceiling, ...] = (Ceiling(size, "wire", "wire", there.pps, measured=True),)
+    else:
+        ceilings = compose(size, there, _best(BACK, size, send), tester_cpus)
+        if told != "all":
+            wires = next(c for c in ceilings if (c.sender, c.receiver) == ("wire", "wire"))
+            alike = tuple(replace(c, pps=wires.pps, measured=False) for c in ceilings)
+            ceilings = (wires,) if told == "wires" else alike
+    points = []
+    for pps in set_point_rates(there.pps):
+        tries: list[SetPoint] = []
+        while len(tries) < TRIES and not any(abs(point.rate_error) <= RATE_ERROR for point in tries):
+            tries.append(set_point(size, pps, send(f"paced at {pps:.0f} pps", THERE, size, pps)))
+        points.append(max(tries, key=lambda point: point.offered_pps))
     background = min(BACKGROUND_PPS, BACKGROUND_SHARE * there.pps)
     software, other = [], []
     for _ in range(TRIES):
@@ -194,20 +202,8 @@ def measure_frame_size(
         software.append(latency_floor(size, background, record))
         if record is not None and read_clock is not None:
             other.append(latency_floor(size, background, read_clock(record, stats)))
-    floors = (median_floor(size, tries) for tries in (software, other) if tries)
-    return ceilings, points, tuple(floors)
-
-
-def _ceilings(size: int, wire: str, tester_cpus: int, there: FlatOut, send: Steps) -> tuple[Ceiling, ...]:
-    """Return the ceilings of a wire that a connection of the tester with itself tells (``WireKind.ceilings``)."""
-    told = wire_kind(wire).ceilings
-    if told == "measured":
-        return (Ceiling(size, "wire", "wire", there.pps, measured=True),)
-    every = compose(size, there, _best(BACK, size, send), tester_cpus)
-    if told == "all":
-        return every
-    wires = next(c for c in every if (c.sender, c.receiver) == ("wire", "wire"))
-    return (wires,) if told == "wires" else tuple(replace(c, pps=wires.pps, measured=False) for c in every)
+    floors = (median_floor(size, found) for found in (software, other) if found)
+    return ceilings, tuple(points), tuple(floors)
 
 
 def _best(flow: Flow, size: int, send: Steps) -> FlatOut:
@@ -289,13 +285,6 @@ def median_floor(size: int, tries: Sequence[LatencyFloor | None]) -> LatencyFloo
     return found[(len(found) - 1) // 2]
 
 
-def _set_point(size: int, pps: float, send: Steps) -> SetPoint:
-    tries: list[SetPoint] = []
-    while len(tries) < TRIES and not any(abs(point.rate_error) <= RATE_ERROR for point in tries):
-        tries.append(set_point(size, pps, send(f"paced at {pps:.0f} pps", THERE, size, pps)))
-    return max(tries, key=lambda point: point.offered_pps)
-
-
 def _rate(counts: TesterCounts, packets: int) -> float:
     return packets * 1e9 / counts.duration_ns if counts.duration_ns else 0.0
 
@@ -315,7 +304,17 @@ def loop_document(
     monitors = [Task(f"mon-{port}", "monitor", (port,)) for port in "ab"]
     tasks = (*monitors, *(Task(f"gen-{port}", "generator", (port,), stream) for stream, port in enumerate("ab")))
     cpu_of = {"a": cpus[0], "b": cpus[-1]}
-    both = _ports(settings, workdir, ends)
+    links = LinkSettings(
+        workdir,
+        settings.wire,
+        settings.ring_size,
+        max_frame_bytes=settings.max_frame_bytes,
+        ends={} if ends is None else {LOOP: ends},
+    )
+    clock, kind = port_clock(settings.clock), wire_kind(settings.wire)
+    a, b = (Port(name, "ethdev", settings.ring_size, clock=clock) for name in "ab")
+    near, far = kind.tester_port(a, LOOP, links), kind.far_port(b, LOOP, links)
+    both = (far, near) if kind.switch_listens else (near, far)  # who listens first: planed opens ports in their order
     needed = memory(
         ports=2,
         ring_size=max(port.ring_size or 0 for port in both),
@@ -327,21 +326,6 @@ def loop_document(
         for cpu in sorted(set(cpu_of.values()))
     )
     return Document(name, needed, both, tasks, workers, nice=-20)
-
-
-def _ports(settings: LiveSettings, workdir: Path, ends: Ends | None) -> tuple[Port, Port]:
-    """Return both ends of the wire ``loop``, the one that listens first: planed opens ports in their order."""
-    links = LinkSettings(
-        workdir,
-        settings.wire,
-        settings.ring_size,
-        max_frame_bytes=settings.max_frame_bytes,
-        ends={} if ends is None else {LOOP: ends},
-    )
-    clock = port_clock(settings.clock)
-    kind, a, b = wire_kind(settings.wire), *(Port(name, "ethdev", settings.ring_size, clock=clock) for name in "ab")
-    near, far = kind.tester_port(a, LOOP, links), kind.far_port(b, LOOP, links)
-    return (far, near) if kind.switch_listens else (near, far)
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from operator import attrgetter
 from typing import Protocol, TypeVar
 
 from planebench.analysis.compare import Derived, Open, still_open
@@ -28,7 +29,7 @@ from planebench.model.cpus import Cpus
 from planebench.model.dimensions import is_external
 from planebench.model.errors import ExternalTesterError, PlanebenchError, StoreError
 from planebench.model.header import Run
-from planebench.model.plan import R_PLUS, LatencyPlan, Plan, Skipped
+from planebench.model.plan import R_PLUS, Plan, Skipped
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import Load, Point, TopologyKey, Trial, VerdictKind
 from planebench.model.results import SearchResult
@@ -42,7 +43,6 @@ from planebench.plan.passes import (
     LatencyStep,
     Rounds,
     TopologyGroup,
-    TrialStep,
     Visit,
     further_pass,
     group_points,
@@ -81,22 +81,6 @@ class Bench:
     deaths: int = 0
     failed_starts: int = 0
     """In a row."""
-
-    @property
-    def what(self) -> str:
-        """Return the name of the topology, e.g. ``loopback-3``."""
-        return self.group.points[0].scenario_label
-
-    def begin_visit(self) -> None:
-        """Forget a start that failed in an earlier visit, unless the switch was given up: this one may succeed."""
-        if self.deaths <= DEATHS_MAX and self.failed_starts < FAILED_STARTS_MAX:
-            self.reason = ""
-
-    def ensure(self) -> None:
-        """Start the switch if it is not up, unless it failed to start in this visit or was given up."""
-        if self.runner is None and not self.reason:
-            self.campaign.listener.working_on(f"starting {self.label} for {self.what}")
-            self.start()
 
     def start(self) -> None:
         """Start the switch. A failure is reported and kept in ``reason``; that of an external tester is raised."""
@@ -164,12 +148,6 @@ class Bench:
         )
         return LiveRunner(live, campaign.settings)
 
-    def run(self, request: TrialRequest) -> Trial:
-        """Run one trial; if the switch is not up, return an invalid trial with the reason."""
-        if self.runner is None:
-            return failed_trial(request, self.reason)
-        return self.runner.run(request)
-
     def revive(self, reason: str) -> None:
         """Start a switch that died again, a limited number of times."""
         self.stop()
@@ -187,7 +165,7 @@ class Bench:
 
     def _skip(self, reason: str) -> None:
         self.runner, self.reason = None, reason
-        what = f"{self.label} {self.what}"
+        what = f"{self.label} {self.group.points[0].scenario_label}"
         self.campaign.writer.skip(Skipped(what, reason))
         self.campaign.listener.trouble(f"{what}: {reason}")
 
@@ -254,6 +232,8 @@ class Campaign:
         self._waiting: defaultdict[TopologyKey, list[LatencyStep]] = defaultdict(list)
         """Latency trials without a load, as no saturating trial of their point counts yet."""
         self._groups = {group.key: group for group in group_points(self.points)}
+        self._one_by_one = wire_kind(self.settings.wire).exclusive(wire_arguments(self.settings.wire))
+        """Only one switch can be up, as the devices of the wire are of one process at a time."""
         self._costs = {label: adapter.cost for label, adapter in self.adapters.items()}
         self._starts_s = {key: starts_s(self._costs, group) for key, group in self._groups.items()}
 
@@ -281,56 +261,48 @@ class Campaign:
 
     def _fitting(self, wanted: Sequence[Open], number: int) -> tuple[Visit, ...]:
         """Return a pass over the points of as many open comparisons as there is time for, the cheapest ones first."""
-        left_s = inf if self.plan.time_budget_s is None else self.plan.time_budget_s - self._spent_s
+        left_s = inf
+        if self.plan.time_budget_s is not None:  # starts and trials so far took the same when the run is resumed
+            first_s = sum(self._starts_s[trial.point.topology] for trial in self._seen[:1])
+            since_s = spent_s(self._seen, lambda point: self._starts_s[point.topology])
+            left_s = self.plan.time_budget_s - (first_s + since_s)
         ranked = sorted(wanted, key=lambda it: inf if it.more_starts is None else it.more_starts)
 
         def over(count: int) -> tuple[Visit, ...]:
             members = {dataclasses.replace(it.point, switch=label) for it in ranked[:count] for label in it.labels}
             return further_pass(self.plan, [p for p in self.points if p in members], self._costs, number)
 
-        def takes_s(count: int) -> float:
-            return sum(visit_s(self.plan, visit, self._costs) for visit in over(count))
-
-        return over(max(bisect_right(range(len(ranked) + 1), left_s, key=takes_s) - 1, 0))
+        fit = bisect_right(
+            range(len(ranked) + 1),
+            left_s,
+            key=lambda count: sum(visit_s(self.plan, visit, self._costs) for visit in over(count)),
+        )
+        return over(max(fit - 1, 0))
 
     def _visit(self, visit: Visit) -> None:
         """Do everything that a visit of a topology is for. Its switches start when there is something to measure."""
-        benches = {label: self._bench(visit.group, label) for label in visit.group.switches}
+        key, benches = visit.group.key, dict[str, Bench]()
         with contextlib.ExitStack() as stack:
-            for bench in benches.values():
-                bench.begin_visit()
+            for label in visit.group.switches:
+                bench = self._benches.setdefault((key, label), Bench(self, label, self._groups[key]))
+                if bench.deaths <= DEATHS_MAX and bench.failed_starts < FAILED_STARTS_MAX:
+                    bench.reason = ""  # of a start in an earlier visit: this one may succeed
+                benches[label] = bench
                 stack.callback(bench.stop)
             again = visit.repetitions.start > 0
             if again:
-                self._search_all(visit, benches)
+                self._search(visit, benches)
             for repetition in visit.repetitions:
-                for turn in self._turns(self._rounds_of(visit.group, "r_plus").next(visit.group.points), _switch):
+                steps = self._rounds_of(key, "r_plus").next(visit.group.points)
+                for turn in self._turns(steps, attrgetter("point.switch")):
                     self._measure(benches, self._saturating(turn.point, repetition))
                     self.listener.advance(1)
             if not again:
-                self._search_all(visit, benches)
+                self._search(visit, benches)
             self._measure_latencies(visit, benches)
 
-    def _search_all(self, visit: Visit, benches: dict[str, Bench]) -> None:
-        """Run the searches of a visit: after the saturating trials that their loads rest on; repeated, before others
-        overload the switch."""
-        for method, points in searches_of(self.plan, visit).items():
-            self._search(visit.group, points, benches, method, visit.repetitions.start)
-
-    def _bench(self, group: TopologyGroup, label: str) -> Bench:
-        if (group.key, label) not in self._benches:
-            self._benches[group.key, label] = Bench(self, label, self._groups[group.key])
-        return self._benches[group.key, label]
-
-    def _rounds_of(self, group: TopologyGroup, method: str) -> Rounds:
-        if (group.key, method) not in self._rounds:
-            self._rounds[group.key, method] = Rounds(self._groups[group.key], self.plan.seed, (method,))
-        return self._rounds[group.key, method]
-
-    @property
-    def _one_by_one(self) -> bool:
-        """Return whether only one switch can be up, as the devices of the wire are of one process at a time."""
-        return wire_kind(self.settings.wire).exclusive(wire_arguments(self.settings.wire))
+    def _rounds_of(self, key: TopologyKey, method: str) -> Rounds:
+        return self._rounds.setdefault((key, method), Rounds(self._groups[key], self.plan.seed, (method,)))
 
     def _turns(self, steps: Sequence[T], switch_of: Callable[[T], str]) -> Sequence[T]:
         """Return the steps; where only one switch can be up, those of a switch together."""
@@ -349,99 +321,87 @@ class Campaign:
             profile=self.plan.profile(point.traffic),
         )
 
-    def _search(
-        self, group: TopologyGroup, points: Sequence[Point], benches: dict[str, Bench], method: str, repetition: int
-    ) -> None:
-        """Run one search on points of the group, a trial of each in turn, until all have ended."""
-        rounds = self._rounds_of(group, method)
-        left = dict.fromkeys(points, expected_trials(self.plan, method))
-        while left:
-            for turn in self._turns(rounds.next(tuple(left)), _switch):
-                ask = self._next(method, turn.point, repetition)
-                if isinstance(ask, Ask) and self._measure(benches, self._asked(ask, method, turn.point)):
-                    if left[turn.point] > 1:
-                        left[turn.point] -= 1
+    def _search(self, visit: Visit, benches: dict[str, Bench]) -> None:
+        """Run each search of a visit, a trial of each point in turn, until all have ended.
+
+        That is after the saturating trials that their loads rest on; repeated, before others overload the switch.
+        """
+        for method, points in searches_of(self.plan, visit).items():
+            rounds = self._rounds_of(visit.group.key, method)
+            left = dict.fromkeys(points, expected_trials(self.plan, method))
+            while left:
+                for turn in self._turns(rounds.next(tuple(left)), attrgetter("point.switch")):
+                    point = turn.point
+                    ask, measured = self._next(method, point, visit.repetitions.start), False
+                    if isinstance(ask, Ask):
+                        most = self._saturating(point, ask.repetition)
+                        load = most.load
+                        if ask.load_pps is not None:
+                            load = Load(rate_label(ask.load_pps), ask.load_pps / _senders(point))
+                        request = dataclasses.replace(
+                            most, role="search", load=load, duration_s=ask.duration_s, search=method
+                        )
+                        measured = self._measure(benches, request)
+                    if not measured:
+                        self.listener.advance(left.pop(point))
+                    elif left[point] > 1:
+                        left[point] -= 1
                         self.listener.advance(1)
-                else:
-                    self.listener.advance(left.pop(turn.point))
 
     def _next(self, method: str, point: Point, repetition: int = 0) -> Ask | SearchResult:
         mine = [t for t in self._seen if t.point == point]
         return step(method, search_settings(self.plan, _senders(point)), point, mine, repetition)
 
-    def _asked(self, ask: Ask, method: str, point: Point) -> TrialRequest:
-        """Return the trial that a search wants."""
-        return dataclasses.replace(
-            self._saturating(point, ask.repetition),
-            role="search",
-            load=_load(ask, point, self.plan.throughput.max_rate_pps),
-            duration_s=ask.duration_s,
-            search=method,
-        )
-
     def _measure_latencies(self, visit: Visit, benches: dict[str, Bench]) -> None:
         """Take the latencies of a visit, after those that had no load before."""
         planned, waiting = latency_of(self.plan, visit), self._waiting.pop(visit.group.key, [])
-        for wanted in self._turns((*waiting, *planned), lambda it: _switch(it.step)):
-            load = self._latency_load(wanted) if wanted.step.point.switch in benches else None
+        for wanted in self._turns((*waiting, *planned), attrgetter("step.point.switch")):
+            how, point = wanted.how, wanted.step.point
+            load = self._latency_load(wanted) if point.switch in benches else None
             if load is None:
                 self._waiting[visit.group.key].append(wanted)
-            else:
-                self._measure_latency(benches, wanted, load)
+                continue
+            request = TrialRequest(
+                point,
+                "latency",
+                load,
+                how.duration_s,
+                warmup_s=self.plan.throughput.warmup_s,
+                probe_rate_pps=how.probe_rate_pps,
+                repetition=wanted.step.repetition,
+                echo=scenario_named(point.scenario).latency_by_echo,
+                profile=self.plan.profile(point.traffic),
+                anatomy=how.anatomy,
+                stamp_all=how.stamp == "all",
+            )
+            self._measure(benches, request)
         self.listener.advance(len(planned))
-
-    def _measure_latency(self, benches: dict[str, Bench], wanted: LatencyStep, load: Load) -> None:
-        how, point = wanted.how, wanted.step.point
-        request = TrialRequest(
-            point,
-            "latency",
-            load,
-            how.duration_s,
-            warmup_s=self.plan.throughput.warmup_s,
-            probe_rate_pps=how.probe_rate_pps,
-            repetition=wanted.step.repetition,
-            echo=scenario_named(point.scenario).latency_by_echo,
-            profile=self.plan.profile(point.traffic),
-            anatomy=how.anatomy,
-            stamp_all=how.stamp == "all",
-        )
-        self._measure(benches, request)
 
     def _latency_load(self, wanted: LatencyStep) -> Load | None:
         """Return the load of a latency step in pps; None where the load that it is a share of is not known."""
         step, how, point = wanted.step, wanted.how, wanted.step.point
-        bits = {load.label: load for load in self._bit_loads(how, point)}
+        size = self.plan.profile(point.traffic).mean_frame_bytes or point.frame_size_bytes
+        vnfs, senders = point.chain_length if point.side_by_side else 1, _senders(point)
+        bits = {load.label: load for load in bit_loads(how.total_bps, how.per_vnf_bps, size, vnfs, senders)}
         if step.load in bits:
             return bits[step.load]
         fixed = {load.label: load for load in fixed_loads(point.scenario, how.loads, how.v2v_pps, how.rates_pps)}
         echoed = scenario_named(point.scenario).latency_by_echo
         if step.load in fixed and not echoed:
             return fixed[step.load]
-        of_r_plus = echoed or how.of == R_PLUS
-        whole_pps = self._r_plus(point) if of_r_plus else self._found_pps(how.of, point)
+        whole_pps = None
+        if echoed or how.of == R_PLUS:  # the throughput of the saturating trials so far that count
+            trials = [t for t in self._seen if t.point == point and t.role == "r_plus"]
+            counted = saturating(trials).trials or of_kinds(trials, (VerdictKind.FUNCTIONAL,)).trials
+            whole_pps = geometric_mean(throughput_blocks(counted))
+        elif isinstance(found := self._next(how.of, point), SearchResult):
+            whole_pps = found.lower_pps
         if whole_pps is None:
             return None
         loads = latency_loads(
-            point.scenario, how.loads, whole_pps, _senders(point), how.v2v_pps, how.rates_pps, load_name(how.of)
+            point.scenario, how.loads, whole_pps, senders, how.v2v_pps, how.rates_pps, load_name(how.of)
         )
         return next(load for load in loads if load.label == step.load)
-
-    def _bit_loads(self, how: LatencyPlan, point: Point) -> tuple[Load, ...]:
-        """Return the loads of a point that are bit rates; a traffic profile with sizes of its own has its mean."""
-        size = self.plan.profile(point.traffic).mean_frame_bytes or point.frame_size_bytes
-        vnfs = point.chain_length if point.side_by_side else 1
-        return bit_loads(how.total_bps, how.per_vnf_bps, size, vnfs, _senders(point))
-
-    def _r_plus(self, point: Point) -> float | None:
-        """Return the throughput of the saturating trials so far that count; None without one."""
-        trials = [t for t in self._seen if t.point == point and t.role == "r_plus"]
-        counted = saturating(trials).trials or of_kinds(trials, (VerdictKind.FUNCTIONAL,)).trials
-        return geometric_mean(throughput_blocks(counted))
-
-    def _found_pps(self, method: str, point: Point) -> float | None:
-        """Return the load that a search has found; None if it found none."""
-        found = self._next(method, point)
-        return found.lower_pps if isinstance(found, SearchResult) else None
 
     def _measure(self, benches: dict[str, Bench], request: TrialRequest) -> bool:
         """Measure one planned trial, unless it is stored. Return False when no switch is left to measure."""
@@ -466,8 +426,16 @@ class Campaign:
 
         An invalid latency trial is no measurement, for its switch may run again by now.
         """
+        pps = None if request.load.label == SATURATING.label else request.load.pps_per_direction
+        wanted = (request.point, request.role, request.search, request.repetition)
         for trial in tuple(self._stored):
-            if not _answers(trial, request):
+            if (trial.point, trial.role, trial.search, trial.repetition) != wanted:
+                continue
+            if request.role == "search":
+                offered_pps = None if pps is None else pps * len(trial.directions)
+                if not fits(trial, offered_pps, request.duration_s):
+                    continue
+            elif trial.load.label != request.load.label:
                 continue
             self._stored.remove(trial)
             self._seen.append(trial)
@@ -483,29 +451,21 @@ class Campaign:
                 if other is not bench:
                     other.stop()
         for each in (bench,) if self._one_by_one else benches.values():
-            each.ensure()
+            if each.runner is None and not each.reason:  # neither up, nor failed in this visit, nor given up
+                self.listener.working_on(f"starting {each.label} for {each.group.points[0].scenario_label}")
+                each.start()
         start, index = max(bench.start_number, 0), len(self.trials)
-        request = self._on_line(dataclasses.replace(request, start=start, index=index))
+        request = dataclasses.replace(request, start=start, index=index)
+        if (line_bps := self.plan.throughput.line_bps) is not None:
+            pps = line_rate_pps(request.mean_frame_bytes, line_bps)
+            request = request.on_line(pps, open_loop=self.plan.throughput.open_loop is not False)
         self.listener.trial_begins(request)
-        trial = bench.run(request)
+        trial = failed_trial(request, bench.reason) if bench.runner is None else bench.runner.run(request)
         self.writer.append(trial)
         self.trials.append(trial)
         self._seen.append(trial)
         self.listener.trial_done(trial)
         return trial
-
-    def _on_line(self, request: TrialRequest) -> TrialRequest:
-        """Return the request with the line rate that the plan gives its links; as it is without one."""
-        line_bps, open_loop = self.plan.throughput.line_bps, self.plan.throughput.open_loop is not False
-        if line_bps is None:
-            return request
-        return request.on_line(line_rate_pps(request.mean_frame_bytes, line_bps), open_loop=open_loop)
-
-    @property
-    def _spent_s(self) -> float:
-        """Return the time that the starts and trials so far took: the same when the run is resumed."""
-        first_s = sum(self._starts_s[trial.point.topology] for trial in self._seen[:1])
-        return first_s + spent_s(self._seen, lambda point: self._starts_s[point.topology])
 
 
 def spent_s(trials: Sequence[Trial], start_s: Callable[[Point], float] = lambda point: 0.0) -> float:
@@ -520,27 +480,5 @@ def spent_s(trials: Sequence[Trial], start_s: Callable[[Point], float] = lambda 
     return sum(min(max(b - a, 0.0), longest + starting_s) for a, b, longest, starting_s in pairs)
 
 
-def _answers(trial: Trial, request: TrialRequest) -> bool:
-    """Return whether a stored trial is one that was made for a request."""
-    wanted = (request.point, request.role, request.search, request.repetition)
-    if (trial.point, trial.role, trial.search, trial.repetition) != wanted:
-        return False
-    if request.role == "search":
-        pps = None if request.load.label == SATURATING.label else request.load.pps_per_direction
-        return fits(trial, None if pps is None else pps * len(trial.directions), request.duration_s)
-    return trial.load.label == request.load.label
-
-
-def _switch(step: TrialStep) -> str:
-    return step.point.switch
-
-
 def _senders(point: Point) -> int:
     return len(flows(build(point.scenario, point.chain_length), point.direction))
-
-
-def _load(ask: Ask, point: Point, max_rate_pps: float | None) -> Load:
-    """Return the maximum offered load or its limit by rate; else the load of a search, split over the senders."""
-    if ask.load_pps is None:
-        return SATURATING if max_rate_pps is None else Load(SATURATING.label, max_rate_pps)
-    return Load(rate_label(ask.load_pps), ask.load_pps / _senders(point))

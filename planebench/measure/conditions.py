@@ -10,7 +10,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from planebench.host.journal import Journal
 from planebench.host.memory import MemoryMap, bytes_by_node, memory_of
 from planebench.host.process import Supervisor, stretched
 from planebench.measure.distance import core_mhz
-from planebench.model.conditions import Conditions, PortConditions, PortSide, ThreadConditions
+from planebench.model.conditions import Conditions, PortConditions, ThreadConditions
 from planebench.model.cpus import range_text
 from planebench.model.dimensions import HostingFacts
 from planebench.model.errors import PlanebenchError, StartError
@@ -101,28 +101,24 @@ def port_conditions(
 
     ``nics``: the wires are NICs, so that the speeds of their links are real."""
     told = {port["name"]: port for port in ports}
-    return tuple(
-        _port(port.side, told[port.name], nics and port.side == "wire") for port in topology.ports if port.name in told
-    )
-
-
-def _port(side: PortSide, told: PortState, nic: bool) -> PortConditions:
-    virtio = told.get("virtio")
-    return PortConditions(
-        name=told["name"],
-        side=side,
-        kind=_kind(told),
-        driver=told.get("driver", ""),
-        queues=told.get("queues"),
-        ring_sizes=None if virtio is None else tuple(size for size in virtio["ring_sizes"] if size),
-        features=None if virtio is None else tuple(virtio["features"]),
-        speed_mbps=told.get("speed_mbps") if nic else None,
-    )
-
-
-def _kind(told: PortState) -> str:
-    """Return ``vhost-user`` or ``virtio-user``; for a DPDK device its driver: ``net_memif``, ``net_af_packet``."""
-    return str(told.get("driver") or "ethdev") if told["kind"] == "ethdev" else str(told["kind"])
+    found = []
+    for port in topology.ports:
+        if (state := told.get(port.name)) is None:
+            continue
+        virtio, kind = state.get("virtio"), str(state["kind"])  # vhost-user, virtio-user; for a DPDK device its driver
+        found.append(
+            PortConditions(
+                name=port.name,
+                side=port.side,
+                kind=str(state.get("driver") or kind) if kind == "ethdev" else kind,
+                driver=state.get("driver", ""),
+                queues=state.get("queues"),
+                ring_sizes=None if virtio is None else tuple(size for size in virtio["ring_sizes"] if size),
+                features=None if virtio is None else tuple(virtio["features"]),
+                speed_mbps=state.get("speed_mbps") if nics and port.side == "wire" else None,
+            )
+        )
+    return tuple(found)
 
 
 # Read what the kernel knows of wires that are its interfaces: dropped frames, and the mode of AF_XDP sockets.
@@ -168,7 +164,14 @@ class KernelWires:
         }
         if not any(sockets for sockets, _ in sides.values()):
             return ""
-        attached = self._attached(supervisor, cpus)
+        names = [name for end in self.ends.values() for name in end.of(None) if name]
+        argv = [sys.executable, "-I", str(Path(af_xdp.__file__)), *names]  # in the namespace of the interfaces
+        done = supervisor.spawn("xdp-mode", argv, cpus=cpus, netns_pid=self.pid)
+        if done.wait(stretched(ASK_TIMEOUT_S)) != 0:
+            text = done.exit_report()
+            done.terminate()
+            raise StartError(f"the XDP programs of {', '.join(names)} cannot be read: {text}")
+        attached = {str(name): str(mode) for name, mode in json.loads(done.log_tail().splitlines()[-1]).items()}
         words = {
             side: af_xdp.mode_words(sockets, [attached[name] for name in names if name in attached])
             for side, (sockets, names) in sides.items()
@@ -177,18 +180,6 @@ class KernelWires:
         if len(words) == len(sides) and len(set(words.values())) == 1:
             return next(iter(words.values()))
         return "; ".join(f"{side} {text}" for side, text in words.items())
-
-    def _attached(self, supervisor: Supervisor, cpus: frozenset[int]) -> Mapping[str, str]:
-        """Ask for the XDP programs of all interfaces in their namespace."""
-        names = [name for end in self.ends.values() for name in end.of(None) if name]
-        argv = [sys.executable, "-I", str(Path(af_xdp.__file__)), *names]
-        done = supervisor.spawn("xdp-mode", argv, cpus=cpus, netns_pid=self.pid)
-        if done.wait(stretched(ASK_TIMEOUT_S)) != 0:
-            text = done.exit_report()
-            done.terminate()
-            raise StartError(f"the XDP programs of {', '.join(names)} cannot be read: {text}")
-        answer = json.loads(done.log_tail().splitlines()[-1])
-        return {str(name): str(mode) for name, mode in answer.items()}
 
 
 # The check of a live topology against its placement: threads and memory, as the kernel reports them.
@@ -222,76 +213,52 @@ def read_memory(parts: Sequence[PlacedOwner], *, switch_memory: bool) -> tuple[M
     for part in parts:
         for it in found[part.name]:
             mapped[it.shared].add(part.owner)
-    return tuple(
-        MemoryEvidence(
-            part.owner,
-            part.name,
-            part.node,
-            tuple(bytes_by_node(_own(part.owner, found[part.name], mapped, switch_memory)).items()),
-        )
-        for part in parts
-        if found[part.name]
-    )
-
-
-def _own(
-    owner: Owner, mappings: Iterable[MemoryMap], mapped: Mapping[str, set[Owner]], switch_memory: bool
-) -> Iterator[MemoryMap]:
-    """Yield the memory that belongs to an owner, each file once."""
-    seen: set[str] = set()
-    for it in mappings:
-        others = mapped[it.shared] - {owner} if it.shared else set()
-        theirs = (owner == "switch" and "vnf" in others) or (
-            (owner, switch_memory) in (("switch", False), ("tester", True)) and bool(others & {"switch", "tester"})
-        )
-        if not theirs and it.shared not in seen - {""}:
-            seen.add(it.shared)
-            yield it
+    evidence = []
+    for part in parts:
+        own: list[MemoryMap] = []
+        seen, driver = set[str](), "tester" if switch_memory else "switch"
+        for it in found[part.name]:
+            others = mapped[it.shared] - {part.owner} if it.shared else set()
+            theirs = part.owner == "switch" and "vnf" in others
+            theirs |= part.owner == driver and bool(others & {"switch", "tester"})
+            if not theirs and it.shared not in seen - {""}:  # each file once
+                seen.add(it.shared)
+                own.append(it)
+        if found[part.name]:
+            evidence.append(MemoryEvidence(part.owner, part.name, part.node, tuple(bytes_by_node(own).items())))
+    return tuple(evidence)
 
 
 def misplaced(parts: Sequence[PlacedOwner], memory: Iterable[MemoryEvidence]) -> tuple[Reason, ...]:
     """Return a reason for each part whose memory or threads are elsewhere than planned; empty if none is."""
-    return (*map(_memory_reason, _elsewhere(memory)), *_threads_elsewhere(parts))
-
-
-def _elsewhere(memory: Iterable[MemoryEvidence]) -> Iterator[MemoryEvidence]:
-    return (it for it in memory if it.misplaced_share > MISPLACED_SHARE)
-
-
-def _memory_reason(it: MemoryEvidence) -> Reason:
-    nodes = [str(node) for node, _ in it.bytes_by_node if node != it.node]
-    where = f"node{'s' if len(nodes) > 1 else ''} {listed(tuple(nodes))}"
-    text = f"{it.misplaced_share:.0%} of the memory of {it.name} is on NUMA {where}, not on node {it.node} as planned"
-    return Reason(ReasonCode.MISPLACED, text, {"share": it.misplaced_share})
-
-
-def _threads_elsewhere(parts: Iterable[PlacedOwner]) -> Iterator[Reason]:
+    reasons = []
+    for it in memory:
+        if it.misplaced_share > MISPLACED_SHARE:
+            nodes = [str(node) for node, _ in it.bytes_by_node if node != it.node]
+            text = (
+                f"{it.misplaced_share:.0%} of the memory of {it.name} is on NUMA node{'s' if len(nodes) > 1 else ''} "
+                f"{listed(tuple(nodes))}, not on node {it.node} as planned"
+            )
+            reasons.append(Reason(ReasonCode.MISPLACED, text, {"share": it.misplaced_share}))
     for part in parts:
         for thread in part.threads if part.cpus else ():
-            allowed = allowed_cpus(thread.tid)
+            allowed = frozenset[int]()
+            with suppress(OSError):  # it is gone
+                allowed = frozenset(os.sched_getaffinity(thread.tid))
             if not allowed <= part.cpus or (part.roams and allowed and allowed != part.cpus):
                 text = (
                     f"thread {thread.name} of {part.name} may run on CPU {range_text(allowed)}, not on CPU "
                     f"{range_text(part.cpus)} as planned"
                 )
-                yield Reason(ReasonCode.MISPLACED, text)
-
-
-def allowed_cpus(tid: int) -> frozenset[int]:
-    """Return the CPUs on which a thread may run; none if it is gone."""
-    try:
-        return frozenset(os.sched_getaffinity(tid))
-    except OSError:
-        return frozenset()
+                reasons.append(Reason(ReasonCode.MISPLACED, text))
+    return tuple(reasons)
 
 
 def let_roam(threads: Iterable[WatchedThread], cpus: frozenset[int]) -> None:
     """Let the scheduler move threads over CPUs. What the kernel refuses, :func:`misplaced` finds."""
     for thread in threads:
-        try:
+        with suppress(OSError):
             os.sched_setaffinity(thread.tid, cpus)
-        except OSError:
-            continue
 
 
 # The clock of a switch's cores, and the energy of the machine, in a trial: further counters of the switch.

@@ -8,24 +8,22 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from planebench.host.process import stretched
-from planebench.measure.latency import PROBES, HistogramKind, histogram_of
+from planebench.measure.latency import PROBES, histogram_of
 from planebench.measure.updates import ControlTraffic, control_packets, fib_updates
-from planebench.model.conditions import of_losses
 from planebench.model.errors import StartError
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import TENTHS, ControlPackets, DirectionCounts, FibUpdates, LatencyRecord, TrafficSent
 from planebench.model.scenarios import QUEUES_MAX, Flow, queue_name, queue_stream
-from planebench.model.traffic import Pcap, TrafficProfile
+from planebench.model.traffic import TrafficProfile
 from planebench.planed.client import Call, GeneratorLoad, Profile, get_statistics, is_sending, start_traffic
 from planebench.planed.statistics import (
     PORT_DROPS,
     Firewall,
-    FirewallRule,
     Generator,
     Monitor,
-    PortState,
     Statistics,
     StreamStatistics,
     TaskStatistics,
@@ -54,6 +52,7 @@ def traffic_sent(name: str, generators: Sequence[Generator]) -> TrafficSent | No
     sizes: Counter[int] = Counter()
     for report in reports:
         sizes.update(dict(report.get("sizes", ())))
+    macs = [report.get("dst_macs") or () for report in reports]
     pcaps = [pcap for report in reports if (pcap := report.get("pcap"))]
     skipped = (pcaps[0].get("skipped") or {}) if pcaps else {}
     return TrafficSent(
@@ -62,7 +61,7 @@ def traffic_sent(name: str, generators: Sequence[Generator]) -> TrafficSent | No
         bytes=sum(report.get("bytes", 0) for report in reports),
         sizes=tuple(sorted(sizes.items())),
         flows_sent=_most(report.get("flows_sent") for report in reports),
-        dst_macs=_macs([report.get("dst_macs") or () for report in reports]),
+        dst_macs=tuple(map(sum, zip_longest(*macs, fillvalue=0))),
         dst_ips_sent=_most(report.get("dst_ips_sent") for report in reports),
         pcap_frames=_most(pcap.get("frames") for pcap in pcaps),
         pcap_loops=_most(pcap.get("loops") for pcap in pcaps),
@@ -76,10 +75,31 @@ def not_as_intended(profile: TrafficProfile, sent: TrafficSent) -> Iterator[Reas
 
     Nothing is said where too few frames were sent to tell.
     """
-    if profile.pcap is not None:
-        yield from _capture(profile.pcap, sent)
+    mean, intended, pcap = sent.mean_frame_bytes, profile.mean_frame_bytes, profile.pcap
+    if pcap is not None:
+        if sent.pcap_frames != pcap.frames:
+            yield _differs(
+                f"{sent.name}: the capture has {sent.pcap_frames} frames to send, and had {pcap.frames} before"
+            )
+        elif (
+            mean is not None
+            and (sent.pcap_loops or 0) >= LOOPS_MIN
+            and abs(mean - pcap.mean_frame_bytes) > TOLERANCE * pcap.mean_frame_bytes
+        ):
+            yield _differs(
+                f"{sent.name}: the mean frame sent had {mean:.1f} B, not {pcap.mean_frame_bytes:.1f} B as before"
+            )
         return
-    yield from _mix(profile, sent)
+    if profile.sizes and mean is not None and intended is not None and sent.packets >= FRAMES_MIN:
+        weights: Counter[int] = Counter()
+        for size, weight in profile.sizes:
+            weights[size] += weight
+        counts = dict(sent.sizes)
+        off = max(abs(counts.get(size, 0) / sent.packets - w / weights.total()) for size, w in weights.items())
+        if abs(mean - intended) > TOLERANCE * intended:
+            yield _differs(f"{sent.name}: the mean frame sent had {mean:.1f} B, not {intended:.1f} B as in the profile")
+        elif off > TOLERANCE or set(counts) - set(weights):
+            yield _differs(f"{sent.name}: the mix of frame sizes that was sent is not that of the profile")
     wanted = len(profile.dst_macs) or profile.dst_mac_count
     if wanted and sent.packets >= FRAMES_EACH * wanted:
         even = sent.packets / wanted
@@ -88,64 +108,21 @@ def not_as_intended(profile: TrafficProfile, sent: TrafficSent) -> Iterator[Reas
             yield _differs(f"{sent.name}: frames were not spread evenly over {wanted} destination MACs")
     flows = profile.flows
     if flows is not None and flows.draw != "zipf" and sent.flows_sent is not None:
-        expected = _distinct(flows.count, sent.packets, flows.draw == "round_robin")
+        expected = float(min(flows.count, sent.packets))
+        if flows.draw != "round_robin":  # with replacement
+            expected = flows.count * (1 - (1 - 1 / flows.count) ** sent.packets)
         if sent.packets >= FRAMES_MIN and abs(sent.flows_sent - expected) > TOLERANCE * expected:
             yield _differs(f"{sent.name}: {sent.flows_sent} flows were sent, not about {expected:.0f}")
-
-
-def _capture(pcap: Pcap, sent: TrafficSent) -> Iterator[Reason]:
-    """Yield that the file is no longer the one that the plan was made with."""
-    mean = sent.mean_frame_bytes
-    if sent.pcap_frames != pcap.frames:
-        yield _differs(f"{sent.name}: the capture has {sent.pcap_frames} frames to send, and had {pcap.frames} before")
-    elif (
-        mean is not None
-        and (sent.pcap_loops or 0) >= LOOPS_MIN
-        and abs(mean - pcap.mean_frame_bytes) > TOLERANCE * pcap.mean_frame_bytes
-    ):
-        yield _differs(
-            f"{sent.name}: the mean frame sent had {mean:.1f} B, not {pcap.mean_frame_bytes:.1f} B as before"
-        )
-
-
-def _mix(profile: TrafficProfile, sent: TrafficSent) -> Iterator[Reason]:
-    """Yield the shares of the frame sizes, and their mean."""
-    mean, intended = sent.mean_frame_bytes, profile.mean_frame_bytes
-    if not profile.sizes or mean is None or intended is None or sent.packets < FRAMES_MIN:
-        return
-    weights: Counter[int] = Counter()
-    for size, weight in profile.sizes:
-        weights[size] += weight
-    counts = dict(sent.sizes)
-    off = max(abs(counts.get(size, 0) / sent.packets - w / weights.total()) for size, w in weights.items())
-    if abs(mean - intended) > TOLERANCE * intended:
-        yield _differs(f"{sent.name}: the mean frame sent had {mean:.1f} B, not {intended:.1f} B as in the profile")
-    elif off > TOLERANCE or set(counts) - set(weights):
-        yield _differs(f"{sent.name}: the mix of frame sizes that was sent is not that of the profile")
 
 
 def _differs(text: str) -> Reason:
     return Reason(ReasonCode.TRAFFIC_DIFFERS, text)
 
 
-def _distinct(population: int, draws: int, in_turn: bool) -> float:
-    """Return the number of different values in the given number of draws: in turn, or with replacement."""
-    if in_turn:
-        return float(min(population, draws))
-    return float(population * (1 - (1 - 1 / population) ** draws))
-
-
 def _most(numbers: Iterable[int | None]) -> int | None:
     return max((number for number in numbers if number is not None), default=None)
 
 
-def _macs(counts: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Return the frames per address, added up over the queues."""
-    longest = max(map(len, counts), default=0)
-    return tuple(sum(c[i] for c in counts if i < len(c)) for i in range(longest))
-
-
-Tasks = Mapping[str, TaskStatistics]
 _NO_RULES: Firewall = {"rules": []}
 _ENDS = frozenset({"generator", "monitor", SOURCE})
 """Kinds of task at the ends of a path: they drop nothing. All others are VNFs."""
@@ -187,44 +164,74 @@ class TesterCounts:
         return self.duration_ns * self.tsc_hz // 1_000_000_000
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """What the tasks at both ends of a flow counted, on every queue that they are on."""
+
+    sent: Sequence[Generator]
+    monitors: Sequence[Monitor]
+    came: Sequence[StreamStatistics]
+    """The flow alone. The switch chooses the queue on which a frame leaves: a stream may arrive on several."""
+
+
+def _ways(stats: Statistics, flows: Sequence[Flow]) -> list[_Way]:
+    tasks, found = {task["name"]: task for task in stats["tasks"]}, []
+    for flow in flows:
+        sender, receiver = f"gen-{flow.sender_port}", f"mon-{flow.receiver_port}"
+        sent, monitors, streams = [tasks[sender]["generator"]], [tasks[receiver]["monitor"]], {flow.stream}
+        for queue in range(1, QUEUES_MAX):
+            streams.add(queue_stream(flow.stream, queue))
+            if (task := tasks.get(queue_name(sender, queue))) is not None:
+                sent.append(task["generator"])
+            if (task := tasks.get(queue_name(receiver, queue))) is not None:
+                monitors.append(task["monitor"])
+        came = [seen for monitor in monitors for seen in monitor["streams"] if seen["stream"] in streams]
+        found.append(_Way(sent, monitors, came))
+    return found
+
+
 def tester_counts(stats: Statistics, flows: Sequence[Flow], control: ControlTraffic | None = None) -> TesterCounts:
     """Return the counts of a trial from ``stats.get`` of the tester. ``flows`` are the directions that sent, beside
     ``control``."""
-    tasks = {task["name"]: task for task in stats["tasks"]}
-    workers = stats["workers"]
-    monitors = [task["monitor"] for task in stats["tasks"] if "monitor" in task]
-    expected = {
-        (queue_name(flow.receiver_port, queue), stream)
-        for flow in (*flows, *(() if control is None else (control.flow,)))
-        for queue in range(QUEUES_MAX)
-        for stream in _stream_numbers(flow)
-    }
+    ways, workers = _ways(stats, flows), stats["workers"]
+    foreign = stale = misdirected = 0
+    expected: set[tuple[str, int]] = set()
+    for flow in flows if control is None else (*flows, control.flow):
+        streams = [queue_stream(flow.stream, queue) for queue in range(QUEUES_MAX)]
+        for queue in range(QUEUES_MAX):
+            name = queue_name(f"mon-{flow.receiver_port}", queue)
+            expected.update((name, stream) for stream in streams)
+    for task in stats["tasks"]:
+        if "monitor" in task:
+            foreign += task["monitor"]["foreign_packets"]
+            stale += task["monitor"]["stale_packets"]
+            for seen in task["monitor"]["streams"]:
+                if (task["name"], seen["stream"]) not in expected:
+                    misdirected += seen["forwarded_packets"]
     worst = max(workers, key=lambda worker: worker["gap_sum_ns"], default=None)
+    # While the switch has no CPU, all streams stand: the least stall is that of all.
+    stalls = [stream.get("stall_sum_ns") for way in ways for stream in way.came]
+    known = [stall for stall in stalls if stall is not None]
+    stall_ns = min(known) if known and known == stalls and all(way.came for way in ways) else None
     return TesterCounts(
-        directions=tuple(_direction(flow, tasks) for flow in flows),
-        latency=_latency(flows, tasks),
-        duration_ns=max((sent["duration_ns"] for flow in flows for sent in _generators(flow, tasks)), default=0),
+        directions=tuple(map(_direction, flows, ways)),
+        latency=_latency(ways),
+        duration_ns=max((generator["duration_ns"] for way in ways for generator in way.sent), default=0),
         poll_gaps=0 if worst is None else worst["gaps"],
         poll_gap_sum_ns=0 if worst is None else worst["gap_sum_ns"],
         poll_gap_max_ns=0 if worst is None else worst["gap_max_ns"],
         poll_gap_threshold_ns=max((worker["gap_threshold_ns"] for worker in workers), default=0),
         busy_cycles=max((worker["busy_cycles"] for worker in workers), default=0),
-        foreign_packets=sum(monitor["foreign_packets"] for monitor in monitors),
-        stale_packets=sum(monitor["stale_packets"] for monitor in monitors),
-        misdirected_packets=_misdirected(tasks, expected),
+        foreign_packets=foreign,
+        stale_packets=stale,
+        misdirected_packets=misdirected,
         tester_drops=dropped(stats),
         tsc_hz=stats["tsc_hz"],
-        sent=tuple(filter(None, (traffic_sent(flow.name, _generators(flow, tasks)) for flow in flows))),
+        sent=tuple(filter(None, (traffic_sent(flow.name, way.sent) for flow, way in zip(flows, ways, strict=True)))),
         updates=fib_updates(stats, control),
         control=None if control is None else control_packets(stats, control),
-        stall_ns=_stall_ns([_streams(flow, tasks) for flow in flows]),
+        stall_ns=stall_ns,
     )
-
-
-def _stall_ns(flows: Sequence[Sequence[StreamStatistics]]) -> int | None:
-    """Return the least stall: while the switch has no CPU, all streams stand."""
-    stalls = [stream.get("stall_sum_ns") for streams in flows for stream in streams]
-    return min(known) if all(flows) and (known := [it for it in stalls if it is not None]) == stalls else None
 
 
 def received_total(stats: Statistics) -> int:
@@ -234,31 +241,22 @@ def received_total(stats: Statistics) -> int:
 
 def arrived(stats: Statistics, flow: Flow) -> bool:
     """Return whether frames of every queue of the sending port arrived, on whatever queues of the receiving port."""
-    tasks = {task["name"]: task for task in stats["tasks"]}
-    monitors = _monitors(flow, tasks)
-    if len(monitors) == 1:
-        return bool(monitors[0]["received_packets"])
-    came = {seen["stream"] for seen in _streams(flow, tasks) if seen["forwarded_packets"]}
-    return len(came) == len(monitors)
+    [way] = _ways(stats, (flow,))
+    if len(way.monitors) == 1:
+        return bool(way.monitors[0]["received_packets"])
+    came = {seen["stream"] for seen in way.came if seen["forwarded_packets"]}
+    return len(came) == len(way.monitors)
 
 
 def untried(stats: Statistics, flows: Sequence[Flow]) -> list[str]:
     """Return the names of the flows in which the tester did not try to send at all: that tells nothing of a switch."""
-    tasks = {task["name"]: task for task in stats["tasks"]}
-    return [flow.name for flow in flows if not _sum(_generators(flow, tasks), "attempted_packets")]
+    ways = zip(flows, _ways(stats, flows), strict=True)
+    return [flow.name for flow, way in ways if not _totals(way.sent)["attempted_packets"]]
 
 
 def lost(stats: Statistics, flow: Flow) -> int:
     """Return the number of frames of a flow that were sent and did not arrive."""
-    tasks = {task["name"]: task for task in stats["tasks"]}
-    return _direction(flow, tasks).lost_packets
-
-
-def nic_losses(ports: Sequence[PortState]) -> Counter[str]:
-    """Return the extended statistics of ports (``ports.get``) that speak of lost frames, as ``n0:rx_crc_errors``."""
-    return Counter(
-        {f"{port['name']}:{name}": count for port in ports for name, count in of_losses(port.get("xstats", {})).items()}
-    )
+    return _direction(flow, *_ways(stats, (flow,))).lost_packets
 
 
 def vnf_drops(stats: Statistics) -> dict[str, dict[str, int]]:
@@ -271,57 +269,37 @@ def vnf_drops(stats: Statistics) -> dict[str, dict[str, int]]:
     return {name: reasons for name, reasons in found.items() if reasons}
 
 
-def _generators(flow: Flow, tasks: Tasks) -> list[Generator]:
-    return [task["generator"] for task in _each_queue(f"gen-{flow.sender_port}", tasks)]
+def _totals(parts: Iterable[Mapping[str, object]]) -> Counter[str]:
+    """Return the sum of each whole number that parts have, by its name."""
+    found: Counter[str] = Counter()
+    for part in parts:
+        for name, value in part.items():
+            if isinstance(value, int):
+                found[name] += value
+    return found
 
 
-def _monitors(flow: Flow, tasks: Tasks) -> list[Monitor]:
-    return [task["monitor"] for task in _each_queue(f"mon-{flow.receiver_port}", tasks)]
-
-
-def _each_queue(name: str, tasks: Tasks) -> list[TaskStatistics]:
-    others = (queue_name(name, queue) for queue in range(1, QUEUES_MAX))
-    return [tasks[name], *(tasks[other] for other in others if other in tasks)]
-
-
-def _streams(flow: Flow, tasks: Tasks) -> list[StreamStatistics]:
-    """Return what the receiving monitors counted of the flow; nothing for a monitor that received none of it.
-
-    The switch chooses the queue on which a frame leaves: a stream may arrive on several.
-    """
-    numbers = _stream_numbers(flow)
-    return [seen for monitor in _monitors(flow, tasks) for seen in monitor["streams"] if seen["stream"] in numbers]
-
-
-def _stream_numbers(flow: Flow) -> frozenset[int]:
-    return frozenset(queue_stream(flow.stream, queue) for queue in range(QUEUES_MAX))
-
-
-def _sum(parts: Iterable[Mapping[str, object]], key: str) -> int:
-    return sum(value for part in parts if isinstance(value := part.get(key), int))
-
-
-def _direction(flow: Flow, tasks: Tasks) -> DirectionCounts:
-    sent, came, monitors = _generators(flow, tasks), _streams(flow, tasks), _monitors(flow, tasks)
-    offered = _sum(sent, "offered_packets")
-    paced = all(generator["intended_packets"] is not None for generator in sent)
+def _direction(flow: Flow, way: _Way) -> DirectionCounts:
+    sent, came, monitors = _totals(way.sent), _totals(way.came), _totals(way.monitors)
+    paced = all(generator["intended_packets"] is not None for generator in way.sent)
     return DirectionCounts(
         name=flow.name,
-        intended_packets=_sum(sent, "intended_packets") if paced else offered,
-        offered_packets=offered,
-        forwarded_packets=_sum(came, "forwarded_packets"),
-        duplicate_packets=_sum(came, "duplicate_packets"),
-        reordered_packets=_sum(came, "reordered_packets"),
-        corrupt_packets=_sum(came, "corrupt_packets"),
-        unsent_late_packets=_sum(sent, "unsent_late_packets"),
-        unsent_ring_full_packets=_sum(sent, "unsent_ring_full_packets"),
-        attempted_packets=_sum(sent, "attempted_packets"),
-        refused_packets=_sum(sent, "refused_packets"),
-        monitor_bursts=_sum(monitors, "bursts"),
-        monitor_full_bursts=_sum(monitors, "full_bursts"),
-        offered_bytes=_bytes(sent, "offered_bytes"),
-        forwarded_bytes=_bytes(came, "forwarded_bytes"),
-        forwarded_by_tenth=_by_tenth(came),
+        intended_packets=sent["intended_packets"] if paced else sent["offered_packets"],
+        offered_packets=sent["offered_packets"],
+        forwarded_packets=came["forwarded_packets"],
+        duplicate_packets=came["duplicate_packets"],
+        reordered_packets=came["reordered_packets"],
+        corrupt_packets=came["corrupt_packets"],
+        unsent_late_packets=sent["unsent_late_packets"],
+        unsent_ring_full_packets=sent["unsent_ring_full_packets"],
+        attempted_packets=sent["attempted_packets"],
+        refused_packets=sent["refused_packets"],
+        monitor_bursts=monitors["bursts"],
+        monitor_full_bursts=monitors["full_bursts"],
+        # None if one of them does not count bytes.
+        offered_bytes=sent["offered_bytes"] if all("offered_bytes" in it for it in way.sent) else None,
+        forwarded_bytes=came["forwarded_bytes"] if all("forwarded_bytes" in it for it in way.came) else None,
+        forwarded_by_tenth=_by_tenth(way.came),
     )
 
 
@@ -331,22 +309,19 @@ def _by_tenth(streams: Sequence[StreamStatistics]) -> tuple[int, ...]:
     return tuple(map(sum, zip(*tenths, strict=True))) if all(len(each) == TENTHS for each in tenths) else ()
 
 
-def _bytes(parts: Sequence[Mapping[str, object]], key: str) -> int | None:
-    """Return the sum; None if one of them does not count bytes."""
-    return _sum(parts, key) if all(key in part for part in parts) else None
-
-
-def _latency(flows: Sequence[Flow], tasks: Tasks) -> LatencyRecord | None:
+def _latency(ways: Sequence[_Way]) -> LatencyRecord | None:
     """Return the probes of all directions, each kind of histogram added up; None if no probe was sent."""
-    generators = [generator for flow in flows for generator in _generators(flow, tasks)]
+    generators = [generator for way in ways for generator in way.sent]
     sent = sum(generator["probes_sent"] for generator in generators)
     if sent == 0:
         return None
-    streams = [stream for flow in flows for stream in _streams(flow, tasks)]
-    stamped = _sum(streams, "stamped_packets")
+    streams = [stream for way in ways for stream in way.came]
+    told = {key for stream in streams for key in stream}
+    totals = _totals(streams)
+    stamped = totals["stamped_packets"]
     return LatencyRecord(
         probes_sent=sent,
-        probes_received=_sum(streams, "probes_received"),
+        probes_received=totals["probes_received"],
         histogram=histogram_of(streams, "latency", "latency_stall"),
         overflow=sum(stream[kind]["overflow"] for stream in streams for kind in PROBES if kind in stream),
         probes_stamped=sum(generator["probes_stamped"] for generator in generators),
@@ -355,38 +330,25 @@ def _latency(flows: Sequence[Flow], tasks: Tasks) -> LatencyRecord | None:
         stamped_packets=stamped,
         burst_rises=histogram_of(streams, "burst_rises") if stamped else "",
         burst_falls=histogram_of(streams, "burst_falls") if stamped else "",
-        host=_if_any(streams, "latency_gap"),
-        stalled=_if_any(streams, "latency_stall"),
+        host=histogram_of(streams, "latency_gap") if "latency_gap" in told else "",
+        stalled=histogram_of(streams, "latency_stall") if "latency_stall" in told else "",
         stalled_ns=max((stream.get("stall_sum_ns", 0) for stream in streams), default=0),
     )
 
 
-def _if_any(streams: Sequence[StreamStatistics], kind: HistogramKind) -> str:
-    return histogram_of(streams, kind) if any(kind in stream for stream in streams) else ""
-
-
 def dropped(stats: Statistics) -> dict[str, int]:
     """Return what ports and network functions of a planed dropped, as in :attr:`TesterCounts.tester_drops`."""
-    drops = Counter(dict(_port_drops(stats)))
-    for task in stats["tasks"]:
-        if task["kind"] not in _ENDS:
-            drops.update(dict(_vnf_drops(task)))
-    return {key: count for key, count in drops.items() if count}
-
-
-def _port_drops(stats: Statistics) -> Iterator[tuple[str, int]]:
+    drops: Counter[str] = Counter()
     for port in stats.get("ports", ()):
         for reason in PORT_DROPS:
-            yield f"{port['name']}:{reason}", port[reason]
-
-
-def _vnf_drops(task: TaskStatistics) -> Iterator[tuple[str, int]]:
-    """Yield full rings by port, other reasons by the name of the VNF."""
-    for port, reasons in task["drops_by_port"].items():
-        for reason, count in reasons.items():
-            yield f"{port}:{reason}", count
-    for reason, count in _policy(task).items():
-        yield f"{task['name']}:{reason}", count
+            drops[f"{port['name']}:{reason}"] = port[reason]
+    for task in stats["tasks"]:
+        if task["kind"] in _ENDS:
+            continue
+        for name, reasons in (*task["drops_by_port"].items(), (task["name"], _policy(task))):  # full rings by port
+            for why, count in reasons.items():
+                drops[f"{name}:{why}"] += count
+    return {key: count for key, count in drops.items() if count}
 
 
 def _policy(task: TaskStatistics) -> dict[str, int]:
@@ -395,24 +357,12 @@ def _policy(task: TaskStatistics) -> dict[str, int]:
     planed reports the first 64 rules; what the others dropped stays with the reason ``rule``.
     """
     reasons = {reason: count for reason, count in task["drops"].items() if reason != "tx_full"}
-    rules = {_rule_name(it): it["packets"] for it in task.get("firewall", _NO_RULES)["rules"] if it["action"] == "drop"}
+    rules: dict[str, int] = {}
+    for it in task.get("firewall", _NO_RULES)["rules"]:
+        if it["action"] == "drop":  # its place in the list and its name, if it has one; a colon separates the VNF
+            rules[f"rule {it['rule']} {it.get('name', '').replace(':', '.')}".rstrip()] = it["packets"]
     others = reasons.get("rule", 0) - sum(rules.values())
     return {**reasons, **rules, "rule": others} if rules and others >= 0 else reasons
-
-
-def _rule_name(rule: FirewallRule) -> str:
-    """Return ``rule 2 web``: its place in the list and its name, if it has one. A colon separates the VNF."""
-    return f"rule {rule['rule']} {rule.get('name', '').replace(':', '.')}".rstrip()
-
-
-def _misdirected(tasks: Tasks, expected: set[tuple[str, int]]) -> int:
-    return sum(
-        stream["forwarded_packets"]
-        for name, task in tasks.items()
-        if "monitor" in task
-        for stream in task["monitor"]["streams"]
-        if (name.removeprefix("mon-"), stream["stream"]) not in expected
-    )
 
 
 # Sending through a planed: start, wait, let late frames arrive, read every counter once.
@@ -452,24 +402,6 @@ class Sending:
     more: tuple[GeneratorLoad, ...] = ()
     """Loads of further generators."""
 
-    def loads(self, queues: int) -> list[GeneratorLoad]:
-        """Return the load of each generator: the rate of a flow is spread evenly over the ``queues`` of its port."""
-        profile = self.profile or {}
-        pcap = profile.get("pcap")
-        return [
-            GeneratorLoad(
-                task=queue_name(f"gen-{flow.sender_port}", queue),
-                rate_pps=None if self.pps is None else self.pps / queues,
-                frame_size_bytes=None if pcap or "sizes" in profile else self.frame_size_bytes,
-                probe_rate_pps=self.probe_rate_pps / queues,
-                profile=self.profile,
-                recorded=isinstance(pcap, dict) and pcap.get("timing") == "recorded",
-                stamp_all=self.stamp_all,
-            )
-            for flow in self.flows
-            for queue in range(queues)
-        ] + [*self.more]
-
 
 class Sender:
     """Sends through one planed, or several that answer as one, and numbers its sendings.
@@ -499,18 +431,36 @@ class Sender:
         """
         watch()
         self.start(sending)
-        self._sleep(sending.duration_s + START_DELAY_S)
+        deadline = time.monotonic() + sending.duration_s + START_DELAY_S
+        while (left := deadline - time.monotonic()) > 0:
+            time.sleep(left if left < 1.5 * LOOK_S else LOOK_S)
+            self._check()  # in a long sending every second
         watch()
         return self.end(pollers_on_core)
 
     def start(self, sending: Sending) -> None:
-        """Clear the counters and begin to send."""
+        """Clear the counters and begin to send: the rate of a flow is spread evenly over the queues of its port."""
         self.epoch = self.next_epoch
+        profile = sending.profile or {}
+        pcap = profile.get("pcap")
+        loads = [
+            GeneratorLoad(
+                task=queue_name(f"gen-{flow.sender_port}", queue),
+                rate_pps=None if sending.pps is None else sending.pps / self.queues,
+                frame_size_bytes=None if pcap or "sizes" in profile else sending.frame_size_bytes,
+                probe_rate_pps=sending.probe_rate_pps / self.queues,
+                profile=sending.profile,
+                recorded=isinstance(pcap, dict) and pcap.get("timing") == "recorded",
+                stamp_all=sending.stamp_all,
+            )
+            for flow in sending.flows
+            for queue in range(self.queues)
+        ]
         start_traffic(
             self.call,
             self.epoch,
             sending.duration_s,
-            sending.loads(self.queues),
+            [*loads, *sending.more],
             stamps=sending.stamps,
             clocks=sending.clocks,
             nonce=self.nonce,
@@ -541,19 +491,13 @@ class Sender:
         deadline, missing = time.monotonic() + within_s, list(flows)
         while True:
             self._check()
-            missing = [flow for flow in missing if not self._arrives(flow)]
+            tried = {
+                flow: self.send(Sending((flow,), READY_FRAME_BYTES, READY_DURATION_S, READY_RATE_PPS))
+                for flow in missing
+            }
+            missing = [flow for flow, stats in tried.items() if not arrived(stats, flow)]
             if not missing:
                 return
             if time.monotonic() > deadline:
                 names = ", ".join(flow.name for flow in missing)
                 raise StartError(f"no frame came through {names} within {within_s:g} s")
-
-    def _arrives(self, flow: Flow) -> bool:
-        return arrived(self.send(Sending((flow,), READY_FRAME_BYTES, READY_DURATION_S, READY_RATE_PPS)), flow)
-
-    def _sleep(self, duration_s: float) -> None:
-        """Sleep for the time of a sending; in a long one, check every second that all processes are alive."""
-        deadline = time.monotonic() + duration_s
-        while (left := deadline - time.monotonic()) > 0:
-            time.sleep(left if left < 1.5 * LOOK_S else LOOK_S)
-            self._check()

@@ -76,7 +76,11 @@ class TesterHost:
         Raises what is raised there, as the same class of PlanebenchError, and DiedError if the connection is lost: then
         what was measured is on that host, and ``--resume`` goes on with it.
         """
-        self._await_greeting()
+        for line in self._lines:
+            if line.rstrip() == GREETING:
+                break
+        else:
+            raise StartError(f"host {self.name}: {explained(self._connection.last_words(), self.name)}")
         self._send(json.dumps({"id": 1, "method": "run", "params": dict(params)}).encode())
         files: dict[str, bytes] = {}
         with self._stopping():
@@ -84,7 +88,11 @@ class TesterHost:
                 pass
         if "error" in answer:
             raise raised(self.name, answer["error"])
-        return _stored(files, answer["result"]["run_id"], runs), answer["result"]["status"]
+        folder = (runs or default_runs_dir()) / Path(answer["result"]["run_id"]).name
+        make_runs_dir(folder)
+        for name, data in files.items():
+            (folder / Path(name).name).write_bytes(data)
+        return folder, answer["result"]["status"]
 
     @contextlib.contextmanager
     def _stopping(self) -> Iterator[None]:
@@ -103,12 +111,6 @@ class TesterHost:
             for number, handler in old.items():
                 signal.signal(number, handler)
 
-    def _await_greeting(self) -> None:
-        for line in self._lines:
-            if line.rstrip() == GREETING:
-                return
-        raise StartError(f"host {self.name}: {explained(self._connection.last_words(), self.name)}")
-
     def _next(self, files: dict[str, bytes]) -> dict[str, Any]:
         """Handle the next line; return it if it is the end of the run, else an empty dict."""
         line = self._lines.readline().rstrip(b"\n")
@@ -117,7 +119,13 @@ class TesterHost:
         if not line:
             raise DiedError(f"host {self.name}: the connection was lost: {self._connection.last_words()}")
         if line == OPEN:
-            self._open_switch()
+            self._close_switch()
+            try:
+                self._switch = Connection(self._switch_command, self._tell)
+            except StartError as error:
+                self._send(CLOSE + str(error).encode())
+            else:
+                threading.Thread(target=self._pump, args=(self._switch,), name="relay", daemon=True).start()
         elif line == CLOSE:
             self._close_switch()
         elif line.startswith(RELAYED):
@@ -130,15 +138,6 @@ class TesterHost:
                 return dict(told)
             files[str(told["file"])] = base64.b64decode(told["data"])
         return {}
-
-    def _open_switch(self) -> None:
-        self._close_switch()
-        try:
-            self._switch = Connection(self._switch_command, self._tell)
-        except StartError as error:
-            self._send(CLOSE + str(error).encode())
-            return
-        threading.Thread(target=self._pump, args=(self._switch,), name="relay", daemon=True).start()
 
     def _pump(self, switch: Connection) -> None:
         with contextlib.suppress(OSError, ValueError), switch.sock.makefile("rb") as lines:
@@ -161,15 +160,6 @@ class TesterHost:
         """End both agents. Never raises."""
         self._connection.close()
         self._close_switch()
-
-
-def _stored(files: Mapping[str, bytes], run_id: str, runs: Path | None) -> Path:
-    """Write the files of a run into the folder of runs here; return its folder. Raises StoreError."""
-    folder = (runs or default_runs_dir()) / Path(run_id).name
-    make_runs_dir(folder)
-    for name, data in files.items():
-        (folder / Path(name).name).write_bytes(data)
-    return folder
 
 
 def file_lines(folder: Path) -> Iterator[bytes]:

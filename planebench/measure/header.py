@@ -66,23 +66,21 @@ def read_labels(testbed: str | None = None, subject: str | None = None, tags: It
     ``tags``: as ``ring=new``.
     """
     subject = subject or os.environ.get(SUBJECT_VARIABLE)
+    found = None
+    if subject:
+        switch, equals, folder = subject.partition("=")
+        found = subject_in(Path(folder), switch) if equals else subject_in(Path(subject))
+    given: dict[str, str] = {}
+    for text in tags:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise UsageError(f'--tag: "{text}" is not valid. Valid: KEY=VALUE, e.g. ring=new')
+        given[key] = value
     return Labels(
         testbed=testbed or os.environ.get(TESTBED_VARIABLE) or platform.node() or "unknown",
-        subject=_subject(subject) if subject else None,
-        tags=dict(map(_tag, tags)),
+        subject=found,
+        tags=given,
     )
-
-
-def _subject(text: str) -> Subject:
-    switch, equals, folder = text.partition("=")
-    return subject_in(Path(folder), switch) if equals else subject_in(Path(text))
-
-
-def _tag(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise UsageError(f'--tag: "{text}" is not valid. Valid: KEY=VALUE, e.g. ring=new')
-    return key, value
 
 
 CLOCKS_APART_MS = 100.0
@@ -95,19 +93,11 @@ def make_header(survey: Survey, machine: Machine, settings: LiveSettings, labels
     """Return the header of a run that starts now."""
     labels = labels or Labels()
     plan, now, facts, cpus = survey.plan, datetime.now(UTC), machine.facts, machine.cpus
-    findings = [] if survey.simulated else [f for f in doctor.examine(facts) if f.level != "ok"]
     placement = placement_of(survey.measured, cpus)
-    warnings = [f"{finding.text} ({finding.remedy})" if finding.remedy else finding.text for finding in findings]
-    warnings += [survey.unused_hugepages] if survey.unused_hugepages and not survey.simulated else []
-    warnings += [] if survey.simulated else _not_calibrated(plan)
-    warnings += _not_simulated(survey)
-    warnings += [text for profile in plan.traffic for text in remarks(profile)]
-    host = machine.switch_host
-    warnings += [] if host is None else [f"host {host.name}: {text}" for text in host.answer.findings]
-    info = None if host is None else host.info()
-    warnings += [] if info is None else _clocks_apart(info)
     hosted, shared = _hosted_settings(survey.measured, cpus)
-    warnings += [] if survey.simulated else shared
+    info = None if machine.switch_host is None else machine.switch_host.info()
+    warnings = _warnings(survey, machine, info, shared)
+    ours = {name: value for name, value in sorted(os.environ.items()) if name.startswith("PLANEBENCH_")}
     return RunHeader(
         run_id=new_run_id(plan.name, now, labels.id_suffix),
         name=plan.name,
@@ -119,7 +109,6 @@ def make_header(survey: Survey, machine: Machine, settings: LiveSettings, labels
         settings=_settings(plan, settings, placement)
         | file_settings(plan)
         | {"core_kinds": cpus.kind_names(placement.pollers) or None}
-        | _parallel_settings(survey.measured, cpus)
         | hosted,
         switches=tuple(_switch_info(label, survey, cpus, settings) for label in survey.labels),
         skipped=survey.skipped,
@@ -128,7 +117,8 @@ def make_header(survey: Survey, machine: Machine, settings: LiveSettings, labels
         traffic=traffic_infos(plan.traffic),
         papers=plan.papers,
         left_out=plan.left_out,
-        environment=_environment(),
+        # The variables that change what planebench runs, nothing else of the user's environment.
+        environment={"python": platform.python_version(), "folder": str(Path.cwd()), **ours},
         plan=plan,
         switch_host=info,
         tags=labels.tags,
@@ -137,18 +127,42 @@ def make_header(survey: Survey, machine: Machine, settings: LiveSettings, labels
     )
 
 
-def _clocks_apart(info: SwitchHostInfo) -> list[str]:
-    """Return a note if the clocks of both hosts tell another time: their logs and stores then do, too."""
-    apart_ms, error_ms = info.clock.offset_ns / 1e6, info.clock.error_ns / 1e6
-    if abs(apart_ms) <= CLOCKS_APART_MS + error_ms:
-        return []
-    return [f"the clock of host {info.name} is {apart_ms:+.0f} ms off ours (+-{error_ms:.1f} ms); set both by NTP"]
+def _warnings(survey: Survey, machine: Machine, info: SwitchHostInfo | None, shared: Sequence[str]) -> list[str]:
+    """Return what is wrong with the machine, and the limits of the tester and of simulated switches."""
+    found: list[str] = []
+    if not survey.simulated:
+        findings = [finding for finding in doctor.examine(machine.facts) if finding.level != "ok"]
+        found += [f"{finding.text} ({finding.remedy})" if finding.remedy else finding.text for finding in findings]
+        found += [survey.unused_hugepages] if survey.unused_hugepages else []
+        if names := ", ".join(profile.name for profile in survey.plan.traffic if not profile.plain):
+            found.append(
+                f"limits and latency baseline of the tester are unknown for traffic {names}: it is calibrated with "
+                "plain frames"
+            )
+    simulated = [label for label, adapter in survey.adapters.items() if isinstance(adapter, SelfMeasured)]
+    points = [point for point in survey.measured if point.switch in simulated]
+    missing = {
+        "network functions": any(point.chain_length for point in points),
+        "what they run in": any(point.hosted for point in points),
+        "traffic profiles": any(point.traffic for point in points),
+    }
+    if said := " or ".join(what for what, there in missing.items() if there):
+        found.append(f"{', '.join(simulated)}: the simulator does not model {said}; they have no effect")
+    found += [text for profile in survey.plan.traffic for text in remarks(profile)]
+    if machine.switch_host is not None:
+        found += [f"host {machine.switch_host.name}: {text}" for text in machine.switch_host.answer.findings]
+    if info is not None:  # logs and stores of hosts whose clocks are apart tell another time, too
+        apart_ms, error_ms = info.clock.offset_ns / 1e6, info.clock.error_ns / 1e6
+        if abs(apart_ms) > CLOCKS_APART_MS + error_ms:
+            off = f"{apart_ms:+.0f} ms off ours (+-{error_ms:.1f} ms)"
+            found.append(f"the clock of host {info.name} is {off}; set both by NTP")
+    return [*found, *(() if survey.simulated else shared)]
 
 
 def placement_of(points: Sequence[Point], cpus: Cpus) -> Placement:
     """Return the placement of the topology with most VNFs, hosted ones before tasks of the tester.
 
-    VNFs side by side are placed separately: :func:`_parallel_settings`.
+    VNFs side by side are placed separately: :func:`_hosted_settings`.
     """
     chained = [point for point in points if not point.side_by_side]
     longest = max(chained, key=lambda point: (point.chain_length, len(point.hosted)), default=None)
@@ -159,62 +173,31 @@ def placement_of(points: Sequence[Point], cpus: Cpus) -> Placement:
 
 
 def _hosted_settings(points: Sequence[Point], cpus: Cpus) -> tuple[HeaderSettings, list[str]]:
-    """Return where hosted VNFs of chains, and hosted ends, run, and a warning where they share their CPUs."""
+    """Return where hosted VNFs run, and a warning where those of chains, or hosted ends, share their CPUs."""
+    found: HeaderSettings = {}
+    if beside := max((point.chain_length for point in points if point.side_by_side), default=0):
+        # What over-provisioning is.
+        used = sorted(set(place(cpus, beside, hosted=range(beside)).vnf_cpus))
+        found["parallel_vnfs"] = f"one process each, at most {beside} on CPU {','.join(map(str, used))}"
     hosted = [point for point in points if not point.side_by_side and point.hosted]
     most = max(hosted, key=lambda point: len(point.hosted), default=None)
     if most is None:
-        return {}, []
+        return found, []
     cores = point_cores(most)
     placement = place_vnfs(cpus, cores, hosted=most.hosted, idle_tester=most.idle_tester)
-    used = cpu_text({cpu for number in most.hosted for cpu in placement.cpus_of_vnf(number)})
+    on = cpu_text({cpu for number in most.hosted for cpu in placement.cpus_of_vnf(number)})
     names = [name for number in most.hosted for name in placement.cpu_neighbours(number)]
     others = dict.fromkeys("each other" if name.startswith("vnf") else name for name in names)
     shared = (
-        f"hosted VNFs share CPU {used} with {listed(tuple(others))}: trials with them are functional, frames count and "
+        f"hosted VNFs share CPU {on} with {listed(tuple(others))}: trials with them are functional, frames count and "
         f"rates tell nothing; give {sum(cores) + 2 - most.idle_tester} CPUs or more"
     )
-    return {"hosted_vnfs": f"at most {len(most.hosted)} on CPU {used}"}, [shared] if others else []
-
-
-def _parallel_settings(points: Sequence[Point], cpus: Cpus) -> HeaderSettings:
-    """Return where VNFs side by side run, which is what over-provisioning is."""
-    most = max((point.chain_length for point in points if point.side_by_side), default=0)
-    if not most:
-        return {}
-    used = sorted(set(place(cpus, most, hosted=range(most)).vnf_cpus))
-    return {"parallel_vnfs": f"one process each, at most {most} on CPU {','.join(map(str, used))}"}
-
-
-def _environment() -> dict[str, str]:
-    """Return the variables that change what planebench runs, nothing else of the user's environment."""
-    ours = {name: value for name, value in sorted(os.environ.items()) if name.startswith("PLANEBENCH_")}
-    return {"python": platform.python_version(), "folder": str(Path.cwd()), **ours}
-
-
-def _not_calibrated(plan: Plan) -> list[str]:
-    """Return notes on limits of the tester that are unknown."""
-    names = ", ".join(profile.name for profile in plan.traffic if not profile.plain)
-    text = (
-        f"limits and latency baseline of the tester are unknown for traffic {names}: it is calibrated with plain frames"
-    )
-    return [text] if names else []
-
-
-def _not_simulated(survey: Survey) -> list[str]:
-    """Return notes on costs that a simulated switch does not have."""
-    names = [label for label, adapter in survey.adapters.items() if isinstance(adapter, SelfMeasured)]
-    points = [point for point in survey.measured if point.switch in names]
-    missing = {
-        "network functions": any(point.chain_length for point in points),
-        "what they run in": any(point.hosted for point in points),
-        "traffic profiles": any(point.traffic for point in points),
-    }
-    said = " or ".join(what for what, there in missing.items() if there)
-    return [f"{', '.join(names)}: the simulator does not model {said}; they have no effect"] if said else []
+    return found | {"hosted_vnfs": f"at most {len(most.hosted)} on CPU {on}"}, [shared] if others else []
 
 
 def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> HeaderSettings:
     throughput, latency, search = plan.throughput, plan.latency, plan.search
+    external = is_external(plan.tester)
     return {
         "trial_duration_s": throughput.duration_s,
         "warmup_s": throughput.warmup_s,
@@ -247,17 +230,13 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Heade
         "send_burst": plan.send_burst,
         **plan.sending,
         "hugepages": settings.hugepages,
-        "tester_version": _tester_version(plan, settings),
+        "tester_version": get_tester(plan.tester).version() if external else version_of(settings.planed),
         "placements": ",".join(plan.placements),
         "tester": plan.tester,
         "switch_cpu": placement.switch_cpu,
         "more_switch_cpus": ",".join(str(cpu) for cpu in placement.more_switch_cpus),
         "tester_cpus": ",".join(str(cpu) for cpu in placement.tester_cpus),
     }
-
-
-def _tester_version(plan: Plan, settings: LiveSettings) -> str:
-    return get_tester(plan.tester).version() if is_external(plan.tester) else version_of(settings.planed)
 
 
 def _joined_over_parts(plan: Plan, value: Callable[[LatencyPlan], float | int | str]) -> float | int | str:

@@ -16,10 +16,9 @@ from typing import TypeVar
 
 from planebench.host.evidence import WatchedThread
 from planebench.host.facts import is_emulated
-from planebench.host.process import Process, Supervisor
+from planebench.host.process import Supervisor
 from planebench.measure.conditions import PlacedOwner, let_roam
 from planebench.measure.counts import dropped, vnf_drops
-from planebench.measure.latency import StampedVnf
 from planebench.model.cpus import cpu_text
 from planebench.model.dimensions import HostingFacts
 from planebench.model.errors import DiedError, PlanebenchError, StartError
@@ -50,16 +49,6 @@ class VnfPlace:
     roams: bool
 
 
-def _place(placement: Placement, number: int) -> VnfPlace:
-    cpus = placement.roaming or frozenset(placement.cpus_of_vnf(number))
-    return VnfPlace(placement.vnf_memory_node(number), cpus, bool(placement.roaming))
-
-
-def _pids(vnf: RunningVnf, threads: Iterable[WatchedThread]) -> tuple[int, ...]:
-    """Return the processes that forward, which the launched ones may have enclosed."""
-    return tuple(dict.fromkeys(thread.pid for thread in threads)) or tuple(process.pid for process in vnf.processes)
-
-
 def hosting_of(vnf: Vnf) -> Hosting:
     """Return the hosting of a hosted VNF."""
     return HOSTINGS[SIDE_BY_SIDE if vnf.hosting == "process" else vnf.hosting]
@@ -75,25 +64,32 @@ def hosted_requests(
 ) -> tuple[HostedRequest, ...]:
     """Return the start request of each hosted VNF, in path order."""
     documents = vnf_documents(topology, placement, links)
-    return tuple(
-        HostedRequest(
-            name=vnf.name,
-            ports=_ports(vnf, number, links),
-            values=vnf.hosting_values,
-            document=document,
-            files=vnf.files,
-            cpus=placement.cpus_of_vnf(number),
-            control_cpus=placement.control_cpus | placement.roaming,
-            workdir=links.workdir,
-            planed=planed,
-            ring_size=links.ring_size,
-            queues=links.queues,
-            max_frame_bytes=links.max_frame_bytes,
-            hugepages=links.hugepages,
-            shares_cpu=shares_cpu(topology, placement, number),
+    found = []
+    for number, vnf, document in zip(topology.hosted_numbers, topology.hosted_vnfs, documents, strict=True):
+        ports = zip(dict.fromkeys(vnf.ports), port_macs(vnf, number), strict=True)
+        function = links.vnf_interface == "vf"
+        found.append(
+            HostedRequest(
+                name=vnf.name,
+                ports=tuple(
+                    HostedPort(name, links.socket(name), mac, links.ends[name].tester if function else "")
+                    for name, mac in ports
+                ),
+                values=vnf.hosting_values,
+                document=document,
+                files=vnf.files,
+                cpus=placement.cpus_of_vnf(number),
+                control_cpus=placement.control_cpus | placement.roaming,
+                workdir=links.workdir,
+                planed=planed,
+                ring_size=links.ring_size,
+                queues=links.queues,
+                max_frame_bytes=links.max_frame_bytes,
+                hugepages=links.hugepages,
+                shares_cpu=shares_cpu(topology, placement, number),
+            )
         )
-        for number, vnf, document in zip(topology.hosted_numbers, topology.hosted_vnfs, documents, strict=True)
-    )
+    return tuple(found)
 
 
 def end_documents(topology: Topology, placement: Placement, links: LinkSettings) -> dict[str, Document]:
@@ -116,35 +112,18 @@ def functional_reasons(
     A hosted VNF of a chain that shares its CPU takes turns by the scheduler's slices of milliseconds. Of VNFs side by
     side sharing is what is measured.
     """
-    emulated = [
-        Reason(ReasonCode.EMULATED_OR_SHARED, "this machine is emulated: its CPUs are programs of another machine")
-        for _ in range(is_emulated(cpu_model))
+    texts = [
+        f"{fact.vnf} is emulated: its instructions run on no CPU of this machine" for fact in facts if fact.emulated
     ]
-    emulated += [
-        Reason(ReasonCode.EMULATED_OR_SHARED, f"{fact.vnf} is emulated: its instructions run on no CPU of this machine")
-        for fact in facts
-        if fact.emulated
-    ]
-    emulated += [
-        Reason(
-            ReasonCode.EMULATED_OR_SHARED,
-            f"two switches share CPU {placement.switch_cpu}; give each its own with --switch-cores 2",
-        )
-        for _ in range(share_a_core(topology, placement))
-    ]
-    if topology.side_by_side:
-        return tuple(emulated)
-    beside = {number: placement.cpu_neighbours(number) for number in sorted(placement.hosted)}
-    shared = [
-        Reason(
-            ReasonCode.EMULATED_OR_SHARED,
-            f"{topology.vnfs[number].name} shares CPU {cpu_text(placement.cpus_of_vnf(number))} with "
-            f"{' and '.join(others)}",
-        )
-        for number, others in beside.items()
-        if others
-    ]
-    return (*emulated, *shared)
+    if is_emulated(cpu_model):
+        texts.insert(0, "this machine is emulated: its CPUs are programs of another machine")
+    if share_a_core(topology, placement):
+        texts.append(f"two switches share CPU {placement.switch_cpu}; give each its own with --switch-cores 2")
+    for number in sorted(placement.hosted) if not topology.side_by_side else ():
+        if others := placement.cpu_neighbours(number):
+            cpus = cpu_text(placement.cpus_of_vnf(number))
+            texts.append(f"{topology.vnfs[number].name} shares CPU {cpus} with {' and '.join(others)}")
+    return tuple(Reason(ReasonCode.EMULATED_OR_SHARED, text) for text in texts)
 
 
 class HostedVnfs:
@@ -177,12 +156,22 @@ class HostedVnfs:
         The switch must listen already. Raises StartError.
         """
         requests = hosted_requests(topology, placement, links, planed)
-        places = [_place(placement, number) for number in topology.hosted_numbers]
+        places = [
+            VnfPlace(
+                placement.vnf_memory_node(number),
+                placement.roaming or frozenset(placement.cpus_of_vnf(number)),
+                bool(placement.roaming),
+            )
+            for number in topology.hosted_numbers
+        ]
         hostings = [hosting_of(vnf) for vnf in topology.hosted_vnfs]
         made = cls(hostings, requests, supervisor, places, end_documents(topology, placement, links))
         try:
-            made._start_all()
-            made._together(lambda vnf: vnf.forward())
+            started: list[Future[None]] = [made._pool.submit(made._start, n) for n in range(len(requests))]
+            wait(started)  # those that came up are ended even if another fails
+            for future in started:
+                future.result()
+            list(made._pool.map(lambda vnf: vnf.forward(), made.vnfs))
             made._let_roam()
         except PlanebenchError as error:
             made.stop()
@@ -191,15 +180,6 @@ class HostedVnfs:
             made.stop()
             raise
         return made
-
-    def _start_all(self) -> None:
-        """Start the VNFs; those that came up are kept for :meth:`stop` even if another fails."""
-        started: list[Future[None]] = [self._pool.submit(self._start, n) for n in range(len(self._requests))]
-        try:
-            for future in started:
-                future.result()
-        finally:
-            wait(started)
 
     def _start(self, number: int) -> None:
         request = self._requests[number]
@@ -214,33 +194,17 @@ class HostedVnfs:
     def placed(self) -> tuple[PlacedOwner, ...]:
         """Return each VNF with its processes and threads, and where they should be."""
         self.threads()
-        return tuple(
-            PlacedOwner(
-                "vnf",
-                vnf.name,
-                _pids(vnf, self._threads[vnf.name]),
-                place.node,
-                self._threads[vnf.name],
-                place.cpus,
-                place.roams,
-            )
-            for vnf, place in zip(self.vnfs, self._places, strict=True)
-        )
+        found = []
+        for vnf, place in zip(self.vnfs, self._places, strict=True):
+            threads = self._threads[vnf.name]  # of processes that forward, which the launched ones may have enclosed
+            pids = dict.fromkeys(thread.pid for thread in threads) or [process.pid for process in vnf.processes]
+            found.append(PlacedOwner("vnf", vnf.name, tuple(pids), place.node, threads, place.cpus, place.roams))
+        return tuple(found)
 
     @property
     def vnfs(self) -> tuple[RunningVnf, ...]:
         """Return the running VNFs in path order."""
         return tuple(self._running[request.name] for request in self._requests if request.name in self._running)
-
-    @property
-    def facts(self) -> tuple[HostingFacts, ...]:
-        """Return the facts of each VNF, as found."""
-        return tuple(vnf.facts for vnf in self.vnfs)
-
-    @property
-    def processes(self) -> tuple[Process, ...]:
-        """Return the processes of all VNFs."""
-        return tuple(process for vnf in self.vnfs for process in vnf.processes)
 
     def threads(self) -> tuple[WatchedThread, ...]:
         """Return the forwarding threads; those of a VNF do not change."""
@@ -248,11 +212,6 @@ class HostedVnfs:
         found = self._pool.map(lambda vnf: vnf.threads(), missing)
         self._threads.update({vnf.name: threads for vnf, threads in zip(missing, found, strict=True)})
         return tuple(thread for vnf in self.vnfs for thread in self._threads[vnf.name])
-
-    @property
-    def same_clock(self) -> bool:
-        """Return whether all of them have the clock of the tester."""
-        return all(vnf.same_clock for vnf in self.vnfs)
 
     def ends(self) -> tuple[Member, ...]:
         """Return the ends, which send and count together with the tester."""
@@ -313,33 +272,15 @@ class HostedVnfs:
 
     def _read(self, reader: Callable[[Statistics], T]) -> list[T]:
         """Read the counters of each VNF that has some. Raises DiedError if a guest does not answer as planed does."""
+        asked = {
+            vnf.name: vnf.planed.call for vnf in self.vnfs if vnf.planed is not None and vnf.name not in self._ends
+        }
+        # At the same time: in sequence, 63 VNFs on a core would take 63 turns.
+        answers = list(self._pool.map(get_statistics, asked.values()))
         found = []
-        for name, stats in self._together(self._stats_of):
+        for name, stats in zip(asked, answers, strict=True):
             try:
-                found += [] if stats is None else [reader(stats)]
+                found.append(reader(stats))
             except (AttributeError, KeyError, TypeError, ValueError) as error:
                 raise DiedError(f"{name} does not answer as planed does: stats.get: {error!r}") from error
         return found
-
-    def _together(self, ask: Callable[[RunningVnf], T]) -> list[T]:
-        """Return one answer per VNF, asked at the same time: in sequence, 63 VNFs on a core would take 63 turns."""
-        return list(self._pool.map(ask, self.vnfs))
-
-    def _stats_of(self, vnf: RunningVnf) -> tuple[str, Statistics | None]:
-        planed = None if vnf.name in self._ends else vnf.planed
-        return vnf.name, None if planed is None else get_statistics(planed.call)
-
-
-def stamped(vnf: RunningVnf) -> StampedVnf:
-    """Return the reader of the stamps of a VNF; None for a user VNF."""
-    if vnf.planed is None:
-        return StampedVnf(vnf.name, clock="none")
-    return StampedVnf(vnf.name, vnf.planed.call, "tester" if vnf.same_clock else "own")
-
-
-def _ports(vnf: Vnf, number: int, links: LinkSettings) -> tuple[HostedPort, ...]:
-    names = dict.fromkeys(vnf.ports)
-    return tuple(
-        HostedPort(name, links.socket(name), mac, links.ends[name].tester if links.vnf_interface == "vf" else "")
-        for name, mac in zip(names, port_macs(vnf, number), strict=True)
-    )

@@ -26,7 +26,7 @@ from planebench.model.dimensions import ClockName
 from planebench.model.records import Anatomy, AnatomyPart, Evidence, LatencyRecord, PartKind
 from planebench.model.scenarios import QUEUES_MAX, Flow, queue_name, queue_stream
 from planebench.model.time_had import stood
-from planebench.planed.client import Call, get_stamps, get_statistics, start_traffic
+from planebench.planed.client import Call, get_stamps, get_statistics
 from planebench.planed.statistics import PortState, Statistics, StreamStatistics
 
 # Probes by what they met: the tester's gaps are the host's, and a stall is the host's or the switch's. Pure.
@@ -100,11 +100,6 @@ class StampedVnf:
     clock: Clock = "tester"
     """``none``: a VNF of the user's own."""
 
-    @property
-    def hosted(self) -> bool:
-        """Return whether the VNF is not a task of the tester."""
-        return self.call is not None or self.clock == "none"
-
 
 @dataclass(slots=True)
 class StampLog:
@@ -158,50 +153,31 @@ def read_anatomy(
 
     ``vnfs`` is in path order of the first direction; ``side_by_side``: each probe passes one of them.
     """
-    tasks = _task_names(stats)
-    inner = [_vnf_log(vnf, call, tasks) for vnf in vnfs]
-    if side_by_side and inner:
-        inner = [_as_one_place(inner)]
+    tasks = {task["name"] for task in stats["tasks"]}
+    inner = []
+    for vnf in vnfs:
+        if vnf.clock == "none":
+            log = StampLog(vnf.name, hosted=True, clock="none")
+        elif vnf.call is None:
+            log = read_log(call, vnf.name, tasks)
+        else:
+            own = get_statistics(vnf.call)
+            log = read_log(vnf.call, vnf.name, {task["name"] for task in own["tasks"]})
+            log.hosted, log.clock = True, vnf.clock
+            log.tsc_hz = own["tsc_hz"] if vnf.clock == "own" else 0
+        inner.append(log)
+    if side_by_side and inner:  # all have the same kind of clock
+        first = inner[0]
+        place = StampLog(SIDE_BY_SIDE, hosted=first.hosted, clock=first.clock, tsc_hz=first.tsc_hz)
+        for log in inner:
+            place.add_log(log)
+        inner = [place]
     found = []
     for flow in flows:
         way = inner if flow.stream == 0 else inner[::-1]
-        ends = [read_log(call, f"{end}-{port}", tasks) for end, port in _ends(flow)]
-        path = [ends[0], *way, ends[1]]
-        found.append(split(flow, path, int(stats["tsc_hz"]), reported_mean_ns(flow, stats)))
+        sent, came = (read_log(call, name, tasks) for name in (f"gen-{flow.sender_port}", f"mon-{flow.receiver_port}"))
+        found.append(split(flow, [sent, *way, came], int(stats["tsc_hz"]), reported_mean_ns(flow, stats)))
     return tuple(found)
-
-
-def begin_stamps(vnfs: Sequence[StampedVnf], epoch: int, duration_s: float) -> None:
-    """Have the planed of every hosted VNF stamp the probes of the sending that begins next. Clears its counters."""
-    for vnf in vnfs:
-        if vnf.call is not None:
-            start_traffic(vnf.call, epoch, duration_s, stamps=True)
-
-
-def _vnf_log(vnf: StampedVnf, tester: Call, tasks: set[str]) -> StampLog:
-    """Return the stamps of a VNF, wherever it runs."""
-    if vnf.clock == "none":
-        return StampLog(vnf.name, hosted=True, clock="none")
-    if vnf.call is None:
-        return read_log(tester, vnf.name, tasks)
-    stats = get_statistics(vnf.call)
-    log = read_log(vnf.call, vnf.name, _task_names(stats))
-    log.hosted, log.clock = True, vnf.clock
-    log.tsc_hz = stats["tsc_hz"] if vnf.clock == "own" else 0
-    return log
-
-
-def _as_one_place(logs: Sequence[StampLog]) -> StampLog:
-    """Return the stamps of VNFs side by side as those of one place. All have the same kind of clock."""
-    first = logs[0]
-    made = StampLog(SIDE_BY_SIDE, hosted=first.hosted, clock=first.clock, tsc_hz=first.tsc_hz)
-    for log in logs:
-        made.add_log(log)
-    return made
-
-
-def _task_names(stats: Statistics) -> set[str]:
-    return {task["name"] for task in stats["tasks"]}
 
 
 def read_log(call: Call, name: str, tasks: set[str]) -> StampLog:
@@ -245,11 +221,15 @@ def split(flow: Flow, path: Sequence[StampLog], tsc_hz: int, reported_ns: float 
     missing["the generator's log was full"] += path[0].lost
     parts = tuple(_parts(path, joined, tsc_hz)) if joined else ()
     made = Anatomy(flow.name, len(joined), {why: n for why, n in missing.items() if n}, parts, reported_ns)
-    return replace(made, problem=_problem(made))
-
-
-def _ends(flow: Flow) -> tuple[tuple[str, str], tuple[str, str]]:
-    return ("gen", flow.sender_port), ("mon", flow.receiver_port)
+    if not joined or reported_ns is None:
+        return replace(made, problem="no probe has a stamp at every task of its path")
+    if abs(made.sum_ns - reported_ns) <= TOLERANCE * reported_ns:
+        return made
+    problem = (
+        f"the parts of {len(joined)} probes add up to {made.sum_ns / 1e3:.2f} us on average; the monitor reports "
+        f"{reported_ns / 1e3:.2f} us for all of them"
+    )
+    return replace(made, problem=problem)
 
 
 def _not_joined(probe: ProbeKey, path: Sequence[StampLog]) -> str:
@@ -272,17 +252,15 @@ def _parts(path: Sequence[StampLog], joined: Sequence[ProbeKey], tsc_hz: int) ->
     """
     here = [number for number, log in enumerate(path) if log.clock == "tester"]
     waited_ns = [0.0] * len(joined)
+    ends = {0: "generator", len(path) - 1: "monitor"}
     for place, following in zip(here, [*here[1:], None], strict=True):
-        yield _place(path, place, _inside_ns(path[place], joined, tsc_hz), waited_ns)
+        inside_ns = _inside_ns(path[place], joined, tsc_hz)
+        most_ns = [inside + waited for inside, waited in zip(inside_ns, waited_ns, strict=True)]
+        kind: PartKind = "tester" if place in ends else "vnf"
+        yield _part(ends.get(place, path[place].name), kind, inside_ns, inside_ns, most_ns)
         if following is not None:
             parts, waited_ns = _between(path, joined, place, following, tsc_hz)
             yield from parts
-
-
-def _place(path: Sequence[StampLog], place: int, inside_ns: Sequence[float], waited_ns: Sequence[float]) -> AnatomyPart:
-    ends = {0: "generator", len(path) - 1: "monitor"}
-    most_ns = [inside + waited for inside, waited in zip(inside_ns, waited_ns, strict=True)]
-    return _part(ends.get(place, path[place].name), "tester" if place in ends else "vnf", inside_ns, inside_ns, most_ns)
 
 
 def _between(
@@ -329,26 +307,11 @@ def _waits_ns(log: StampLog, joined: Sequence[ProbeKey], hops_ns: Sequence[float
 def _part(
     name: str, kind: PartKind, times_ns: Sequence[float], low_ns: Sequence[float], high_ns: Sequence[float]
 ) -> AnatomyPart:
-    # Below 1 ns: two cores read the clock within a few ticks of each other. The mean has it as it is.
-    counts = sorted(Counter(min(max(1, round(ns)), HIGHEST_NS) for ns in times_ns).items())
-    text = encode(counts)
+    text = _histogram(times_ns)
     histogram = decode(text)
     mean, low, high = (sum(times) / len(times) for times in (times_ns, low_ns, high_ns))
     p50, p99 = (percentile_ns(histogram, share) for share in (0.50, 0.99))
     return AnatomyPart(name, kind, mean, p50, p99, text, low, high)
-
-
-def _problem(anatomy: Anatomy) -> str:
-    """Return why the parts do not add up to the reported latency; empty if they do."""
-    if not anatomy.joined or anatomy.reported_mean_ns is None:
-        return "no probe has a stamp at every task of its path"
-    whole, parts = anatomy.reported_mean_ns, anatomy.sum_ns
-    if abs(parts - whole) <= TOLERANCE * whole:
-        return ""
-    return (
-        f"the parts of {anatomy.joined} probes add up to {parts / 1e3:.2f} us on average; the monitor reports "
-        f"{whole / 1e3:.2f} us for all of them"
-    )
 
 
 # Latency by the clocks of the ports (docs/design/clocks.md): the stamps of sent and received probes, joined.
@@ -394,15 +357,23 @@ def by_clock(
     ``readings``: of the clocks of devices before and after the trial; none where all ports have one clock.
     ``cable``: what is known better, of the clock of the only receiving port to that of the sending one.
     """
-    tasks = {task["name"] for task in stats["tasks"]}
+    tasks, relations = {task["name"] for task in stats["tasks"]}, []
+    for flow in flows:  # of the clock of the receiving port to that of the sending one
+        a, b = flow.sender_port, flow.receiver_port
+        known = a != b and readings and all(end in each for end in (a, b) for each in readings)
+        relation = SAME
+        if known:
+            first, last = ((readings[0][end], readings[-1][end]) for end in (a, b))
+            relation = relate_readings(first, last, stats["tsc_hz"])
+        relations.append(cable or relation)
     found = [
         join(
             read_log(call, f"gen-{flow.sender_port}", tasks),
             read_log(call, f"mon-{flow.receiver_port}", tasks),
             stats["tsc_hz"],
-            cable or _relation(flow, readings, stats["tsc_hz"]),
+            relation,
         )
-        for flow in flows
+        for flow, relation in zip(flows, relations, strict=True)
     ]
     times = [probe for it in found for probe in zip(it.met, it.clock_ns, it.software_ns, strict=True)]
     without = dict(sum((joined.without for joined in found), Counter()))
@@ -446,15 +417,6 @@ def clock_readings(ports: Sequence[PortState]) -> Readings:
     return {name: ClockReading(*reading) for name, reading in found.items() if reading}
 
 
-def _relation(flow: Flow, readings: Sequence[Readings], tsc_hz: int) -> Relation:
-    """Return the relation of the clock of the receiving port to that of the sending one."""
-    ends = flow.sender_port, flow.receiver_port
-    if ends[0] == ends[1] or not readings or any(end not in each for end in ends for each in readings):
-        return SAME
-    a, b = ((readings[0][end], readings[-1][end]) for end in ends)
-    return relate_readings(a, b, tsc_hz)
-
-
 def join(sent: StampLog, came: StampLog, tsc_hz: int, relation: Relation = SAME) -> Joined:
     """Join the stamps of one direction by stream and sequence number. Pure.
 
@@ -488,5 +450,6 @@ def join(sent: StampLog, came: StampLog, tsc_hz: int, relation: Relation = SAME)
 
 
 def _histogram(times_ns: Iterable[float]) -> str:
+    # Below 1 ns: two cores read the clock within a few ticks of each other.
     counts = Counter(min(max(1, round(ns)), HIGHEST_NS) for ns in times_ns)
     return encode(sorted(counts.items()))

@@ -13,9 +13,8 @@ import re
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from planebench.host.process import Supervisor, stretched
@@ -31,6 +30,7 @@ from planebench.model.plan import LatencyPlan, Plan, ThroughputPlan
 from planebench.model.reasons import Reason
 from planebench.model.records import DirectionCounts, Load, Point, Trial, Verdict, VerdictKind
 from planebench.model.scenarios import QUEUES_MAX, Flow, build, flows, queue_stream
+from planebench.model.text import utc_now
 from planebench.model.topology import Topology
 from planebench.model.wire import wire_arguments, wire_name
 from planebench.plan.schema import validated, with_chains
@@ -87,60 +87,48 @@ def measure_outage(live: LiveTopology, adapter: Adapter, supervisor: Supervisor,
     rate, size = request.rate_pps, request.frame_size_bytes
     calm = live.send((way,), size, CALM_S, rate)
     account = OutageDrops(live, request.victim)
-    took: list[int] = []
 
-    def restart() -> None:
+    live.sender.start(Sending((way,), size, LONGEST_S, rate))
+    try:
         time.sleep(BEFORE_S)
         account.before_the_end()
         begun = time.monotonic_ns()
-        _restart(live, adapter, supervisor, request)
-        took.append(time.monotonic_ns() - begun)
-        _until_back(live)
+        if request.victim != SWITCH:
+            assert live.hosted is not None
+            live.hosted.restart(request.victim, kill=request.kill)
+        else:
+            if request.kill:
+                _kill(live)
+            live.switch.stop()
+            live.start_switch(adapter, supervisor)
+        took_ns = time.monotonic_ns() - begun
+        within_s = stretched(BACK_WITHIN_S)
+        deadline, grew = time.monotonic() + within_s, 0
+        seen = received_total(get_statistics(live.call))
+        while grew < LOOKS:  # until frames arrive and keep arriving
+            if time.monotonic() > deadline:
+                raise StartError(f"no frame came through within {within_s:g} s after the restart")
+            time.sleep(LOOK_S)
+            live.check()
+            now = received_total(get_statistics(live.call))
+            grew = grew + 1 if now > seen else 0
+            seen = now
         time.sleep(AFTER_S)
-
-    stats = _send_during(live, way, request, restart)
-    return outage_of(way, calm, stats, took[0], account.drops())
-
-
-def _send_during(live: LiveTopology, way: Flow, request: OutageRequest, work: Callable[[], None]) -> Statistics:
-    """Send at a constant rate until ``work`` has returned; return the counters."""
-    live.sender.start(Sending((way,), request.frame_size_bytes, LONGEST_S, request.rate_pps))
-    try:
-        work()
     finally:
         live.call("traffic.stop")
-    return live.sender.end(live.pollers_on_core)
+    stats = live.sender.end(live.pollers_on_core)
+    return outage_of(way, calm, stats, took_ns, account.drops())
 
 
-def _restart(live: LiveTopology, adapter: Adapter, supervisor: Supervisor, request: OutageRequest) -> None:
-    if request.victim != SWITCH:
-        assert live.hosted is not None
-        live.hosted.restart(request.victim, kill=request.kill)
-        return
-    if request.kill:
-        for pid in live.switch.pids():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        live.switch.stop()
-        for port in live.request.ports:
-            if port.kind == "vhost-user" and port.path is not None:
-                port.path.unlink(missing_ok=True)  # of the dead
-    live.renew_switch(adapter, supervisor)
-
-
-def _until_back(live: LiveTopology) -> None:
-    """Wait until frames arrive and keep arriving."""
-    within_s = stretched(BACK_WITHIN_S)
-    deadline, grew = time.monotonic() + within_s, 0
-    seen = received_total(get_statistics(live.call))
-    while grew < LOOKS:
-        if time.monotonic() > deadline:
-            raise StartError(f"no frame came through within {within_s:g} s after the restart")
-        time.sleep(LOOK_S)
-        live.check()
-        now = received_total(get_statistics(live.call))
-        grew = grew + 1 if now > seen else 0
-        seen = now
+def _kill(live: LiveTopology) -> None:
+    """End the switch as in a crash."""
+    for pid in live.switch.pids():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    live.switch.stop()
+    for port in live.request.ports:
+        if port.kind == "vhost-user" and port.path is not None:
+            port.path.unlink(missing_ok=True)  # of the dead
 
 
 class OutageDrops:
@@ -150,14 +138,15 @@ class OutageDrops:
         self._live = live
         vnfs = [vnf for vnf in live.topology.vnfs if vnf.name == victim]
         self._own = {name for vnf in vnfs for name in (vnf.name, *vnf.ports)} or {SWITCH}
+        """What is in front of the victim's drops, such as ``vnf0:runt``, ``v1:tx_full`` or ``switch v0:tx_full``."""
         self._first = self._read()
         self._last_of_old: Drops = Counter()
 
     def before_the_end(self) -> None:
         """Keep the counters of the victim, which is about to end."""
-        now = self._read()
-        self._last_of_old = Counter({k: n - self._first[k] for k, n in now.items() if self._theirs(k)})
-        self._first = Counter({k: n for k, n in self._first.items() if not self._theirs(k)})
+        for key, count in self._read().items():
+            if re.split("[: ]", key, maxsplit=1)[0] in self._own:
+                self._last_of_old[key] = count - self._first.pop(key, 0)
 
     def drops(self) -> dict[str, int]:
         """Return the drops of the whole sending."""
@@ -165,10 +154,6 @@ class OutageDrops:
         total = Counter({k: n - self._first[k] for k, n in now.items()})
         total.update(self._last_of_old)
         return {key: count for key, count in sorted(total.items()) if count}
-
-    def _theirs(self, key: str) -> bool:
-        """Return whether the victim counts a drop such as ``vnf0:runt``, ``v1:tx_full`` or ``switch v0:tx_full``."""
-        return re.split("[: ]", key, maxsplit=1)[0] in self._own
 
     def _read(self) -> Drops:
         switch = {f"{SWITCH} {key}": count for key, count in counters_of(self._live.switch).drops.items()}
@@ -202,18 +187,15 @@ def outage_of(way: Flow, calm: Statistics, stats: Statistics, restart_ns: int, d
 
 def longest_silence(stats: Statistics, way: Flow) -> Silence:
     """Return the longest silence of the streams of a flow. Raises StartError if no frame arrived."""
-    found = list(_silences(stats, {queue_stream(way.stream, queue) for queue in range(QUEUES_MAX)}))
-    if not found:
-        raise StartError(f"no frame came through {way.name}")
-    return max(found, key=lambda silence: silence.duration_ns)
-
-
-def _silences(stats: Statistics, streams: set[int]) -> Iterator[Silence]:
+    streams, found = {queue_stream(way.stream, queue) for queue in range(QUEUES_MAX)}, []
     for task in stats["tasks"]:
         for stream in task["monitor"]["streams"] if "monitor" in task else ():
             begin_ns, end_ns = stream["longest_silence_begin_ns"], stream["longest_silence_end_ns"]
             if stream["stream"] in streams and begin_ns is not None and end_ns is not None:
-                yield Silence(stream["longest_silence_ns"], begin_ns, end_ns)
+                found.append(Silence(stream["longest_silence_ns"], begin_ns, end_ns))
+    if not found:
+        raise StartError(f"no frame came through {way.name}")
+    return max(found, key=lambda silence: silence.duration_ns)
 
 
 def outage_trial(
@@ -243,7 +225,7 @@ def outage_trial(
         load=Load(rate_label(request.rate_pps), request.rate_pps),
         intended_duration_ns=duration_ns,
         offered_duration_ns=duration_ns,
-        started_at=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        started_at=utc_now(),
         directions=(way,),
         verdict=Verdict(kind, tuple(functional)),
         repetition=number,

@@ -80,11 +80,18 @@ class LiveRunner:
 
     def run(self, request: TrialRequest) -> Trial:
         """Run one trial; measure the core-to-core latency before and after it."""
-        try:
-            request = self._on_line(request)
-        except StartError as error:
-            return failed_trial(request, str(error))
-        return run_trial(self.live, request, self.distance, self.settings.calibration)
+        settings = self.settings
+        if not settings.has_rate:
+            ports = self.live.conditions.ports if self.live.conditions is not None else ()
+            speeds = [port.speed_mbps for port in ports if port.side == "wire" and port.speed_mbps]
+            # The rate that fills the slowest link of the tester's NICs, if one reports a speed.
+            pps = line_rate_pps(request.mean_frame_bytes, min(speeds) * 1_000_000) if speeds else None
+            if pps is None and settings.open_loop and request.load == SATURATING:
+                return failed_trial(
+                    request, "no NIC of the tester reports the speed of its link: give --line or --max-rate"
+                )
+            request = request.on_line(pps, open_loop=settings.open_loop is not False)
+        return run_trial(self.live, request, self.distance, settings.calibration)
 
     def alive(self) -> bool:
         """Return whether tester and switch are running."""
@@ -97,15 +104,6 @@ class LiveRunner:
     def stop(self) -> None:
         """End tester and switch."""
         self.live.stop()
-
-    def _on_line(self, request: TrialRequest) -> TrialRequest:
-        """Return the request with the line rate of its NICs. Raises StartError if an open loop needs one in vain."""
-        if self.settings.has_rate:
-            return request
-        pps = self.live.line_rate_pps(request.mean_frame_bytes)
-        if pps is None and self.settings.open_loop and request.load == SATURATING:
-            raise StartError("no NIC of the tester reports the speed of its link: give --line or --max-rate")
-        return request.on_line(pps, open_loop=self.settings.open_loop is not False)
 
     def distance(self) -> CoreDistance | None:
         """Measure the distance between the CPUs of switch and tester now; None if the switch is on another host."""
@@ -169,7 +167,18 @@ class ExternalRunner:
         runner._fills_line = not settings.has_rate
         try:
             tester.connect([port_name(links.ends[port].tester) for port in topology.wire_ports])
-            runner._wait_until_forwarding(all_flows(topology))
+            streams = [runner._stream(flow, 64, READY_PPS) for flow in all_flows(topology)]
+            deadline = time.monotonic() + stretched(READY_S)
+            missing = [stream.name for stream in streams]
+            while missing:
+                switch.check()
+                counts = tester.send(streams, READY_FRAMES_S)
+                missing = [name for name, count in counts.items() if not count.received]
+                if missing and time.monotonic() > deadline:
+                    raise StartError(
+                        f"no frame of {tester.name} came through {', '.join(missing)} within {READY_S:g} s; is the "
+                        "cabling as --wire says?"
+                    )
             runner.conditions = read_conditions(topology, links.wire, switch, lambda: ())
         except BaseException:
             runner.stop()
@@ -178,8 +187,9 @@ class ExternalRunner:
 
     def run(self, request: TrialRequest) -> Trial:
         """Run one trial. A switch or a tester that fails makes it invalid."""
-        request = self._on_line(request)
-        started_at = utc_now()
+        started_at, line_bps = utc_now(), self._tester.line_bps
+        if line_bps is not None and self._fills_line:  # which a saturating trial is sent at
+            request = request.on_line(line_rate_pps(request.mean_frame_bytes, line_bps))
         try:
             trial = self._measure(request, started_at)
         except PlanebenchError as error:
@@ -200,20 +210,17 @@ class ExternalRunner:
         self._switch.stop()
         self._tester.close()
 
-    def _on_line(self, request: TrialRequest) -> TrialRequest:
-        """Return the request with the line rate that the user gave, which a saturating trial is sent at."""
-        line_bps = self._tester.line_bps
-        if line_bps is None or not self._fills_line:
-            return request
-        return request.on_line(line_rate_pps(request.mean_frame_bytes, line_bps))
-
     def _measure(self, request: TrialRequest, started_at: str) -> Trial:
+        pps = request.load.pps_per_direction
+        if pps is None:
+            raise ExternalTesterError(f"{self._tester.name} sends at a rate: give --line 10G or --max-rate")
+        streams = [self._stream(flow, request.point.frame_size_bytes, pps) for flow in request.flows()]
         if request.warmup_s > 0:
-            self._tester.send(self._streams(request), request.warmup_s)
+            self._tester.send(streams, request.warmup_s)
         sampler = ThreadSampler(watched(self._switch))
         before, kernel = counters_of(self._switch), list[HostSample]()
         counts = self._tester.send(
-            self._streams(request),
+            streams,
             request.duration_s,
             latency=request.probe_rate_pps > 0,
             watch=lambda: kernel.append(self._sample(sampler)),
@@ -224,9 +231,7 @@ class ExternalRunner:
             request,
             started_at,
             offered_duration_ns=round(request.duration_s * 1e9),
-            directions=tuple(
-                _direction(stream, counts[stream.name], request.duration_s) for stream in self._streams(request)
-            ),
+            directions=tuple(_direction(stream, counts[stream.name], request.duration_s) for stream in streams),
             evidence=host_evidence(kernel[0], kernel[-1]),
             # How long the TSC of the switch ran is not known: the tester, which measures that else, is elsewhere.
             switch=dataclasses.replace(cycles, idle_cycles=None),
@@ -237,31 +242,9 @@ class ExternalRunner:
         here = sample_host(sampler, self._placement.switch_cpus_here)
         return here + self._switch.sample() if isinstance(self._switch, RemoteSwitch) else here
 
-    def _streams(self, request: TrialRequest) -> list[TesterStream]:
-        pps = request.load.pps_per_direction
-        if pps is None:
-            raise ExternalTesterError(f"{self._tester.name} sends at a rate: give --line 10G or --max-rate")
-        return [self._stream(flow, request.point.frame_size_bytes, pps) for flow in request.flows()]
-
     def _stream(self, flow: Flow, frame_size_bytes: int, pps: float) -> TesterStream:
         sender, receiver = (port_name(self._links.ends[port].tester) for port in (flow.sender_port, flow.receiver_port))
         return TesterStream(flow.name, flow.stream, sender, receiver, frame_size_bytes, max(round(pps), 1))
-
-    def _wait_until_forwarding(self, wanted: Sequence[Flow]) -> None:
-        """Wait until frames cross in every direction. Raises StartError, with the last log lines of the switch."""
-        streams = [self._stream(flow, 64, READY_PPS) for flow in wanted]
-        deadline = time.monotonic() + stretched(READY_S)
-        while True:
-            self._switch.check()
-            counts = self._tester.send(streams, READY_FRAMES_S)
-            missing = [name for name, count in counts.items() if not count.received]
-            if not missing:
-                return
-            if time.monotonic() > deadline:
-                raise StartError(
-                    f"no frame of {self._tester.name} came through {', '.join(missing)} within {READY_S:g} s; is the "
-                    "cabling as --wire says?"
-                )
 
 
 def _direction(stream: TesterStream, counts: StreamCounts, duration_s: float) -> DirectionCounts:

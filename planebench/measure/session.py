@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from planebench.measure.status import Listeners, StatusListener
 from planebench.measure.survey import Survey
 from planebench.model.dimensions import is_external, port_clock
 from planebench.model.errors import StoreError, UsageError
-from planebench.model.header import Calibration, CoreNoise, RunHeader, RunStatus, Subject, SwitchInfo
+from planebench.model.header import Calibration, CoreNoise, RunHeader, RunStatus
 from planebench.model.plan import Plan
 from planebench.model.records import Trial
 from planebench.model.text import FILES, moved, renamed
@@ -127,7 +127,17 @@ def open_session(
     plan = survey.plan
     if is_external(plan.tester):
         get_tester(plan.tester).check()
-    settings = live_settings(survey)
+    throughput, needs_drivers = plan.throughput, wire_named(plan.wire).needs_drivers
+    settings = LiveSettings(
+        planed=Path("planed") if survey.simulated else require_planed(drivers=needs_drivers),
+        ring_size=plan.ring_size,
+        hugepages=survey.hugepages,
+        max_frame_bytes=max_frame_bytes(plan),
+        wire=plan.wire,
+        clock=plan.clock,
+        open_loop=throughput.open_loop,
+        has_rate=throughput.max_rate_pps is not None,
+    )
     machine = Machine.prepare(plan.switch_cores, plan.wire, plan.tester, survey.switch_host, simulated=survey.simulated)
     folder = runs_dir or default_runs_dir()
     if resume:
@@ -140,21 +150,6 @@ def open_session(
     if not survey.simulated:
         header = replace(header, noise=_noise(limited, machine, settings))
     return Session(limited, machine, settings, RunWriter.create(folder, header), [])
-
-
-def live_settings(survey: Survey) -> LiveSettings:
-    """Return what all topologies of a run have in common. Raises NotInstalledError without planed, the tester."""
-    needs_drivers = wire_named(survey.plan.wire).needs_drivers
-    return LiveSettings(
-        planed=Path("planed") if survey.simulated else require_planed(drivers=needs_drivers),
-        ring_size=survey.plan.ring_size,
-        hugepages=survey.hugepages,
-        max_frame_bytes=max_frame_bytes(survey.plan),
-        wire=survey.plan.wire,
-        clock=survey.plan.clock,
-        open_loop=survey.plan.throughput.open_loop,
-        has_rate=survey.plan.throughput.max_rate_pps is not None,
-    )
 
 
 def _check_open_loop(plan: Plan) -> None:
@@ -215,11 +210,15 @@ def _noise(survey: Survey, machine: Machine, settings: LiveSettings) -> tuple[Co
 def changes(old: RunHeader, new: RunHeader) -> Sequence[str]:
     """Return a sentence for each difference that makes new trials of a run unlike its old ones."""
     versions = {switch.label: switch for switch in old.switches}
-    switches = [
-        words
-        for switch in new.switches
-        if switch.label in versions and (words := _other_switch(versions[switch.label], switch))
-    ]
+    switches = []
+    for now in new.switches:
+        was = versions.get(now.label)
+        if was is None:
+            continue
+        if replace(was, build=now.build) != now:
+            switches.append(f"{was.label} was {was.version} {was.settings}, now it is {now.version} {now.settings}")
+        elif was.build is not None and now.build is not None and (files := was.build.unlike(now.build)):
+            switches.append(f"{was.label} is another build: {', '.join(files)}")  # a run may not tell how its was built
     there = {switch.label for switch in new.switches}
     gone = [f"{label} is no longer installed" for label in versions if label not in there]
     settings = [
@@ -229,21 +228,10 @@ def changes(old: RunHeader, new: RunHeader) -> Sequence[str]:
     ]
     hosts = [header.switch_host.name if header.switch_host is not None else "this host" for header in (old, new)]
     moved = [f"the switches were on {hosts[0]}, now they are on {hosts[1]}"] if hosts[0] != hosts[1] else []
-    return [*differing_facts(old, new), *moved, *switches, *gone, *settings, *_other_commit(old.subject, new.subject)]
-
-
-def _other_switch(was: SwitchInfo, now: SwitchInfo) -> str:
-    """Return a sentence if a switch is not what it was; empty if it is. A run may not tell how its was built."""
-    if replace(was, build=now.build) != now:
-        return f"{was.label} was {was.version} {was.settings}, now it is {now.version} {now.settings}"
-    files = was.build.unlike(now.build) if was.build is not None and now.build is not None else ()
-    return f"{was.label} is another build: {', '.join(files)}" if files else ""
-
-
-def _other_commit(old: Subject | None, new: Subject | None) -> Iterator[str]:
-    """Yield a sentence if another commit is measured than before; a run that does not tell it may be continued."""
-    if old is not None and new is not None and old.commit != new.commit:
-        yield f"commit {old.commit[:12]} against {new.commit[:12]}"
+    was_of, is_of, commits = old.subject, new.subject, []
+    if was_of is not None and is_of is not None and was_of.commit != is_of.commit:
+        commits.append(f"commit {was_of.commit[:12]} against {is_of.commit[:12]}")
+    return [*differing_facts(old, new), *moved, *switches, *gone, *settings, *commits]
 
 
 def _calibration(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from planebench.host.planed_program import complaint, find_planed
 from planebench.host.programs import Found, NotFound, run_tool
 from planebench.measure.machine import run_cpus
 from planebench.measure.runner import SelfMeasured
-from planebench.model.cpu_clock import OWN, CpuClock, mhz_of
+from planebench.model.cpu_clock import OWN, mhz_of
 from planebench.model.cpus import Cpus, range_text
 from planebench.model.dimensions import is_external, is_tester_port
 from planebench.model.errors import NotInstalledError, UsageError
@@ -58,23 +58,22 @@ CHECK_DEADLINE_S = 120.0
 
 
 def check_chains(chains: Iterable[str], planed: Path) -> None:
-    """Raise UsageError with the message of planed for the first chain that planed rejects."""
+    """Raise UsageError with the message of planed for the first chain that planed rejects.
+
+    The document is that of a tester with all functions of the chain, so that its memory is checked, too.
+    """
     for chain in chains:
-        _check(chain, planed)
-
-
-def _check(chain: str, planed: Path) -> None:
-    """Check a document of the tester with all functions of the chain, so that its memory is checked, too."""
-    built = build_chain("loopback", len(parse_chain(chain)), chain=chain)
-    topology = replace(built, vnfs=tuple(replace(vnf, hosting="process") if vnf.kind else vnf for vnf in built.vnfs))
-    placement = place_vnfs(Cpus(tuple(sorted(os.sched_getaffinity(0)))), topology.cores_of_vnfs)
-    with tempfile.TemporaryDirectory(prefix="planebench-") as folder:
-        links = LinkSettings(workdir=Path(folder), name="check", queues=topology.vnf_cores)
-        path = Path(folder) / "tester.json"
-        full_stage(topology, assign_tasks(placement, topology, links.queues), links).write(path)
-        said = run_tool([planed, "--check", path], CHECK_DEADLINE_S, env={"RUNTIME_DIRECTORY": folder})
-    if not said.ok:
-        raise UsageError(f'chain "{chain}": {complaint(said).replace(f"{path}: ", "")}')
+        built = build_chain("loopback", len(parse_chain(chain)), chain=chain)
+        vnfs = tuple(replace(vnf, hosting="process") if vnf.kind else vnf for vnf in built.vnfs)
+        topology = replace(built, vnfs=vnfs)
+        placement = place_vnfs(Cpus(tuple(sorted(os.sched_getaffinity(0)))), topology.cores_of_vnfs)
+        with tempfile.TemporaryDirectory(prefix="planebench-") as folder:
+            links = LinkSettings(workdir=Path(folder), name="check", queues=topology.vnf_cores)
+            path = Path(folder) / "tester.json"
+            full_stage(topology, assign_tasks(placement, topology, links.queues), links).write(path)
+            said = run_tool([planed, "--check", path], CHECK_DEADLINE_S, env={"RUNTIME_DIRECTORY": folder})
+        if not said.ok:
+            raise UsageError(f'chain "{chain}": {complaint(said).replace(f"{path}: ", "")}')
 
 
 def check_draws(profiles: Iterable[TrafficProfile], chains: Sequence[str]) -> None:
@@ -171,8 +170,16 @@ class Survey:
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
-        """Return everything that is left out, and why: one entry for each switch and reason."""
-        return (*self.smaller, *skipped(self.plan), *self._absent())
+        """Return everything that is left out, and why: one entry for each switch and reason, with its scenarios."""
+        scenarios: dict[tuple[str, str], dict[str, None]] = {}
+        for point, reason in self.absent.items():
+            scenarios.setdefault((point.switch, reason), {})[point.scenario_label] = None
+        measured, reasons = {point.switch for point in self.measured}, Counter(switch for switch, _ in scenarios)
+        found = [*self.smaller, *skipped(self.plan)]
+        for (switch, reason), labels in scenarios.items():
+            everywhere = switch not in measured and reasons[switch] == 1
+            found.append(Skipped(switch if everywhere else f"{switch} {', '.join(labels)}", reason))
+        return tuple(found)
 
     @property
     def costs(self) -> dict[str, SwitchCost]:
@@ -229,17 +236,6 @@ class Survey:
             return self
         return replace(self, plan=replace(self.plan, time_budget_s=self.at_most_s))
 
-    def _absent(self) -> Iterator[Skipped]:
-        """Yield an entry for each switch and reason, with the scenarios where it applies."""
-        scenarios: dict[tuple[str, str], dict[str, None]] = {}
-        for point, reason in self.absent.items():
-            scenarios.setdefault((point.switch, reason), {})[point.scenario_label] = None
-        measured = {point.switch for point in self.measured}
-        reasons = Counter(switch for switch, _ in scenarios)
-        for (switch, reason), labels in scenarios.items():
-            everywhere = switch not in measured and reasons[switch] == 1
-            yield Skipped(switch if everywhere else f"{switch} {', '.join(labels)}", reason)
-
 
 def survey(
     plan: Plan | str | Path,
@@ -260,7 +256,10 @@ def survey(
     Raises UsageError for a plan that cannot be run anywhere.
     """
     named = plan if isinstance(plan, Plan) else load_plan(plan)
-    fitting, smaller = fit_memory(override(named, **(options or {})), host_facts.memory_total_bytes(), _offloads)
+    memory_bytes = host_facts.memory_total_bytes()
+    fitting, smaller = fit_memory(
+        override(named, **(options or {})), memory_bytes, lambda switch: get_adapter(switch).offloads
+    )
     labels = switch_labels(fitting.switches)
     adapters = {label.label: get_adapter(label.adapter) for label in labels}
     host = None
@@ -279,9 +278,20 @@ def survey(
     facts = facts or host_facts.collect()
     real = [point for point in points if not isinstance(adapters[point.switch], SelfMeasured)]
     if real and host is None:
-        _check_switch_cores(fitting.switch_cores, facts.cpus_allowed)
+        allowed = facts.cpus_allowed  # fewer whole cores than wanted are a warning
+        if fitting.switch_cores > len(allowed):
+            most = max(len(allowed) - 1, 1)
+            raise UsageError(
+                f"--switch-cores: {fitting.switch_cores} is not possible: this process may use {len(allowed)} "
+                f"CPU{'s' * (len(allowed) != 1)} ({range_text(allowed)}), and the tester needs one. Valid here: 1"
+                + (f" to {most}" if most > 1 else "")
+            )
     cpus = run_cpus(facts, fitting.switch_cores, fitting.wire, fitting.tester, host)
-    absent = _misplaced(real, cpus)
+    absent: dict[Point, str] = {}
+    for point in real:
+        hosted = range(point.chain_length) if point.side_by_side else point.hosted
+        if why := refusal(cpus, point.chain_length, hosted=hosted, placing=point.placement):
+            absent[point] = why
     absent |= {p: away[p.switch].removeprefix("is ") for p in points if p.switch in leave_out}
     if fitting.missing_hostings == "skip":
         away_hostings = _without_hosting(points, boots=boots)
@@ -322,40 +332,13 @@ def _hugepages_mb(plan: Plan, points: Iterable[Point], adapters: Mapping[str, Ad
     for point in points:
         adapter = adapters[point.switch]
         usual_mb = adapter.hugepages_mb * (2 if large or adapter.queues > 1 else 1)
-        wanted_mb = max(usual_mb, usual_mb // 2 + _hosted_mb(point))
+        # Hosted VNFs of a point have each the memory that its hosting was given, or the usual one.
+        functions = parse_chain(point.chain) if point.chain else ()
+        given = {number: vnf.hosting_values().get("memory_mb") for number, vnf in enumerate(functions)}
+        hosted_mb = sum(int(str(given.get(number) or HOSTED_MB)) for number in point.hosted)
+        wanted_mb = max(usual_mb, usual_mb // 2 + hosted_mb)
         most_mb[point.switch] = max(most_mb.get(point.switch, 0), wanted_mb)
     return sum(most_mb.values())
-
-
-def _hosted_mb(point: Point) -> int:
-    """Return what the hosted VNFs of a point take, each the memory that its hosting was given, or the usual one."""
-    functions = parse_chain(point.chain) if point.chain else ()
-    given = {number: vnf.hosting_values().get("memory_mb") for number, vnf in enumerate(functions)}
-    return sum(int(str(given.get(number) or HOSTED_MB)) for number in point.hosted)
-
-
-def _check_switch_cores(wanted: int, allowed: Collection[int]) -> None:
-    """Raise UsageError for more cores of a switch than there are CPUs; fewer whole cores than wanted are a warning."""
-    if wanted > len(allowed):
-        most = max(len(allowed) - 1, 1)
-        raise UsageError(
-            f"--switch-cores: {wanted} is not possible: this process may use {len(allowed)} "
-            f"CPU{'s' * (len(allowed) != 1)} ({range_text(allowed)}), and the tester needs one. Valid here: 1"
-            + (f" to {most}" if most > 1 else "")
-        )
-
-
-def _offloads(switch: str) -> bool:
-    return get_adapter(switch).offloads
-
-
-def _lacks_cables(plan: Plan, point: Point, adapter: Adapter) -> str:
-    """Return why the devices that the wire names are not enough for the topology of a point; empty if they are."""
-    try:
-        named_ends(cabled(build(point.scenario, point.chain_length), adapter.vnf_interface), plan.wire)
-    except UsageError as error:
-        return str(error)
-    return ""
 
 
 def refusals(
@@ -380,59 +363,31 @@ def refusals(
             vnf_cores=max(vnf_cores(point.chain, point.chain_length), default=1),
             switch_cores=switch_cores,
         )
-        if is_external(plan.tester) and (why := external_refusal(plan, point, adapters[point.switch])):
-            found[point] = f"not supported: {why}"
-            continue
-        if untaken := _takes_no_updates(plan, point, adapters[point.switch]):
-            found[point] = untaken
-        if lacking := _lacks_cables(plan, point, adapters[point.switch]):
-            found[point] = lacking
-        adapter = adapters[point.switch]
-        if why := refusal_of(adapter, situation) or _refused_clock(adapter, point.cpu_clock):
-            found[point] = f"not supported: {why}"
+        if why := _refusal(plan, point, adapters[point.switch], situation):
+            found[point] = why
     return found
 
 
-def _refused_clock(adapter: Adapter, clock: CpuClock) -> str:
-    """Return why a switch on the CPUs of this process cannot be measured at a clock; empty if it can."""
-    if isinstance(adapter, RemoteAdapter) and clock != OWN:
-        return "the clock of the CPUs of another host cannot be set"
-    try:
-        adapter.at_clock(clock)
+def _refusal(plan: Plan, point: Point, adapter: Adapter, situation: Situation) -> str:
+    """Return why a point cannot be measured with its switch; empty if it can."""
+    if is_external(plan.tester) and (why := external_refusal(plan, point, adapter)):
+        return f"not supported: {why}"
+    profile, mhz = plan.profile(point.traffic), mhz_of(point.cpu_clock)
+    why = refusal_of(adapter, situation)
+    if not why and isinstance(adapter, RemoteAdapter) and point.cpu_clock != OWN:
+        why = "the clock of the CPUs of another host cannot be set"
+    elif not why:
+        try:
+            adapter.at_clock(point.cpu_clock)
+            why = "" if mhz is None else clock_refusal(os.sched_getaffinity(0), mhz)
+        except UsageError as error:
+            why = str(error)
+    if why:
+        return f"not supported: {why}"
+    try:  # whether the wire names enough devices
+        named_ends(cabled(build(point.scenario, point.chain_length), adapter.vnf_interface), plan.wire)
     except UsageError as error:
         return str(error)
-    mhz = mhz_of(clock)
-    return "" if mhz is None else clock_refusal(os.sched_getaffinity(0), mhz)
-
-
-def _misplaced(points: Iterable[Point], cpus: Cpus) -> dict[Point, str]:
-    """Return the points whose placement this machine cannot have, and why."""
-    why = {
-        point: refusal(cpus, point.chain_length, hosted=_hosted_numbers(point), placing=point.placement)
-        for point in points
-    }
-    return {point: reason for point, reason in why.items() if reason}
-
-
-def placements_of(points: Iterable[Point], cpus: Cpus) -> dict[Point, Placement]:
-    """Return the placement of each topology on a machine, by the first of its points."""
-    found: dict[TopologyKey, tuple[Point, Placement]] = {}
-    for point in points:
-        if point.topology not in found:
-            hosted = _hosted_numbers(point)
-            cores = point_cores(point) * (point.chain_length if point.side_by_side else 1)
-            placed = place_vnfs(cpus, cores, hosted=hosted, placing=point.placement, idle_tester=point.idle_tester)
-            found[point.topology] = point, placed
-    return dict(found.values())
-
-
-def _hosted_numbers(point: Point) -> Sequence[int]:
-    return range(point.chain_length) if point.side_by_side else point.hosted
-
-
-def _takes_no_updates(plan: Plan, point: Point, adapter: Adapter) -> str:
-    """Return why traffic with FIB updates cannot be sent at a point; empty if it can, or has none."""
-    profile = plan.profile(point.traffic)
     if not profile.has_control or (point.side_by_side and adapter.offloads):
         return ""
     if profile.control_pps is not None:
@@ -443,6 +398,18 @@ def _takes_no_updates(plan: Plan, point: Point, adapter: Adapter) -> str:
         "not supported: traffic with FIB updates needs a switch that forwards in place of its VNFs, or whose own table "
         "takes updates"
     )
+
+
+def placements_of(points: Iterable[Point], cpus: Cpus) -> dict[Point, Placement]:
+    """Return the placement of each topology on a machine, by the first of its points."""
+    found: dict[TopologyKey, tuple[Point, Placement]] = {}
+    for point in points:
+        if point.topology not in found:
+            hosted = range(point.chain_length) if point.side_by_side else point.hosted
+            cores = point_cores(point) * (point.chain_length if point.side_by_side else 1)
+            placed = place_vnfs(cpus, cores, hosted=hosted, placing=point.placement, idle_tester=point.idle_tester)
+            found[point.topology] = point, placed
+    return dict(found.values())
 
 
 def _without_hosting(points: Iterable[Point], *, boots: bool) -> dict[str, str]:

@@ -18,8 +18,9 @@ from planebench.host.energy import MeterReading
 from planebench.host.evidence import HostSample, ThreadSampler
 from planebench.measure.conditions import EnergyAccount, energy_account, held_clock
 from planebench.measure.counts import TesterCounts, tester_counts
-from planebench.measure.latency import by_clock, charged
+from planebench.measure.latency import by_clock, charged, clock_readings
 from planebench.measure.live import LiveTopology
+from planebench.measure.updates import control_traffic
 from planebench.measure.verdict import NO_LIMITS, Limits, judge, remarks
 from planebench.model.conditions import NOT_BASIC
 from planebench.model.cpu_clock import mhz_of
@@ -44,7 +45,7 @@ from planebench.model.records import (
 from planebench.model.scenarios import Flow, build, flows
 from planebench.model.text import utc_now
 from planebench.model.traffic import PLAIN, TrafficProfile
-from planebench.planed.client import Profile
+from planebench.planed.client import Profile, get_ports
 from planebench.switches.adapter import counters_of
 from planebench.testbed.rates import SATURATING
 
@@ -136,7 +137,10 @@ def run_trial(
     started_at = utc_now()
     before = distance()
     try:
-        frames = _frames(live, request)
+        frames: Profile | None = None  # plain ones between two ports
+        if not request.profile.plain or request.point.side_by_side:
+            flat_out = request.load.pps_per_direction is None
+            frames = live.profile(request.profile, request.point.chain, flat_out=flat_out)
         account = None if live.placement.elsewhere else energy_account()  # of the host of the switch
         with held_clock(mhz_of(live.cpu_clock), live.placement, live.planed) as clock:
             live.resume()
@@ -172,6 +176,8 @@ def run_trial(
     if account is not None:
         delivered = sum(direction.forwarded_packets for direction in counts.directions)
         energy = account.counters(begin.energy, end.energy, delivered)
+    # Of the cores that the threads of the switch forward on: kernel switches share one.
+    cores = max(len({thread.cpu for thread in evidence.threads if thread.owner == "switch"}), 1)
     kernel = _not_told_twice(sending.drops, sending.switch_after)
     of_nics = {key: count for key, count in sending.nic_counters.items() if reason_of(key) in NOT_BASIC}
     trial = trial_of(
@@ -180,9 +186,7 @@ def run_trial(
         offered_duration_ns=counts.duration_ns,
         directions=counts.directions,
         evidence=evidence,
-        switch=cycles_of_trial(
-            sending.switch_before, sending.switch_after, _switch_cpus(evidence) * counts.cycles, {**energy, **clock}
-        ),
+        switch=cycles_of_trial(sending.switch_before, sending.switch_after, cores * counts.cycles, {**energy, **clock}),
         latency=latency,
         tester_drops=counts.tester_drops | kernel | of_nics,
         sent=counts.sent,
@@ -192,13 +196,6 @@ def run_trial(
     )
     ceiling_pps = tester_ceiling_pps(calibration, request.point)
     return judged(trial, request.profile, Limits(ceiling_pps, live.functional, counts.misdirected_packets))
-
-
-def _frames(live: LiveTopology, request: TrialRequest) -> Profile | None:
-    """Return the traffic profile as planed takes it; None for plain frames between two ports. May write files."""
-    if request.profile.plain and not request.point.side_by_side:
-        return None
-    return live.profile(request.profile, request.point.chain, flat_out=request.load.pps_per_direction is None)
 
 
 def _send(live: LiveTopology, request: TrialRequest, frames: Profile | None, account: EnergyAccount | None) -> _Sending:
@@ -222,7 +219,7 @@ def _send(live: LiveTopology, request: TrialRequest, frames: Profile | None, acc
     dropped = Counter[str]() if request.anatomy else live.vnf_drops()
     kernel, nics, before = live.wire_drops(), live.nic_counters(), counters_of(live.switch)
     clocked = request.probe_rate_pps > 0 and live.clock != "software"
-    readings = [live.clock_readings()] if clocked else []
+    readings = [clock_readings(get_ports(live.call))] if clocked else []
     stats = live.send(
         wanted,
         size,
@@ -240,10 +237,10 @@ def _send(live: LiveTopology, request: TrialRequest, frames: Profile | None, acc
     live.check()
     drops = (live.vnf_drops() - dropped) + (live.wire_drops() - kernel)
     grown = live.nic_counters() - nics
-    counts = tester_counts(stats, wanted, live.control_traffic(request.profile))
+    counts = tester_counts(stats, wanted, control_traffic(live.topology, live.links.updates, request.profile))
     latency = counts.latency
     if clocked and latency is not None:
-        readings.append(live.clock_readings())
+        readings.append(clock_readings(get_ports(live.call)))
         latency = by_clock(latency, live.clock, live.traffic, wanted, stats, readings)
     anatomy = live.anatomy(wanted, stats) if request.anatomy else ()
     return _Sending(counts, latency, looks, before, after, drops, grown, anatomy)
@@ -253,11 +250,6 @@ def _not_told_twice(drops: Counter[str], switch: SwitchCycles) -> dict[str, int]
     """Return the drops without those of the kernel's interfaces that the switch reports of its own interfaces."""
     told = {key.replace(":tx_dropped", ":rx_dropped") for key in switch.drops if key.endswith(":tx_dropped")}
     return {key: count for key, count in drops.items() if key not in told}
-
-
-def _switch_cpus(evidence: Evidence) -> int:
-    """Return the number of cores that the threads of the switch forward on: kernel switches share one."""
-    return max(len({thread.cpu for thread in evidence.threads if thread.owner == "switch"}), 1)
 
 
 def host_evidence(before: HostSample, after: HostSample, **of_tester: Any) -> Evidence:

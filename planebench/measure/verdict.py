@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from planebench.analysis.capacity import CEILING_SHARE
@@ -101,7 +101,11 @@ def judge(trial: Trial, limits: Limits = NO_LIMITS) -> Verdict:
     the tester may. Where the scheduler moves VNFs, their waits for a CPU are what is measured.
     """
     if limits.misdirected_packets:
-        return Verdict(VerdictKind.INVALID, (_misdirected(trial, limits.misdirected_packets),))
+        packets = limits.misdirected_packets
+        known = [VNFS[name].misdirection_hint for name in vnf_names(trial.point.chain) if name in VNFS]
+        hints = "".join(f" ({hint})" for hint in dict.fromkeys(filter(None, known)))
+        text = f"{packets} frames arrived at a wrong port{hints}"
+        return Verdict(VerdictKind.INVALID, (Reason(ReasonCode.MISDIRECTED, text, {"packets": packets}),))
     role, flat_out, duration_ns = trial.role, trial.load.pps_per_direction is None, trial.offered_duration_ns
     evidence, switch, saturating = trial.evidence, trial.switch, trial.role == "r_plus"
     roaming, policy = trial.point.placement == RANDOM, policy_packets(trial)
@@ -116,8 +120,7 @@ def judge(trial: Trial, limits: Limits = NO_LIMITS) -> Verdict:
     limited = [] if fast_enough else [*_late(directions, stand)]
     if saturating or flat_out:
         limited += _not_saturated(directions, switch, stand)
-    at_monitors = _lost_at_monitors(directions, switch.drops, trial.tester_drops)
-    limited += _behind(saturating or flat_out, directions, at_monitors)
+    limited += _behind(saturating or flat_out, directions, [*switch.drops.items(), *trial.tester_drops.items()])
     limited += _stretched(duration_ns, trial.intended_duration_ns, stand)
     if saturating:
         limited += _at_ceiling(directions, duration_ns, limits.ceiling_pps)
@@ -175,14 +178,6 @@ def _course(trial: Trial) -> Iterator[Reason]:
         yield Reason(ReasonCode.UNSTEADY, text, {"first": first, "second": second})
 
 
-def _misdirected(trial: Trial, packets: int) -> Reason:
-    hints = [VNFS[name].misdirection_hint for name in vnf_names(trial.point.chain) if name in VNFS]
-    text = f"{packets} frames arrived at a wrong port" + "".join(
-        f" ({it})" for it in dict.fromkeys(filter(None, hints))
-    )
-    return Reason(ReasonCode.MISDIRECTED, text, {"packets": packets})
-
-
 def _other_clock(switch: SwitchCycles) -> Iterator[Reason]:
     """Yield a reason if the core did not run at the clock that was asked for."""
     wanted, found = (switch.counters.get(name) for name in (WANTED_MHZ, CORE_MHZ))
@@ -224,23 +219,18 @@ def _invalid(directions: Sequence[DirectionCounts], policy: int, foreign_packets
         elif d.forwarded_packets == 0:
             what = "no frame passed the network functions" if policy else "the switch forwarded no frames"
             yield Reason(ReasonCode.NOTHING_FORWARDED, f"{d.name}: {what}{others if foreign_packets else ''}")
-        yield from _impossible_bytes(d)
-
-
-def _impossible_bytes(d: DirectionCounts) -> Iterator[Reason]:
-    """Yield a reason for byte counts that cannot match the frame counts."""
-    for what, packets, number, least in (
-        ("sent", d.offered_packets, d.offered_bytes, FRAME_SIZE_MIN_BYTES),
-        ("received", d.forwarded_packets, d.forwarded_bytes, FRAME_SIZE_MIN_BYTES - VLAN_TAG_BYTES),
-    ):
-        if number is not None and not least * packets <= number <= FRAME_SIZE_LIMIT_BYTES * packets:
-            text = f"{d.name}: {number} bytes do not match {packets} frames {what}"
-            yield Reason(ReasonCode.IMPOSSIBLE_BYTES, text, {"bytes": number, "packets": packets})
-    if d.offered_bytes is not None and d.forwarded_bytes is not None:
-        most = d.offered_bytes + 2 * VLAN_TAG_BYTES * d.forwarded_packets
-        if d.forwarded_bytes > most:
-            text = f"{d.name}: received {d.forwarded_bytes} bytes but sent only {d.offered_bytes}"
-            yield Reason(ReasonCode.IMPOSSIBLE_BYTES, text, {"bytes": d.forwarded_bytes, "sent": d.offered_bytes})
+        for what, packets, number, least in (
+            ("sent", d.offered_packets, d.offered_bytes, FRAME_SIZE_MIN_BYTES),
+            ("received", d.forwarded_packets, d.forwarded_bytes, FRAME_SIZE_MIN_BYTES - VLAN_TAG_BYTES),
+        ):
+            if number is not None and not least * packets <= number <= FRAME_SIZE_LIMIT_BYTES * packets:
+                text = f"{d.name}: {number} bytes do not match {packets} frames {what}"
+                yield Reason(ReasonCode.IMPOSSIBLE_BYTES, text, {"bytes": number, "packets": packets})
+        if d.offered_bytes is not None and d.forwarded_bytes is not None:
+            most = d.offered_bytes + 2 * VLAN_TAG_BYTES * d.forwarded_packets
+            if d.forwarded_bytes > most:
+                text = f"{d.name}: received {d.forwarded_bytes} bytes but sent only {d.offered_bytes}"
+                yield Reason(ReasonCode.IMPOSSIBLE_BYTES, text, {"bytes": d.forwarded_bytes, "sent": d.offered_bytes})
 
 
 def _by_host(duration_ns: int, evidence: Evidence, limit: float, roaming: bool) -> Iterator[Reason]:
@@ -314,18 +304,16 @@ def _late(directions: Sequence[DirectionCounts], stand: Stood) -> Iterator[Reaso
             yield Reason(ReasonCode.GENERATOR_LATE, text, values)
 
 
-def _lost_at_monitors(
-    directions: Sequence[DirectionCounts], switch_drops: Mapping[str, int], tester_drops: Mapping[str, int]
-) -> int:
-    """Return how many frames were lost at the ports of the monitors at most: without what other ports dropped."""
+def _behind(
+    flat_out: bool, directions: Sequence[DirectionCounts], dropped: Sequence[tuple[str, int]]
+) -> Iterator[Reason]:
+    """Yield the directions whose monitor was behind, if so much was lost at the monitors that it matters.
+
+    At most that is what is missing without what other ports ``dropped``.
+    """
     ends = {d.name.rpartition("->")[2] for d in directions}
-    dropped = (*switch_drops.items(), *tester_drops.items())
     elsewhere = sum(packets for key, packets in dropped if key.partition(":")[0] not in ends)
-    return max(0, sum(d.lost_packets for d in directions) - elsewhere)
-
-
-def _behind(flat_out: bool, directions: Sequence[DirectionCounts], at_monitors: int) -> Iterator[Reason]:
-    """Yield the directions whose monitor was behind, if so much was lost at the monitors that it matters."""
+    at_monitors = max(0, sum(d.lost_packets for d in directions) - elsewhere)
     saturated = flat_out and all(d.ring_full_share > RING_FULL_SHARE for d in directions)
     least = (BEHIND_SHARE if saturated else LOSS_SHARE) * sum(d.offered_packets for d in directions)
     behind = [d for d in directions if d.monitor_full_bursts > FULL_BURSTS_SHARE * d.monitor_bursts]

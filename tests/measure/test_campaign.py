@@ -168,8 +168,8 @@ def test_on_nics_one_switch_is_up_at_a_time_and_started_once_a_round(tmp_path: P
             up.add(sum(bench.runner is not None for bench in it._benches.values()))
 
     with RunWriter.create(tmp_path, make_header()) as writer:
-        it = campaign(plan, writer, Looking())
-        it.settings = replace(SETTINGS, wire="pci:3b:00.0=af:00.0,3b:00.1=af:00.1")
+        nics = replace(SETTINGS, wire="pci:3b:00.0=af:00.0,3b:00.1=af:00.1")
+        it = replace(campaign(plan, writer, Looking()), settings=nics)
         it.run()
     trials = read_run(writer.path).trials
     assert up == {1}

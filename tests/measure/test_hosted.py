@@ -93,7 +93,7 @@ def test_all_come_up_at_the_same_time_and_before_one_polls(monkeypatch: pytest.M
     vnfs = begin(monkeypatch, hosting)
     assert {text.split()[0] for text in hosting.log[:3]} == {"start"}
     assert sorted(hosting.log[3:]) == ["forward vnf0", "forward vnf1", "forward vnf2"]
-    assert [vnf.name for vnf in vnfs.vnfs] == [fact.vnf for fact in vnfs.facts] == ["vnf0", "vnf1", "vnf2"]
+    assert [vnf.name for vnf in vnfs.vnfs] == [vnf.facts.vnf for vnf in vnfs.vnfs] == ["vnf0", "vnf1", "vnf2"]
     assert (vnfs.drops(), vnfs.policy_drops()) == ({}, {})
     with pytest.raises(DiedError, match="vnf0 died"):
         vnfs.check()

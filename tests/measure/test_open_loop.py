@@ -12,7 +12,7 @@ import pytest
 from builders import make_trial
 
 from planebench.measure import runner
-from planebench.measure.live import LiveSettings, LiveTopology
+from planebench.measure.live import LiveSettings
 from planebench.measure.runner import LiveRunner
 from planebench.measure.session import _check_open_loop
 from planebench.measure.trial import TrialRequest, trial_of
@@ -40,7 +40,6 @@ def sent_at(
     """
     ports = tuple(PortConditions(f"n{i}", "wire", "ethdev", "x", speed_mbps=speed) for i, speed in enumerate(speeds))
     live = SimpleNamespace(conditions=SimpleNamespace(ports=ports))
-    live.line_rate_pps = lambda size: LiveTopology.line_rate_pps(live, size)  # type: ignore[arg-type]
     patch.setattr(runner, "run_trial", lambda live, request, *_: trial_of(request))
     return LiveRunner(live, settings).run(TrialRequest(POINT, "r_plus", load, 1.0).on_line(plan_pps))  # type: ignore[arg-type]
 

@@ -29,7 +29,7 @@ class Ready(LiveTopology):
         topology = build_chain("loopback", 2, chain="firewall,l3fwd")
         placement: Any = place(Cpus((0, 1)), 2)
         process = SimpleNamespace(name="tester", log_tail=lambda: "a log line")
-        nothing: Any = SimpleNamespace(process=process)
+        nothing: Any = SimpleNamespace(process=process, call=None)
         super().__init__(topology, placement, LinkSettings(Path("/run")), nothing)
         self.arrive, self.drops, self.sent = arrive, drops, 0
         self.silent: set[str] = set()
@@ -42,7 +42,12 @@ class Ready(LiveTopology):
     def send(self, *args: Any, **more: Any) -> dict[str, Any]:
         self.sent += 1
         seen = [
-            {"name": f"mon-{port}", "kind": "monitor", "drops": {}, "monitor": {"received_packets": count}}
+            {
+                "name": f"mon-{port}",
+                "kind": "monitor",
+                "drops": {},
+                "monitor": {"received_packets": count, "streams": []},
+            }
             for port, count in self.arrive.items()
         ]
         vnf = {"name": "vnf0", "kind": "firewall", "drops": {"tx_full": 9, **self.drops}}

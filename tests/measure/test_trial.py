@@ -42,6 +42,7 @@ class FakeLive:
         )
         self.memory = ()
         self.table_updates = None
+        self.topology, self.links = None, SimpleNamespace(updates="")
         self.functional: tuple[str, ...] = ()
         self.clock, self.cpu_clock, self.planed = "software", "", Path("planed")
         self.switch = SimpleNamespace(counters=self._counters)
@@ -87,9 +88,6 @@ class FakeLive:
 
     def vnf_drops(self) -> Counter[str]:
         return Counter()
-
-    def control_traffic(self, profile: Any) -> None:
-        return None
 
     def set_echo(self, echo: bool) -> None:
         self._note("echo", echo)
