@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import functools
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +25,6 @@ settings.register_profile("fuzz", deadline=None, max_examples=1000, print_blob=T
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "planebench"))
 
 
-MACHINE = "machine"
-
-
 class MachineScheduling(LoadScopeScheduling):
     """Give the tests that poll, or change what all processes see, to one process, which runs them in order.
 
@@ -32,26 +32,34 @@ class MachineScheduling(LoadScopeScheduling):
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return MACHINE if nodeid.endswith(f"@{MACHINE}") else nodeid.partition("::")[0]
+        path, _, name = nodeid.partition("::")
+        marked = using_the_machine(path)
+        return "machine" if marked & {"", *name.partition("[")[0].split("::")} else path
 
 
-def _uses_the_machine(item: pytest.Item) -> bool:
-    """Return whether a test has one of the markers ``dataplane``, ``root`` and ``slow``.
+@functools.cache
+def using_the_machine(path: str) -> Set[str]:
+    """Return the functions and classes of a file with one of the markers ``dataplane``, ``root`` and ``slow``; "" if
+    the whole file has one.
 
-    Not those of network functions and of the FIB that start no planed: their programs read frames from a pipe or a
-    file, and neither poll ports nor change what others see.
+    They are read from the text, as the process that hands out tests knows nothing but their names. Not those of network
+    functions and of the FIB that start no planed: their programs read frames from a pipe or a file, and neither poll
+    ports nor change what others see.
     """
-    if item.path.parent.name in ("nf", "fib") and not hasattr(getattr(item, "module", None), "Planed"):
-        return bool(item.get_closest_marker("root"))
-    return any(item.get_closest_marker(name) for name in ("dataplane", "root", "slow"))
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use the machine: ``--dist=loadgroup`` writes their group at the end of their ids."""
-    for item in items:
-        if _uses_the_machine(item):
-            item.add_marker(pytest.mark.xdist_group(MACHINE))
+    text = Path(path).read_text(encoding="utf-8")
+    apart = Path(path).parent.name in ("nf", "fib") and "Planed(" not in text
+    markers = re.compile(r"mark\.(root)\b" if apart else r"mark\.(dataplane|root|slow)\b")
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            name, marks = node.name, node.decorator_list
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark":
+            name, marks = "", [node.value]
+        else:
+            continue
+        if any(markers.search(ast.unparse(mark)) for mark in marks):
+            found.add(name)
+    return found
 
 
 @pytest.hookimpl(optionalhook=True)

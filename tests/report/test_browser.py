@@ -291,5 +291,6 @@ def test_marks_say_interval_verdict_and_evidence(opened: tuple[Page, list[str], 
 
 @pytest.mark.all
 def test_only_tables_that_scroll_are_stops_of_the_tab_key(opened: tuple[Page, list[str], list[str]]) -> None:
-    assert opened[0].evaluate("""[...document.querySelectorAll('.scroll')].every(
+    # The page looks at their widths a moment after it is drawn.
+    opened[0].wait_for_function("""[...document.querySelectorAll('.scroll')].every(
         e => e.hasAttribute('tabindex') === e.scrollWidth > e.clientWidth)""")
