@@ -15,6 +15,7 @@ import importlib.util
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -211,7 +212,8 @@ class BessAdapter(Adapter):
                 deadline_s = _deadline_s(free_bytes() if request.hugepages else 0)
                 client = BessClient(_protos(found.binary) or Path(), socket, request.workdir)
                 started.callback(client.close)
-                wait_ready("bessd", lambda: common.answers(lambda: client.call("GetVersion")), [process], deadline_s)
+                greets = partial(common.answers, lambda: client.call("GetVersion") is not None)
+                wait_ready("bessd", greets, [process], deadline_s)
                 switch = RunningBess(process, client, request, self._by_hop)
                 switch.configure(self._ring(request))
                 started.pop_all()
