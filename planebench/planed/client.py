@@ -87,7 +87,11 @@ class PlanedClient:
         deadline = time.monotonic() + stretched(self.timeout_s if timeout_s is None else timeout_s)
         try:
             self._lines.send(json.dumps(request).encode(), deadline)
-            answer = self._answer_to(number, deadline)
+            while True:  # late answers to calls that timed out are skipped
+                answer = json.loads(self._lines.receive(deadline))  # ValueError, RecursionError: it is no answer
+                if isinstance(answer, dict) and answer.get("id") in (number, None):
+                    break
+                self._lines.wait_until(deadline)  # other answers do not extend it
         except OSError as error:
             raise RpcClosedError(f"no answer from planed to {method} on {self.path}: {error}") from error
         except (ValueError, RecursionError) as error:
@@ -96,14 +100,6 @@ class PlanedClient:
             raise _refusal(method, answer["error"])
         result = answer.get("result")
         return result if isinstance(result, dict) else {}
-
-    def _answer_to(self, number: int, deadline: float) -> Json:
-        """Return the answer with this id; late answers to calls that timed out are skipped."""
-        while True:
-            answer = json.loads(self._lines.receive(deadline))  # ValueError, RecursionError: it is no answer
-            if isinstance(answer, dict) and answer.get("id") in (number, None):
-                return answer
-            self._lines.wait_until(deadline)  # other answers do not extend it
 
 
 def _refusal(method: str, error: object) -> RpcError:
