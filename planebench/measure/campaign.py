@@ -59,12 +59,16 @@ from planebench.testbed.rates import SATURATING, bit_loads, fixed_loads, latency
 from planebench.testbed.testers import get_tester
 from planebench.testbed.wires.base import wire_kind
 
-# One switch on one topology: starts it, runs its trials, starts it again when it dies, and gives up in the end.
+T = TypeVar("T")
 
 DEATHS_MAX = 2
 """How often a switch that died is started again on one topology."""
 FAILED_STARTS_MAX = 2
 """How often in a row a switch may fail to start on one topology until it is given up."""
+TRIES = 2
+"""How often a trial is tried in which the tester sends nothing: it did not take place."""
+PAUSE_MAX_S = 60.0
+"""More time than this between two trials was between two sessions of a run, and is not of its time budget."""
 
 
 @dataclass
@@ -168,14 +172,6 @@ class Bench:
         what = f"{self.label} {self.group.points[0].scenario_label}"
         self.campaign.writer.skip(Skipped(what, reason))
         self.campaign.listener.trouble(f"{what}: {reason}")
-
-
-T = TypeVar("T")
-
-TRIES = 2
-"""How often a trial is tried in which the tester sends nothing: it did not take place."""
-PAUSE_MAX_S = 60.0
-"""More time than this between two trials was between two sessions of a run, and is not of its time budget."""
 
 
 class Listener(Protocol):

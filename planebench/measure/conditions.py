@@ -142,8 +142,8 @@ class KernelWires:
         They are counted by the interface that sends. Keys are as in ``Trial.tester_drops``: frames in ``n0:wire_full``
         were sent by the tester, those in ``n0:rx_dropped`` by the switch.
         """
-        counts = interfaces_of(self.pid)
         found: Counter[str] = Counter()
+        counts = interfaces_of(self.pid) if self.ends else {}
         for cable, end in self.ends.items():
             for name, reason in ((end.tester, "wire_full"), (end.switch, "rx_dropped")):
                 if name in counts:

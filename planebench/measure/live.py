@@ -223,7 +223,7 @@ class LiveTopology:
         topology, placement = self.topology, self.placement
         self._echo = False
         self._tsc_hz = get_statistics(self.call)["tsc_hz"]
-        self.traffic = self.sender.call = self.call
+        self._join_ends()
         self.start_switch(adapter, supervisor)
         self.pollers_on_core = 2 if share_a_core(topology, placement) else 1
         facts: tuple[HostingFacts, ...] = ()
@@ -281,8 +281,8 @@ class LiveTopology:
 
     def _join_ends(self) -> None:
         """Have hosted ends, if there are any, send and count together with the tester."""
-        if self.hosted is not None and (ends := self.hosted.ends()):
-            self.traffic = self.sender.call = PlanedGroup([Member(self.call), *ends])
+        ends = self.hosted.ends() if self.hosted is not None else ()
+        self.traffic = self.sender.call = PlanedGroup([Member(self.call), *ends]) if ends else self.call
 
     def restart_switch(self, adapter: Adapter, supervisor: Supervisor) -> None:
         """Restart the switch on the same ports, in the same folder. Leaves it paused. Raises StartError."""
@@ -394,7 +394,7 @@ class LiveTopology:
         self._apply(topology)
         if self.hosted is not None:
             self.hosted.apply_to_ends(end_documents(topology, self.placement, self.links))
-            self._join_ends()
+        self._join_ends()
         self._echo = echo
 
     def send(

@@ -76,28 +76,21 @@ class LineFile:
 
     def append(self, line: bytes) -> None:
         """Append one line (without its newline). On failure the file is as it was before. Raises StoreError."""
-        data = line + b"\n"
-        before = self._there().st_size
+        data, mine = line + b"\n", os.fstat(self._fd)
+        try:
+            named = self.path.stat()
+        except OSError:
+            named = None
+        if named is None or (named.st_dev, named.st_ino) != (mine.st_dev, mine.st_ino):  # it would be lost silently
+            raise StoreError(f"{self.path} was removed or moved while planebench was writing it. Start the run again")
         try:
             written = os.write(self._fd, data)
             if written != len(data):
                 raise OSError(f"only {written} of {len(data)} bytes were written")
             os.fdatasync(self._fd)
         except OSError as error:
-            os.ftruncate(self._fd, before)
+            os.ftruncate(self._fd, mine.st_size)
             raise StoreError(f"cannot append to {self.path}: {error.strerror or error}. Is the disk full?") from error
-
-    def _there(self) -> os.stat_result:
-        """Return the status of the open file if the path still names it: writes to a removed file would be lost
-        silently."""
-        mine = os.fstat(self._fd)
-        try:
-            named = self.path.stat()
-        except OSError:
-            named = None
-        if named is None or (named.st_dev, named.st_ino) != (mine.st_dev, mine.st_ino):
-            raise StoreError(f"{self.path} was removed or moved while planebench was writing it. Start the run again")
-        return mine
 
     def close(self) -> None:
         """Close; safe to call twice."""

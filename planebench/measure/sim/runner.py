@@ -293,7 +293,7 @@ def latency_record(
         probes_received=len(samples),
         histogram=_histogram(samples),
         probes_stamped=len(samples),
-        ipdv=_histogram(_steps(samples)),
+        ipdv=_histogram(max(1, abs(b - a)) for a, b in pairwise(samples)),  # HDR has no zero
     )
     if not stamp_all:
         return record
@@ -332,11 +332,6 @@ def _late(
             ns = min(ns + round(length - window * rng.random()), HIGHEST_NS)
         late.append(ns)
     return late
-
-
-def _steps(values: Sequence[int]) -> Iterable[int]:
-    """Return the absolute differences of successive values, at least 1 ns: HDR has no zero."""
-    return (max(1, abs(b - a)) for a, b in pairwise(values))
 
 
 def _histogram(values: Iterable[int]) -> str:
@@ -385,7 +380,24 @@ class SimRunner:
             return failed_trial(request, f"{self.spec.name} died (simulated)", self._now())
         flows = request.flows()
         ledger = account(self.spec, luck, flows, request.load.pps_per_direction, request.duration_s)
-        return judged(self._trial(request, luck, ledger), request.profile)
+        probes = round(request.probe_rate_pps * request.duration_s * len(ledger.directions))
+        load_pps = ledger.offered_packets * 1e9 / ledger.duration_ns
+        held_ns = HELD_PACKETS * len(ledger.directions) * 1e9 / max(load_pps, 1.0)
+        latency: LatencyRecord | None = None
+        if probes and self.spec.latency_us:
+            latency = latency_record(
+                self.spec, luck, probes, load_pps, ledger.standing, held_ns, stamp_all=request.stamp_all
+            )
+        trial = trial_of(
+            request,
+            self._now(),
+            offered_duration_ns=ledger.duration_ns,
+            directions=ledger.directions,
+            evidence=_evidence(self.spec, luck, ledger),
+            switch=self._cycles(luck, ledger),
+            latency=latency,
+        )
+        return judged(trial, request.profile)
 
     def restart(self) -> None:
         """Start the switch anew: it may fall into its other mode."""
@@ -397,24 +409,6 @@ class SimRunner:
 
     def stop(self) -> None:
         """Do nothing: nothing was started."""
-
-    def _trial(self, request: TrialRequest, luck: TrialDraw, ledger: SimLedger) -> Trial:
-        probes = round(request.probe_rate_pps * request.duration_s * len(ledger.directions))
-        load_pps = ledger.offered_packets * 1e9 / ledger.duration_ns
-        held_ns = HELD_PACKETS * len(ledger.directions) * 1e9 / max(load_pps, 1.0)
-        return trial_of(
-            request,
-            self._now(),
-            offered_duration_ns=ledger.duration_ns,
-            directions=ledger.directions,
-            evidence=_evidence(self.spec, luck, ledger),
-            switch=self._cycles(luck, ledger),
-            latency=latency_record(
-                self.spec, luck, probes, load_pps, ledger.standing, held_ns, stamp_all=request.stamp_all
-            )
-            if probes and self.spec.latency_us
-            else None,
-        )
 
     def _cycles(self, luck: TrialDraw, ledger: SimLedger) -> SwitchCycles:
         """Return the counters of the switch: always busy at its capacity, more cycles per packet with far cores.
