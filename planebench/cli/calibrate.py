@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``calibrate``: measure the tester against itself, show the figures, keep them for the runs of a day."""
+"""``testbed calibrate``: measure the tester against itself, show the figures, keep them for the runs of a day."""
 
 from __future__ import annotations
 

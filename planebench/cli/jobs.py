@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``planebench submit``, ``jobs`` and ``run-job``: a matrix of runs on the testbeds of a lab."""
+"""``planebench lab submit``, ``lab jobs`` and ``machine run-job``: a matrix of runs on the testbeds of a lab."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ def _folder_of(wanted: str, jobs_dir: Path | None) -> Path:
         wanted = read_matrix(Path(wanted), OPTION_KINDS).name
     there = sorted(path.name for path in directory.iterdir() if path.is_dir()) if directory.is_dir() else []
     if not there:
-        raise UsageError(f"{directory} has no jobs. Submit some with `planebench submit MATRIX.yaml`")
+        raise UsageError(f"{directory} has no jobs. Submit some with `planebench lab submit MATRIX.yaml`")
     if wanted not in there:
         raise unknown("matrix", wanted, there)
     return directory / wanted

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``planebench metrics``: a run in progress, or a planed process, for Prometheus (docs/ci.md)."""
+"""``planebench machine metrics``: a run in progress, or a planed process, for Prometheus (docs/ci.md)."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _seen(run: str | None, runs_dir: Path | None) -> Seen:
         return Follower(find_run(folder, run)).look()
     live = live_runs(folder)
     if not live:
-        raise UsageError(f"no run is in progress in {folder}: name one, e.g. planebench metrics latest")
+        raise UsageError(f"no run is in progress in {folder}: name one, e.g. planebench machine metrics latest")
     os.setpriority(os.PRIO_PROCESS, 0, NICE)
     return Follower(live[0]).look()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``planebench store``: runs of all testbeds of a lab in one folder."""
+"""``planebench lab add``, ``list`` and ``query``: runs of all testbeds of a lab in one folder."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``wires``: find which ports are cabled to each other, draw it, and print the option of a run."""
+"""``testbed wires``: find which ports are cabled to each other, draw it, and print the option of a run."""
 
 from __future__ import annotations
 

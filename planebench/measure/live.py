@@ -131,7 +131,7 @@ def _cabling(live: LiveTopology) -> str:
         if port["name"] in ends and not port["link_up"]
     ]
     words = f"; no link at {listed(down)}" if down else ""
-    return f"{words}; is the cabling as --wire says? `planebench wires` finds it"
+    return f"{words}; is the cabling as --wire says? `planebench testbed wires` finds it"
 
 
 def _without_ports(topology: Topology) -> str:

@@ -97,7 +97,7 @@ def _cable(text: str) -> Ends:
     if not equals:
         raise UsageError(
             f'wire "pci": "{text}" is no cable; give TESTER=SWITCH, two PCI addresses such as '
-            "0000:3b:00.0=0000:af:00.0 (`planebench wires` finds them)"
+            "0000:3b:00.0=0000:af:00.0 (`planebench testbed wires` finds them)"
         )
     return Ends(tester if is_tester_port(tester) else full_address(tester), full_address(switch))
 
@@ -113,7 +113,7 @@ def _check_links(addresses: Sequence[str]) -> None:
     speeds = {end.speed_mbps for end in ends if end.speed_mbps is not None}
     if len(speeds) > 1:
         told = " and ".join(f"{end.address} has {end.speed_mbps} Mb/s" for end in ends)
-        raise UsageError(f"{told}: these are not the ends of one cable; `planebench wires` finds the cabling")
+        raise UsageError(f"{told}: these are not the ends of one cable; `planebench testbed wires` finds the cabling")
 
 
 register(Pci())
