@@ -306,7 +306,7 @@ def schema(
     """Print the JSON Schema of a file of a run folder, or of the JSON export."""
     from planebench.cli import lists
 
-    lists.show_schema(name, listed or name is None, json)
+    lists.show_schema(None if listed else name, json)
 
 
 @app.command(

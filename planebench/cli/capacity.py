@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -65,7 +64,20 @@ def capacity(
                 "assumed": list(assumed),
                 "capacity": asdict(found),
                 "pps_per_vnf": pps,
-                "paths": [_cost(it, server, pps) for it in costs],
+                "paths": [
+                    {
+                        "switch": it.point.switch,
+                        "path": point_words(it.point),
+                        "point": replace(it.point, switch="").point_id,
+                        "pps_per_core": it.pps_per_core,
+                        "is_bound": it.is_bound,
+                        "cycles_per_frame": it.cycles_per_frame,
+                        "hz": it.hz,
+                        "vnfs_of_one_core": it.vnfs(1, pps),
+                        "vnfs_of_all_cores": it.vnfs(server.vnf_cores, pps),
+                    }
+                    for it in costs
+                ],
                 "carried": [asdict(it) for it in most],
             }
         )
@@ -75,7 +87,11 @@ def capacity(
             print(f"assumed, because no NIC tells: {listed(assumed)}")
         if costs:
             _print_costs(costs, server, pps)
-        _print_carried(most)
+        for carrier in most:
+            print(
+                f"measured: {printable(carrier.switch)} carried {carrier.vnfs} x {printable(carrier.chain)} "
+                f"at {load_words(carrier.load)}, {carrier.frame_size_bytes} B"
+            )
     if run is not None and not (costs or most):
         complain(f"run {run} has no throughput, so the cost of a frame is not known")
         return INCONCLUSIVE
@@ -124,20 +140,6 @@ def _some(number: int, name: str) -> str:
     return f"{number} {name}{'s' * (number != 1)}"
 
 
-def _cost(it: PathCost, server: Server, pps: float) -> dict[str, Any]:
-    return {
-        "switch": it.point.switch,
-        "path": point_words(it.point),
-        "point": replace(it.point, switch="").point_id,
-        "pps_per_core": it.pps_per_core,
-        "is_bound": it.is_bound,
-        "cycles_per_frame": it.cycles_per_frame,
-        "hz": it.hz,
-        "vnfs_of_one_core": it.vnfs(1, pps),
-        "vnfs_of_all_cores": it.vnfs(server.vnf_cores, pps),
-    }
-
-
 def _print_costs(costs: tuple[PathCost, ...], server: Server, pps: float) -> None:
     table = plain_table(
         "path", "switch", "cycles / frame", "Mpps per core", "VNFs / core", f"/ {server.vnf_cores} cores"
@@ -155,11 +157,3 @@ def _print_costs(costs: tuple[PathCost, ...], server: Server, pps: float) -> Non
         table.add_row(*map(Text, cells))
     print(f"\nVNFs that receive {rate_label(pps)} each, by the measured cost of a frame in the switch alone:")
     Console(markup=False, highlight=False).print(table)
-
-
-def _print_carried(most: tuple[Carried, ...]) -> None:
-    for it in most:
-        print(
-            f"measured: {printable(it.switch)} carried {it.vnfs} x {printable(it.chain)} "
-            f"at {load_words(it.load)}, {it.frame_size_bytes} B"
-        )

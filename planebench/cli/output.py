@@ -77,7 +77,8 @@ def export(
 ) -> int:
     """Export results of a run, or one table: JSON or CSV to standard output or a file, Parquet to files; or its charts.
 
-    ``json`` says again what the format says, or prints the files of charts as JSON. Returns the exit code.
+    ``json`` says again what the format says, or prints the files of charts as JSON. Returns the exit code: INCONCLUSIVE
+    where the run has none of the charts.
     """
     from planebench.report.export import to_csv, to_json
 
@@ -88,7 +89,19 @@ def export(
                 raise unknown("format", name, (*FORMATS, *PICTURES) if len(formats) == 1 else PICTURES)
         if table is not None:
             raise UsageError(f"--table and --format {format} are mutually exclusive. Give one of them")
-        return _figures(wanted, out or Path("figures"), formats, runs_dir, only or "", width_mm, json=json, quiet=quiet)
+        from planebench.report.images import write_figures
+
+        run = read_run(find_run(runs_dir, wanted))
+        kinds = (only or "").split(",")
+        written = write_figures(Derived(run), out or Path("figures"), formats, kinds, width_mm)
+        if json:
+            print_json({"figures": [str(path) for path in written]})
+        elif written and not quiet:
+            print("\n".join(str(path) for path in written))
+        if not written:
+            complain(f"run {run.header.run_id} has no such figure")
+            return INCONCLUSIVE
+        return 0
     for name, value in {"--only": only, "--width-mm": width_mm}.items():
         if value is not None:
             raise UsageError(f"{name} applies only to charts: --format {','.join(PICTURES)}")
@@ -116,35 +129,6 @@ def _export_tables(folder: Path, format: str, table: str | None, out: Path | Non
     for path in loaded.write_tables(source, files or loaded.files_in(out or folder / TABLES_FOLDER)):
         if not quiet:
             print(path)
-
-
-def _figures(
-    wanted: str,
-    out: Path,
-    formats: list[str],
-    runs_dir: Path | None,
-    only: str,
-    width_mm: float | None,
-    *,
-    json: bool,
-    quiet: bool,
-) -> int:
-    """Write every chart of a run, or those of some kinds, to files in ``out`` and print their paths.
-
-    Return the exit code: INCONCLUSIVE where the run has none of them.
-    """
-    from planebench.report.images import write_figures
-
-    run = read_run(find_run(runs_dir, wanted))
-    written = write_figures(Derived(run), out, formats, only.split(","), width_mm)
-    if json:
-        print_json({"figures": [str(path) for path in written]})
-    elif written and not quiet:
-        print("\n".join(str(path) for path in written))
-    if not written:
-        complain(f"run {run.header.run_id} has no such figure")
-        return INCONCLUSIVE
-    return 0
 
 
 def _put(data: bytes, out: Path | None) -> None:
