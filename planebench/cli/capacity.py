@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from rich.text import Text
 from planebench.analysis.compare import Derived
 from planebench.analysis.node_capacity import (
     Carried,
-    NodeCapacity,
     PathCost,
     Server,
     carried,
@@ -82,7 +80,12 @@ def capacity(
             }
         )
     else:
-        print("\n".join(_lines(server, found)))
+        kept = f", {server.reserved} of them reserved" if server.reserved else ""
+        functions = f"{_some(server.ports, 'port')} x {_some(server.vfs_per_port, 'virtual function')}"
+        print(f"{functions}, {_some(server.lcores, 'logical core')}{kept}, {_some(server.sockets, 'socket')}")
+        print(f"  in all      {found.vnfs} VNFs, each with a core of its own; limit: {found.limit}")
+        print(f"  per port    {found.per_port}")
+        print(f"  per socket  {found.per_socket}: near the NIC of that socket")
         if assumed:
             print(f"assumed, because no NIC tells: {listed(assumed)}")
         if costs:
@@ -125,15 +128,6 @@ def _server(
             f"--reserved: {reserved} of {server.lcores} logical cores leave none for VNFs; give fewer, or --lcores"
         )
     return server, tuple(words for words, is_assumed in assumptions if is_assumed)
-
-
-def _lines(server: Server, found: NodeCapacity) -> Iterator[str]:
-    kept = f", {server.reserved} of them reserved" if server.reserved else ""
-    functions = f"{_some(server.ports, 'port')} x {_some(server.vfs_per_port, 'virtual function')}"
-    yield f"{functions}, {_some(server.lcores, 'logical core')}{kept}, {_some(server.sockets, 'socket')}"
-    yield f"  in all      {found.vnfs} VNFs, each with a core of its own; limit: {found.limit}"
-    yield f"  per port    {found.per_port}"
-    yield f"  per socket  {found.per_socket}: near the NIC of that socket"
 
 
 def _some(number: int, name: str) -> str:

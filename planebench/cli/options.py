@@ -164,20 +164,8 @@ PLAN_OPTIONS: dict[str, Any] = {
 
 EVERYDAY = (
     *("switch", "scenario", "frame_size", "direction", "chain_length", "chain", "hosting", "wire", "traffic", "line"),
-    *(
-        "duration",
-        "repeat",
-        "loads",
-        "search",
-        "time_budget",
-        "resume",
-        "name",
-        "seed",
-        "runs",
-        "json",
-        "quiet",
-        "page",
-    ),
+    *("duration", "repeat", "loads", "search", "time_budget", "resume", "name", "seed"),
+    *("runs", "json", "quiet", "page"),
 )
 """Parameters of ``run`` and ``plan show`` that --help shows, in its order; --help-all shows the others, too."""
 

@@ -29,7 +29,7 @@ from planebench.analysis.search import short_name
 from planebench.measure.machine import terminable
 from planebench.model.errors import UsageError
 from planebench.model.header import Run
-from planebench.model.records import Load, Point, Trial, VerdictKind
+from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.status import CurrentTrial, Status
 from planebench.model.switch_figures import SWITCH_FIGURES
@@ -150,7 +150,8 @@ def _now(seen: Seen, page: TerminalPage) -> Iterator[Text]:
 
 def _current(trial: CurrentTrial, glyphs: Glyphs) -> str:
     what = f"{short_name(trial.search or trial.role)} no. {trial.repetition + 1}"
-    words = (trial.point.switch, _point(trial.point, glyphs), what, _offered(trial.load), f"{trial.duration_s:g} s")
+    load = "max. load" if trial.load.pps_per_direction is None else load_words(trial.load.label)
+    words = (trial.point.switch, _point(trial.point, glyphs), what, load, f"{trial.duration_s:g} s")
     return f"{' · '.join(words)} · since {_clock(trial.since)}"
 
 
@@ -229,10 +230,6 @@ def _line(label: str, words: str, page: TerminalPage, style: str = "") -> Text:
 
 def _point(point: Point, glyphs: Glyphs) -> str:
     return f"{point.scenario_label} {glyphs.arrow(point.direction)} {frames(point)}"
-
-
-def _offered(load: Load) -> str:
-    return "max. load" if load.pps_per_direction is None else load_words(load.label)
 
 
 def _duration(seconds: float) -> str:
