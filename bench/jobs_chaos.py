@@ -70,7 +70,7 @@ class Chaos:
         """Have the user submit the matrix, unless they are at it."""
         if self.user is None or self.user.poll() is not None:
             self.user = subprocess.Popen(
-                self.cluster.planebench("submit", self.matrix, "--quiet"),
+                self.cluster.planebench("lab", "submit", self.matrix, "--quiet"),
                 env=self.cluster.environment,
                 cwd=self.cluster.folder,
                 stdout=subprocess.DEVNULL,
@@ -83,7 +83,7 @@ class Chaos:
         """Do one of the things that can happen; return False if there was nothing to kill."""
         daemons = ("slurmctld", "slurmd") if isinstance(self.cluster, Cluster) else ("sshd", "ssh")
         name = self.random.choice((*daemons, "node", "run", "network", "command"))
-        busy = [host for host in self.cluster.hosts[1:] if host.processes("planebench", "run-job")]
+        busy = [host for host in self.cluster.hosts[1:] if host.processes("planebench", "machine", "run-job")]
         node = self.random.choice(busy or self.cluster.hosts[1:])
         pause_s = self.random.uniform(0.2, 4.0)
         if name == "slurmctld":
@@ -106,7 +106,11 @@ class Chaos:
             time.sleep(self.random.choice((pause_s, 14.0)))
             node.link("up")
         else:
-            words = {"run": ("planebench", "run-job"), "ssh": ("ssh_config",), "command": ("planebench", "submit")}
+            words = {
+                "run": ("planebench", "machine", "run-job"),
+                "ssh": ("ssh_config",),
+                "command": ("planebench", "lab", "submit"),
+            }
             pids = (node if name == "run" else self.cluster.hosts[0]).processes(*words[name])
             if not pids:
                 return False
@@ -118,7 +122,7 @@ class Chaos:
 
     def shown(self) -> list[dict[str, str]]:
         """Return the jobs as the user sees them; none where the controller does not answer."""
-        said = self.cluster.run(self.cluster.planebench("jobs", "chaos", "--json"), SUBMIT_WITHIN_S)
+        said = self.cluster.run(self.cluster.planebench("lab", "jobs", "chaos", "--json"), SUBMIT_WITHIN_S)
         return json.loads(said.stdout)["jobs"] if said.stdout else []
 
     def to_the_end(self) -> None:

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
+from typer.core import TyperGroup
 
 from planebench import __version__
-from planebench.cli import lab
 from planebench.cli.fib import fib_app
+from planebench.cli.lab import lab_app
 from planebench.cli.options import (
+    MORE,
     HugepagesOption,
     JsonOption,
-    KindsOption,
     PageOption,
-    PicturesOption,
     PlanArgument,
     QuietOption,
     RingSizeOption,
@@ -27,15 +27,40 @@ from planebench.cli.options import (
     SwitchHostOption,
     TesterHostOption,
     TimeBudgetOption,
-    WidthOption,
     argument,
     examples,
     option,
     with_plan_options,
 )
+from planebench.model.errors import UsageError
 from planebench.model.results import Metric
 
+MOVED = {
+    "agent": "machine agent",
+    "run-job": "machine run-job",
+    "schema": "machine schema",
+    "metrics": "machine metrics",
+    "submit": "lab submit",
+    "jobs": "lab jobs",
+    "store": "lab add, lab list or lab query",
+    "trend": "lab trend",
+    "wires": "testbed wires",
+    "calibrate": "testbed calibrate",
+    "figures": "export --format svg,pdf,png",
+}
+"""Former names of commands, and the present ones."""
+
+
+class _Commands(TyperGroup):
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command. Raises UsageError with the present name for a former one."""
+        if cmd_name in MOVED and not ctx.resilient_parsing:  # which is a shell that completes
+            raise UsageError(f"planebench {cmd_name} is now planebench {MOVED[cmd_name]}")
+        return super().get_command(ctx, cmd_name)
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="Benchmark and compare software switches (NFV data planes).",
     epilog=examples("planebench doctor", "planebench run quick", "planebench report latest"),
     add_completion=True,
@@ -47,6 +72,11 @@ app.add_typer(plan_app, name="plan")
 switch_app = typer.Typer(help="Inspect or test one switch.")
 app.add_typer(switch_app, name="switch")
 app.add_typer(fib_app, name="fib")
+app.add_typer(lab_app, name="lab")
+testbed_app = typer.Typer(help="Find the cabling of this machine, or measure its tester alone.")
+app.add_typer(testbed_app, name="testbed")
+machine_app = typer.Typer(help="Commands for programs.")
+app.add_typer(machine_app, name="machine", hidden=True)
 
 
 def _version(wanted: bool) -> None:
@@ -95,12 +125,18 @@ def run(
     calibrated: Annotated[
         bool, option("--calibrate/--no-calibrate", "Calibrate the tester first (cached for 24 hours).")
     ] = True,
-    resume: Annotated[bool, option("--resume", "Resume the most recent unfinished run of this plan.")] = False,
+    resume: Annotated[bool, option("--resume", "Resume the last unfinished run of the plan.")] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
     page: Annotated[
-        bool, option("--report/--no-report", "Write the HTML report (`planebench report` can write it later).")
+        bool,
+        typer.Option(
+            "--report/--no-report",
+            help="Write the HTML report (default; or later: `planebench report`).",
+            show_default=False,
+            rich_help_panel=MORE,
+        ),
     ] = True,
     tester_host: TesterHostOption = None,
     switch_host: SwitchHostOption = None,
@@ -137,7 +173,7 @@ def run(
     raise typer.Exit(code)
 
 
-@app.command(epilog=examples("planebench agent < /dev/null"))
+@machine_app.command(epilog=examples("planebench machine agent < /dev/null"))
 def agent(
     run: Annotated[
         str | None,
@@ -213,28 +249,49 @@ def report(
         "planebench export -f csv -o results.csv",
         "planebench export --table trials -f csv",
         "planebench export -f parquet",
+        "planebench export -f svg,pdf --out pictures --only chain,latency --width-mm 84",
     )
 )
 def export(
     run: RunArgument = "latest",
-    format: Annotated[str, option("--format -f", "Output format: csv, json or parquet.")] = "json",
+    format: Annotated[
+        str, option("--format -f", "csv, json or parquet; or charts for a paper: svg, pdf, png, or several of them.")
+    ] = "json",
     table: Annotated[
         str | None,
         option("--table", "Export one table: results, trials, latency, searches, ...", "NAME"),
     ] = None,
     out: Annotated[
-        Path | None, option("--out -o", "File to write instead of standard output; a folder for parquet.")
+        Path | None,
+        option(
+            "--out -o",
+            "File to write instead of standard output; a folder for parquet and charts (default for these: figures).",
+        ),
+    ] = None,
+    only: Annotated[
+        str | None,
+        option("", "Only these kinds of charts: overview, chain, latency, ... (default: all).", "A,B"),
+    ] = None,
+    width_mm: Annotated[
+        float | None,
+        option(
+            "--width-mm", "Width of charts, e.g. 84 for one column of a paper, 178 for two (default: as on the page)."
+        ),
     ] = None,
     runs: RunsOption = None,
     json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
-    """Export the results of a run as data, one record per result, or its tables (docs/library.md)."""
+    """Export the results of a run as data, one record per result, or its tables (docs/library.md), or its charts."""
     from planebench.cli import output
 
-    output.export(run, format, table, out, runs, json=json)
+    code = output.export(run, format, table, out, runs, only=only, width_mm=width_mm, json=json, quiet=quiet)
+    raise typer.Exit(code)
 
 
-@app.command(epilog=examples("planebench schema --list", "planebench schema trial > trial.schema.json"))
+@machine_app.command(
+    epilog=examples("planebench machine schema --list", "planebench machine schema trial > trial.schema.json")
+)
 def schema(
     name: Annotated[
         str | None,
@@ -249,24 +306,7 @@ def schema(
     """Print the JSON Schema of a file of a run folder, or of the JSON export."""
     from planebench.cli import lists
 
-    lists.show_schema(name, listed or name is None, json)
-
-
-@app.command(epilog=examples("planebench figures latest --out pictures --format svg --width-mm 84"))
-def figures(
-    run: RunArgument = "latest",
-    out: Annotated[Path, option("", "Folder for the figures.")] = Path("figures"),
-    formats: PicturesOption = "svg,pdf,png",
-    only: KindsOption = "",
-    width_mm: WidthOption = None,
-    runs: RunsOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
-    """Export every chart of a run as a publication-quality file."""
-    from planebench.cli import output
-
-    raise typer.Exit(output.figures(run, out, formats, runs, only=only, width_mm=width_mm, json=json, quiet=quiet))
+    lists.show_schema(None if listed else name, json)
 
 
 @app.command(
@@ -371,7 +411,9 @@ def capacity(
     raise typer.Exit(code)
 
 
-@app.command(epilog=examples("planebench calibrate --frame-size 64", "planebench calibrate --quiet"))
+@testbed_app.command(
+    epilog=examples("planebench testbed calibrate --frame-size 64", "planebench testbed calibrate --quiet")
+)
 def calibrate(
     frame_size: Annotated[str, option("--frame-size", "Frame sizes in bytes, FCS included.", "N,M")] = "64,1024",
     wire: Annotated[str, option("", "Port type, as for run.")] = "virtio",
@@ -456,8 +498,10 @@ def doctor(
     raise typer.Exit(examining.doctor(json, fix, undo, quiet, bind or (), user))
 
 
-@app.command(
-    epilog=examples("sudo planebench wires", "sudo planebench wires --device 0000:3b:00.0 --device 0000:af:00.0")
+@testbed_app.command(
+    epilog=examples(
+        "sudo planebench testbed wires", "sudo planebench testbed wires --device 0000:3b:00.0 --device 0000:af:00.0"
+    )
 )
 def wires(
     device: Annotated[
@@ -545,4 +589,38 @@ def switch_check(
     raise typer.Exit(checking.check_switch(switch, scenario, wire, checks, hugepages, json=json, quiet=quiet))
 
 
-lab.register(app)
+@machine_app.command("run-job", epilog=examples("planebench machine run-job jobs/nightly/planed-rack1"))
+def run_job(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the job.")],
+) -> None:
+    """Run a job on this machine, or resume it: what submit has Slurm or ssh start."""
+    from planebench.cli import jobs as running
+
+    raise typer.Exit(running.run_job(folder))
+
+
+@machine_app.command(
+    epilog=examples(
+        "planebench machine metrics latest",
+        "planebench machine metrics latest --format text --out /var/lib/node-exporter/planebench.prom",
+    )
+)
+def metrics(
+    run: Annotated[str | None, argument("[RUN]", "Run, as for report (default: the newest run in progress).")] = None,
+    rpc: Annotated[
+        Path | None, option("--rpc", "Socket of a planed process to ask instead of a run.", "SOCKET")
+    ] = None,
+    format: Annotated[
+        str,
+        option(
+            "--format -f",
+            "openmetrics, or text (0.0.4, for the textfile collector of node-exporter).",
+        ),
+    ] = "openmetrics",
+    out: Annotated[Path | None, option("--out -o", "File to replace instead of standard output.")] = None,
+    runs: RunsOption = None,
+) -> None:
+    """Print a run in progress, or the counters of planed, as metrics for Prometheus. A run is not affected."""
+    from planebench.cli import openmetrics
+
+    openmetrics.metrics(run, rpc, format, out, runs)

@@ -94,12 +94,6 @@ class Bar:
             self._bar.advance(self._task, steps)
             self._bar.refresh()
 
-    def lengthen(self, steps: int) -> None:
-        """Add steps to come."""
-        self.steps += steps
-        if self._bar:
-            self._bar.update(self._task, total=self.steps)
-
     def tell(self, text: str, style: str = "") -> None:
         """Print a line above the bar, also if ``quiet``."""
         self._console.print(text, markup=False, highlight=False, style=style, soft_wrap=True)
@@ -154,7 +148,9 @@ class RunBar(Bar):
 
     def extend(self, stages: Sequence[Stage]) -> None:
         """Lengthen the bar by a further pass."""
-        self.lengthen(sum(stage.steps for stage in stages))
+        self.steps += sum(stage.steps for stage in stages)
+        if self._bar:
+            self._bar.update(self._task, total=self.steps)
 
     def trouble(self, text: str) -> None:
         """Show a failure; the run continues."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``calibrate``: measure the tester against itself, show the figures, keep them for the runs of a day."""
+"""``testbed calibrate``: measure the tester against itself, show the figures, keep them for the runs of a day."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from planebench.analysis.capacity import least_ns
 from planebench.analysis.histogram import decode
@@ -18,7 +17,7 @@ from planebench.measure.calibrate import calibrate as measure
 from planebench.measure.calibrate import check_duration
 from planebench.measure.machine import Machine
 from planebench.model.dimensions import ClockChoice
-from planebench.model.header import Calibration, SetPoint, TwoClocks
+from planebench.model.header import Calibration
 from planebench.model.scenarios import parse_frame_size
 from planebench.model.wire import parse_wire
 from planebench.model.words import NOTHING
@@ -68,65 +67,46 @@ def calibrate(
 
 
 def _show(found: Calibration) -> None:
+    """Print the ceilings, the rate errors and the floors of a calibration."""
     memory = "hugepages" if found.hugepages else "4 KiB pages"
     print(
         f"{found.planed_version}, {found.wire} wire, rings of {found.ring_size}, {memory}, "
         f"{found.tester_cpus} tester CPU{'s' if found.tester_cpus > 1 else ''}, {found.duration_s:g} s each\n"
     )
-    console = Console(markup=False)
-    tables = {
-        "ceiling: the highest rate of the tester without a switch": _ceilings(found),
-        "rate error: (offered - intended) / intended": _set_points(found),
-        "latency baseline: the lowest latency that the tester can measure": _floors(found),
-    }
-    for title, table in tables.items():
-        console.print(title, style="bold")
-        console.print(table)
-        console.print()
-    if found.two_clocks is not None:
-        console.print(_two_clocks(found.two_clocks))
-
-
-def _two_clocks(found: TwoClocks) -> str:
-    return (
-        f"clocks at the two ends of the wire: offset {found.offset_ns} ns ± {2 * found.offset_error_ns:.0f}, drift "
-        f"{found.drift * 1e6:.2f} ppm ± {2e6 * found.drift_error:.2f}; least delay {found.delay_ns:.0f} ns"
-    )
-
-
-def _ceilings(found: Calibration) -> Table:
-    table = plain_table("bytes", "from -> to", "Mpps", "", justify="right")
+    ceilings = plain_table("bytes", "from -> to", "Mpps", "", justify="right")
     for ceiling in found.ceilings:
         how = "measured" if ceiling.measured else "computed from the cycles of sender and receiver"
         ends = f"{ceiling.sender} -> {ceiling.receiver}"
-        table.add_row(str(ceiling.frame_size_bytes), ends, f"{ceiling.pps / 1e6:.3f}", how)
-    return table
-
-
-def _set_points(found: Calibration) -> Table:
-    table = plain_table("bytes", "intended", "rate error", "lost", justify="right")
+        ceilings.add_row(str(ceiling.frame_size_bytes), ends, f"{ceiling.pps / 1e6:.3f}", how)
+    set_points = plain_table("bytes", "intended", "rate error", "lost", justify="right")
     for point in found.set_points:
-        figures = (_rate(point.intended_pps), f"{point.rate_error:+.2%}", f"{_loss(point):.2%}")
-        table.add_row(str(point.frame_size_bytes), *figures)
-    return table
-
-
-def _floors(found: Calibration) -> Table:
-    table = plain_table(
-        "bytes", "load", "clock", "floor us", "p50 us", "p99 us", "probes", "by this clock", justify="right"
-    )
+        loss = 1 - point.forwarded_pps / point.offered_pps if point.offered_pps else 0.0
+        figures = (_rate(point.intended_pps), f"{point.rate_error:+.2%}", f"{loss:.2%}")
+        set_points.add_row(str(point.frame_size_bytes), *figures)
+    names = ("bytes", "load", "clock", "floor us", "p50 us", "p99 us", "probes", "by this clock")
+    floors = plain_table(*names, justify="right")
     for floor in found.floors:
         p50, p99 = f"{floor.p50_ns / 1e3:.2f}", f"{floor.p99_ns / 1e3:.2f}"
         probes = f"{floor.probes_received} of {floor.probes_sent}"
         least = NOTHING if (ns := least_ns(floor)) is None else f"{ns / 1e3:.2f}"
         load = _rate(floor.background_pps)
         clocked = f"{decode(floor.histogram).sum() / found.duration_s:.0f} per s" if floor.histogram else NOTHING
-        table.add_row(str(floor.frame_size_bytes), load, floor.clock, least, p50, p99, probes, clocked)
-    return table
-
-
-def _loss(point: SetPoint) -> float:
-    return 1 - point.forwarded_pps / point.offered_pps if point.offered_pps else 0.0
+        floors.add_row(str(floor.frame_size_bytes), load, floor.clock, least, p50, p99, probes, clocked)
+    console = Console(markup=False)
+    tables = {
+        "ceiling: the highest rate of the tester without a switch": ceilings,
+        "rate error: (offered - intended) / intended": set_points,
+        "latency baseline: the lowest latency that the tester can measure": floors,
+    }
+    for title, table in tables.items():
+        console.print(title, style="bold")
+        console.print(table)
+        console.print()
+    if (clocks := found.two_clocks) is not None:
+        console.print(
+            f"clocks at the two ends of the wire: offset {clocks.offset_ns} ns ± {2 * clocks.offset_error_ns:.0f}, "
+            f"drift {clocks.drift * 1e6:.2f} ppm ± {2e6 * clocks.drift_error:.2f}; least delay {clocks.delay_ns:.0f} ns"
+        )
 
 
 def _rate(pps: float) -> str:

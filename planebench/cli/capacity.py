@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -14,7 +12,6 @@ from rich.text import Text
 from planebench.analysis.compare import Derived
 from planebench.analysis.node_capacity import (
     Carried,
-    NodeCapacity,
     PathCost,
     Server,
     carried,
@@ -65,17 +62,39 @@ def capacity(
                 "assumed": list(assumed),
                 "capacity": asdict(found),
                 "pps_per_vnf": pps,
-                "paths": [_cost(it, server, pps) for it in costs],
+                "paths": [
+                    {
+                        "switch": it.point.switch,
+                        "path": point_words(it.point),
+                        "point": replace(it.point, switch="").point_id,
+                        "pps_per_core": it.pps_per_core,
+                        "is_bound": it.is_bound,
+                        "cycles_per_frame": it.cycles_per_frame,
+                        "hz": it.hz,
+                        "vnfs_of_one_core": it.vnfs(1, pps),
+                        "vnfs_of_all_cores": it.vnfs(server.vnf_cores, pps),
+                    }
+                    for it in costs
+                ],
                 "carried": [asdict(it) for it in most],
             }
         )
     else:
-        print("\n".join(_lines(server, found)))
+        kept = f", {server.reserved} of them reserved" if server.reserved else ""
+        functions = f"{_some(server.ports, 'port')} x {_some(server.vfs_per_port, 'virtual function')}"
+        print(f"{functions}, {_some(server.lcores, 'logical core')}{kept}, {_some(server.sockets, 'socket')}")
+        print(f"  in all      {found.vnfs} VNFs, each with a core of its own; limit: {found.limit}")
+        print(f"  per port    {found.per_port}")
+        print(f"  per socket  {found.per_socket}: near the NIC of that socket")
         if assumed:
             print(f"assumed, because no NIC tells: {listed(assumed)}")
         if costs:
             _print_costs(costs, server, pps)
-        _print_carried(most)
+        for carrier in most:
+            print(
+                f"measured: {printable(carrier.switch)} carried {carrier.vnfs} x {printable(carrier.chain)} "
+                f"at {load_words(carrier.load)}, {carrier.frame_size_bytes} B"
+            )
     if run is not None and not (costs or most):
         complain(f"run {run} has no throughput, so the cost of a frame is not known")
         return INCONCLUSIVE
@@ -111,31 +130,8 @@ def _server(
     return server, tuple(words for words, is_assumed in assumptions if is_assumed)
 
 
-def _lines(server: Server, found: NodeCapacity) -> Iterator[str]:
-    kept = f", {server.reserved} of them reserved" if server.reserved else ""
-    functions = f"{_some(server.ports, 'port')} x {_some(server.vfs_per_port, 'virtual function')}"
-    yield f"{functions}, {_some(server.lcores, 'logical core')}{kept}, {_some(server.sockets, 'socket')}"
-    yield f"  in all      {found.vnfs} VNFs, each with a core of its own; limit: {found.limit}"
-    yield f"  per port    {found.per_port}"
-    yield f"  per socket  {found.per_socket}: near the NIC of that socket"
-
-
 def _some(number: int, name: str) -> str:
     return f"{number} {name}{'s' * (number != 1)}"
-
-
-def _cost(it: PathCost, server: Server, pps: float) -> dict[str, Any]:
-    return {
-        "switch": it.point.switch,
-        "path": point_words(it.point),
-        "point": replace(it.point, switch="").point_id,
-        "pps_per_core": it.pps_per_core,
-        "is_bound": it.is_bound,
-        "cycles_per_frame": it.cycles_per_frame,
-        "hz": it.hz,
-        "vnfs_of_one_core": it.vnfs(1, pps),
-        "vnfs_of_all_cores": it.vnfs(server.vnf_cores, pps),
-    }
 
 
 def _print_costs(costs: tuple[PathCost, ...], server: Server, pps: float) -> None:
@@ -155,11 +151,3 @@ def _print_costs(costs: tuple[PathCost, ...], server: Server, pps: float) -> Non
         table.add_row(*map(Text, cells))
     print(f"\nVNFs that receive {rate_label(pps)} each, by the measured cost of a frame in the switch alone:")
     Console(markup=False, highlight=False).print(table)
-
-
-def _print_carried(most: tuple[Carried, ...]) -> None:
-    for it in most:
-        print(
-            f"measured: {printable(it.switch)} carried {it.vnfs} x {printable(it.chain)} "
-            f"at {load_words(it.load)}, {it.frame_size_bytes} B"
-        )

@@ -22,11 +22,10 @@ from planebench.conformance.suite import (
     run_suite,
     to_document,
 )
-from planebench.host.programs import Found, NotFound
+from planebench.host.programs import NotFound
 from planebench.measure.machine import Machine, held, terminable
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import NotInstalledError, UsageError
-from planebench.switches.adapter import Adapter
 from planebench.switches.registry import get_adapter
 
 RING_SIZE = 256
@@ -48,7 +47,11 @@ def check_switch(
     Raises UsageError and NotInstalledError before anything is started.
     """
     adapter = get_adapter(switch)
-    found = _found(adapter)
+    if isinstance(adapter, SelfMeasured):
+        raise UsageError(f"switch {adapter.name} forwards no packets, so there is nothing to check; name another")
+    found = adapter.find()
+    if isinstance(found, NotFound):
+        raise NotInstalledError(f'switch "{adapter.name}" {found.words}')
     cases, usable = parse_cases(scenarios), parse_wires(wires, adapter)
     wanted = parse_checks(checks)
     if not (cases and usable):
@@ -77,15 +80,6 @@ def check_switch(
     else:
         print_report(report, Console(file=sys.stdout))
     return 0 if report.passed else 1
-
-
-def _found(adapter: Adapter) -> Found:
-    if isinstance(adapter, SelfMeasured):
-        raise UsageError(f"switch {adapter.name} forwards no packets, so there is nothing to check; name another")
-    found = adapter.find()
-    if isinstance(found, NotFound):
-        raise NotInstalledError(f'switch "{adapter.name}" {found.words}')
-    return found
 
 
 class CheckProgress(Bar):

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planebench.analysis.compare import METRICS, RATES, Comparisons, Derived, NotCompared, runs_compared
-from planebench.analysis.conditions import Condition, between, differing, differing_facts
+from planebench.analysis.conditions import between, differing, differing_facts
 from planebench.analysis.gate import GateResult, judge
 from planebench.analysis.metrics.column import plain
 from planebench.cli.options import print_json
@@ -107,7 +107,9 @@ def compare(
     conditions = _conditions(first, second)
     baseline = None if run_b is not None else next(iter(first.run.switch_labels), None)
     judged = () if fail_below is None else judge(outcome, fail_below, baseline, cast(Metric | None, metric))
-    files.write(_title(first, second), shown, judged, [*conditions, *filter(None, [outcome.not_in_intervals])])
+    names = [it.run.header.run_id for it in (second, first) if it is not None]
+    title = f"planebench: {' and '.join(names)}"
+    files.write(title, shown, judged, [*conditions, *filter(None, [outcome.not_in_intervals])])
     if json:
         document = {"comparisons": [plain(c) for c in shown], "conditions": conditions}
         print_json(document if fail_below is None else {**document, "gate": [plain(it) for it in judged]})
@@ -118,14 +120,18 @@ def compare(
         if outcome.not_in_intervals:
             _say(outcome.not_in_intervals)
         _say_detectable(shown)
-        _say_conditions(first, second, conditions)
-        _say_skipped(skipped)
+        if second is None:  # one sentence, because the report of a run shows them
+            conditions = list(filter(None, [conditions_remark(first)]))
+        for text in conditions:
+            _say(text if second is None else f"conditions differ: {text}")
+        for left_out in skipped[:MAX_SKIPPED]:
+            _say(f"not compared: {_left_out(left_out)}: {left_out.reason}")
+        if len(skipped) > MAX_SKIPPED:
+            _say(f"not compared: {len(skipped) - MAX_SKIPPED} more, for similar reasons")
     if not shown:
         _say(_nothing_words(metric, skipped if quiet else ()))
     if fail_below is None:
         return 0 if shown else 1
-    if not quiet:
-        _say_power(judged)
     return _gate(judged, fail_below, quiet=quiet)
 
 
@@ -139,11 +145,6 @@ def verdict_words(comparison: Comparison) -> str:
     change, least = known - 1, "at least " * (None in ends)
     more, less = _WORDS.get(comparison.metric, ("is {} faster", "is {} slower"))
     return "b " + (more if change > 0 else less).format(f"{least}{abs(change) * 100:.1f} %")
-
-
-def _title(first: Derived, second: Derived | None) -> str:
-    names = [it.run.header.run_id for it in (first, second) if it is not None]
-    return f"planebench: {' and '.join(reversed(names))}"
 
 
 def _check(fail_below: float | None, metric: str | None) -> None:
@@ -185,39 +186,31 @@ def _other_runs(a: Sequence[Derived], b: Sequence[Derived], force: bool) -> Comp
 
 
 def _conditions(first: Derived, second: Derived | None) -> list[str]:
-    """Return the conditions of a switch that differ in two runs; of one run, those that differ between its switches."""
+    """Return the conditions of a switch that differ in two runs; of one run, those that differ between its switches.
+
+    These are texts such as ``burst: planed 64, testpmd 32``.
+    """
     if second is not None:
         return list(between(first.run, second.run))
     labels = [switch.label for switch in first.run.header.switches]
-    return [_side_by_side(condition, labels) for condition in differing(first.conditions)]
-
-
-def _say_conditions(first: Derived, second: Derived | None, conditions: Sequence[str]) -> None:
-    """Print the differing conditions; for one run a single line, because its report shows them."""
-    if second is None:
-        conditions = list(filter(None, [conditions_remark(first)]))
-    for text in conditions:
-        _say(text if second is None else f"conditions differ: {text}")
-
-
-def _side_by_side(condition: Condition, labels: Sequence[str]) -> str:
-    """Return text such as ``burst: planed 64, testpmd 32``."""
-    cells = zip(labels, condition.cells, strict=True)
-    return f"{condition.title}: {', '.join(f'{label} {cell.text}' for label, cell in cells)}"
+    found = []
+    for condition in differing(first.conditions):
+        cells = zip(labels, condition.cells, strict=True)
+        found.append(f"{condition.title}: {', '.join(f'{label} {cell.text}' for label, cell in cells)}")
+    return found
 
 
 def _print_table(comparisons: Sequence[Comparison], two_runs: bool) -> None:
-    """Print the table. Two runs are named once, above it, because their ids are long."""
+    """Print the table. Two runs are named once, above it, because their ids are long.
+
+    Its last column keeps whole words at every width, the column of points is folded first.
+    """
     console = Console(markup=False, highlight=False)
     if two_runs:
         for side, name in (("a", comparisons[0].a), ("b", comparisons[0].b)):
             console.print(Text(printable(f"{side} = {name.rpartition('@')[2]}")))
         comparisons = [dataclasses.replace(c, a=c.a.rpartition("@")[0], b=c.b.rpartition("@")[0]) for c in comparisons]
-    console.print(_table(comparisons, console.width))
-
-
-def _table(comparisons: Sequence[Comparison], width: int) -> Table:
-    """Return the table; its last column keeps whole words at every width, the column of points is folded first."""
+    width = console.width
     gap = 2 if width >= _ROOMY else 1
     table = Table(box=None, padding=(0, gap, 0, 0), header_style="bold")
     for column in ("point", "a", "b", "metric"):
@@ -231,7 +224,7 @@ def _table(comparisons: Sequence[Comparison], width: int) -> Table:
         point = c.point.removesuffix(_wire_and_hosting(c)) if alike else c.point
         texts = (point, c.a, c.b, metric, f"{c.ratio:.3f}", _interval(c))
         table.add_row(*(Text(printable(text)) for text in texts), _verdict(c, max(VERDICT_WIDTH, width - _OTHERS)))
-    return table
+    console.print(table)
 
 
 def _wire_and_hosting(comparison: Comparison) -> str:
@@ -274,14 +267,6 @@ def _say_detectable(comparisons: Sequence[Comparison]) -> None:
         _say(f"differences found with a probability of 80 % where none is shown: {', '.join(found)}")
 
 
-def _say_power(judgements: Sequence[GateResult]) -> None:
-    """Print the ratio at which the gate fails with a probability of 80 %, for each metric."""
-    known = [j for j in judgements if j.detectable is not None]
-    for metric in dict.fromkeys(j.metric for j in known):
-        least = min(j.detectable or 0.0 for j in known if j.metric == metric)
-        _say(f"the gate detects a ratio of {least:.3f} or less in {TITLES[metric]} with a probability of 80 %")
-
-
 def _nothing_words(metric: str | None, skipped: Sequence[NotCompared]) -> str:
     """Return that nothing was compared, with what to do and the most frequent reason among ``skipped``."""
     reasons = Counter(it.reason for it in skipped).most_common(1)
@@ -297,8 +282,13 @@ def _nothing_words(metric: str | None, skipped: Sequence[NotCompared]) -> str:
 def _gate(judgements: Sequence[GateResult], fail_below: float, *, quiet: bool) -> int:
     """Return 1 if a rate is shown to be below the limit; INCONCLUSIVE if not all are shown to be above it.
 
-    A gate that passes prints a line, unless ``quiet``.
+    Unless ``quiet``, a line for each metric has the ratio at which it fails with a probability of 80 %, and a gate
+    that passes prints a line.
     """
+    known = [] if quiet else [it for it in judgements if it.detectable is not None]
+    for metric in dict.fromkeys(it.metric for it in known):
+        least = min(it.detectable or 0.0 for it in known if it.metric == metric)
+        _say(f"the gate detects a ratio of {least:.3f} or less in {TITLES[metric]} with a probability of 80 %")
     if not judgements:
         _say(f"--fail-below {fail_below:g}: no rate was compared, so the gate is inconclusive")
         return INCONCLUSIVE
@@ -307,22 +297,10 @@ def _gate(judgements: Sequence[GateResult], fail_below: float, *, quiet: bool) -
             _say(f"{judgement.kind}: {judgement_words(judgement)}")
     state = state_of(judgements)
     if state == "passes" and not quiet:
-        _say(f"the gate passes: {_passed_words(judgements, fail_below)}")
+        lowest = min(judgement.ratio or 0.0 for judgement in judgements)
+        figures = f"{len(judgements)} of {len(judgements)} figures are within --fail-below {fail_below:g}"
+        _say(f"the gate passes: {figures}, the lowest ratio is {lowest:.3f}")
     return {"passes": 0, "fails": 1, "inconclusive": INCONCLUSIVE}[state]
-
-
-def _passed_words(judgements: Sequence[GateResult], fail_below: float) -> str:
-    """Return how many figures are shown to be within the limit, and the lowest rate among them."""
-    lowest = min(judgement.ratio or 0.0 for judgement in judgements)
-    total = len(judgements)
-    return f"{total} of {total} figures are within --fail-below {fail_below:g}, the lowest ratio is {lowest:.3f}"
-
-
-def _say_skipped(skipped: Sequence[NotCompared]) -> None:
-    for left_out in skipped[:MAX_SKIPPED]:
-        _say(f"not compared: {_left_out(left_out)}: {left_out.reason}")
-    if len(skipped) > MAX_SKIPPED:
-        _say(f"not compared: {len(skipped) - MAX_SKIPPED} more, for similar reasons")
 
 
 def _left_out(left_out: NotCompared) -> str:

@@ -59,20 +59,15 @@ def _findings(findings: Sequence[Finding], json: bool, quiet: bool) -> int:
         for finding in problems:
             print(f"planebench: problem: {finding.text} -> {finding.remedy}", file=sys.stderr)
     else:
-        _print_findings(findings)
+        table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+        for finding in findings:
+            remedy = f"\n-> {finding.remedy}" if finding.remedy else ""
+            level = Text(finding.level, _STYLES[finding.level])
+            table.add_row(level, Text.assemble(finding.text, (remedy, "dim")))
+        Console(markup=False).print(table)
+        if changes := tuning.plan():
+            print(f"\n`sudo planebench doctor --fix` changes {_settings(len(changes))}; `--undo` restores all.")
     return int(bool(problems))
-
-
-def _print_findings(findings: Sequence[Finding]) -> None:
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    for finding in findings:
-        remedy = f"\n-> {finding.remedy}" if finding.remedy else ""
-        level = Text(finding.level, _STYLES[finding.level])
-        table.add_row(level, Text.assemble(finding.text, (remedy, "dim")))
-    Console(markup=False).print(table)
-    changes = tuning.plan()
-    if changes:
-        print(f"\n`sudo planebench doctor --fix` changes {_settings(len(changes))}; `--undo` restores all.")
 
 
 def _fix(json: bool, quiet: bool) -> int:

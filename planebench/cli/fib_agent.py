@@ -66,7 +66,11 @@ def show(interface: str, table: str, *, json: bool) -> None:
         mirror.load(kernel.routes())
         mirror.load_neighbours(kernel.neighbours())
     mirror.changes()
-    rows = [{"prefix": prefix, **hop} for prefix, hop in _rows(mirror)]
+    rows: list[dict[str, str]] = []
+    for prefix, number in sorted(mirror.told().items(), key=lambda route: (len(route[0].address), *route[0])):
+        mac = mirror.told_hops()[number].mac
+        does = "forward" if mac else "blackhole" if number == BLACKHOLE else "local"
+        rows.append({"prefix": str(prefix), "does": does} | ({"mac": mac.hex(":")} if mac else {}))
     if json:
         print(json_module.dumps({"interface": interface, "table": table, "routes": rows}, indent=2))
         return
@@ -74,13 +78,6 @@ def show(interface: str, table: str, *, json: bool) -> None:
     for row in rows:
         shown.add_row(row["prefix"], row["does"], row.get("mac", ""))
     Console(markup=False).print(shown)
-
-
-def _rows(mirror: Mirror) -> Iterator[tuple[str, dict[str, str]]]:
-    for prefix, number in sorted(mirror.told().items(), key=lambda route: (len(route[0].address), *route[0])):
-        mac = mirror.told_hops()[number].mac
-        does = "forward" if mac else "blackhole" if number == BLACKHOLE else "local"
-        yield str(prefix), {"does": does} | ({"mac": mac.hex(":")} if mac else {})
 
 
 def _wires(interface: str, texts: Sequence[str]) -> dict[int, int]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``planebench submit``, ``jobs`` and ``run-job``: a matrix of runs on the testbeds of a lab."""
+"""``planebench lab submit``, ``lab jobs`` and ``machine run-job``: a matrix of runs on the testbeds of a lab."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ from planebench.lab.store import add_run, has_run
 from planebench.measure.elsewhere import switch_on
 from planebench.measure.header import read_labels
 from planebench.model.errors import FAULT, INTERRUPTED, PlanebenchError, StartError, UsageError, unknown
-from planebench.model.plan import Plan
 from planebench.model.text import SECONDS, SUFFIXES, parse_number
 from planebench.model.words import result_words, throughput
 from planebench.plan.budget import duration_words, parse_budget
@@ -102,7 +101,15 @@ def submit(
         return _print([_Shown(job, folder / job.name, "new") for job in jobs], (), json=json, quiet=quiet)
     with locked(folder):
         for job in jobs:
-            _keep(folder / job.name, job)
+            if not (folder / job.name / JOB_FILE).exists():
+                write_job(folder / job.name, job)
+                continue
+            old = read_job(folder / job.name)
+            if old != replace(job, ticket=old.ticket):
+                raise UsageError(
+                    f"job {job.name} is in {folder} with other settings: give the matrix another name (--name), or "
+                    "remove that folder"
+                )
         shown, notes = _look(folder)
         for it in shown:
             if not it.is_queued and it.run is None:
@@ -118,7 +125,15 @@ def show(wanted: str, jobs_dir: Path | None, *, wait: bool, cancel: bool, json: 
     Returns the exit code: 1 if a job ended without a complete run. ``wait``: until no job is in the queue. ``cancel``:
     end those that are.
     """
-    folder = _folder_of(wanted, jobs_dir)
+    directory = jobs_dir or default_jobs_dir()
+    if wanted.lower().endswith(SUFFIXES):
+        wanted = read_matrix(Path(wanted), OPTION_KINDS).name
+    there = sorted(path.name for path in directory.iterdir() if path.is_dir()) if directory.is_dir() else []
+    if not there:
+        raise UsageError(f"{directory} has no jobs. Submit some with `planebench lab submit MATRIX.yaml`")
+    if wanted not in there:
+        raise unknown("matrix", wanted, there)
+    folder = directory / wanted
     shown, notes = _look(folder)
     if cancel:
         for it in shown:
@@ -199,10 +214,13 @@ def _launcher(job: Job) -> Launcher:
 def _job(matrix: Matrix, run: Combination) -> Job:
     """Return the job of a combination; its plan is whole, so that later changes of suites and files do not matter."""
     options = {name: value for name, value in run.options.items() if name not in _BESIDE_THE_PLAN}
-    beside = run.options
     try:
         plan = override(load_plan(matrix.plan), **{name.replace("-", "_"): it for name, it in options.items()})
-        takes_s = _estimate(plan, beside.get("time-budget"))
+        points = expand(plan)
+        costs = {label.label: get_adapter(label.adapter).cost for label in switch_labels(plan.switches)}
+        budget = run.options.get("time-budget")
+        # As long as it takes at most, where all switches are installed.
+        takes_s = estimate_longest(plan, points, costs) if budget is None else parse_budget(budget)
     except UsageError as error:
         raise UsageError(f"job {run.name}: {error}") from None
     return Job(
@@ -210,22 +228,15 @@ def _job(matrix: Matrix, run: Combination) -> Job:
         run.name,
         run.place,
         plan,
-        beside.get("time-budget"),
-        beside.get("hugepages"),
-        beside.get("calibrate", True),
+        budget,
+        run.options.get("hugepages"),
+        run.options.get("calibrate", True),
         dict(matrix.tags),
         round(takes_s, 1),
         _limit_s(matrix.time, takes_s),
         None if matrix.store is None else str(matrix.store),
         f"planebench-{matrix.name}-{run.name}-{secrets.token_hex(4)}",
     )
-
-
-def _estimate(plan: Plan, time_budget: str | None) -> float:
-    """Return the seconds that a run takes at most by its plan, where all switches are installed."""
-    points = expand(plan)
-    costs = {label.label: get_adapter(label.adapter).cost for label in switch_labels(plan.switches)}
-    return estimate_longest(plan, points, costs) if time_budget is None else parse_budget(time_budget)
 
 
 def _limit_s(time: str | None, takes_s: float) -> int:
@@ -235,32 +246,6 @@ def _limit_s(time: str | None, takes_s: float) -> int:
     if seconds is None or seconds < 60:
         raise UsageError(f'time: "{time}" is not valid. Valid: e.g. 20m, 2h; at least one minute')
     return math.ceil(seconds)
-
-
-def _keep(folder: Path, job: Job) -> None:
-    """Store a job; one that is there already must be the same. Raises UsageError."""
-    if not (folder / JOB_FILE).exists():
-        write_job(folder, job)
-        return
-    old = read_job(folder)
-    if old != replace(job, ticket=old.ticket):
-        raise UsageError(
-            f"job {job.name} is in {folder.parent} with other settings: give the matrix another name (--name), or "
-            "remove that folder"
-        )
-
-
-def _folder_of(wanted: str, jobs_dir: Path | None) -> Path:
-    """Return the folder of the jobs of a matrix, by its name or its file."""
-    directory = jobs_dir or default_jobs_dir()
-    if wanted.lower().endswith(SUFFIXES):
-        wanted = read_matrix(Path(wanted), OPTION_KINDS).name
-    there = sorted(path.name for path in directory.iterdir() if path.is_dir()) if directory.is_dir() else []
-    if not there:
-        raise UsageError(f"{directory} has no jobs. Submit some with `planebench submit MATRIX.yaml`")
-    if wanted not in there:
-        raise unknown("matrix", wanted, there)
-    return directory / wanted
 
 
 def _look(folder: Path) -> tuple[list[_Shown], tuple[str, ...]]:
@@ -293,7 +278,12 @@ def _shown(job: Job, folder: Path, queued: Queued | None) -> _Shown:
         _store(job, run)
         return _Shown(job, folder, "done", run.header.testbed, _results_words(run), run)
     if queued is not None:
-        detail = queued.reason if queued.state == "pending" else _so_far(folder)
+        detail = queued.reason
+        if queued.state != "pending":
+            runs, results = attempts(folder), ""
+            with contextlib.suppress(PlanebenchError, OSError):  # it may be written just now
+                results = _results_words(runs[-1]) if runs else ""
+            detail = "; ".join(filter(None, (_progress(folder), results)))
         return _Shown(job, folder, queued.state, queued.machines, detail)
     ended = read_ended(folder)
     if ended is not None:
@@ -311,15 +301,6 @@ def _progress(folder: Path) -> str:
     return ""
 
 
-def _so_far(folder: Path) -> str:
-    """Return how far the newest attempt is, and its results until now."""
-    runs = attempts(folder)
-    results = ""
-    with contextlib.suppress(PlanebenchError, OSError):  # it may be written just now
-        results = _results_words(runs[-1]) if runs else ""
-    return "; ".join(filter(None, (_progress(folder), results)))
-
-
 def _results_words(run: RunInfo) -> str:
     results = Derived(read_run(run.path)).results
     words = [f"{result_words(it)}: {throughput(it)} Mpps" for it in results[:RESULTS_SHOWN]]
@@ -331,7 +312,21 @@ def _print(shown: Sequence[_Shown], notes: Sequence[str], *, json: bool, quiet: 
     """Print jobs; return the exit code: 1 if one has ended without a complete run."""
     ended = [it for it in shown if it.state not in ("done", "new") and not it.is_queued]
     if json:
-        print_json({"jobs": [_document(it) for it in shown], "notes": list(notes)})
+        documents = [
+            {
+                "job": it.job.name,
+                "testbed": it.job.place.name,
+                "state": it.state,
+                "machines": it.machines,
+                "detail": it.detail,
+                "estimate_s": it.job.estimate_s,
+                "limit_s": it.job.limit_s,
+                "folder": str(it.folder),
+                "run": None if it.run is None else str(it.run.path),
+            }
+            for it in shown
+        ]
+        print_json({"jobs": documents, "notes": list(notes)})
     elif not quiet:
         table = plain_table("job", "testbed", "state", "estimate", "limit", "progress or result")
         for it in shown:
@@ -347,17 +342,3 @@ def _print(shown: Sequence[_Shown], notes: Sequence[str], *, json: bool, quiet: 
             file=sys.stderr,
         )
     return int(bool(ended))
-
-
-def _document(it: _Shown) -> dict[str, Any]:
-    return {
-        "job": it.job.name,
-        "testbed": it.job.place.name,
-        "state": it.state,
-        "machines": it.machines,
-        "detail": it.detail,
-        "estimate_s": it.job.estimate_s,
-        "limit_s": it.job.limit_s,
-        "folder": str(it.folder),
-        "run": None if it.run is None else str(it.run.path),
-    }

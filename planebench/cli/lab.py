@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands of a lab: its jobs, its store, and trends over commits. They are imported when they run."""
+"""The commands of a lab: its jobs, its store, and trends over commits. What does them is imported when they run."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ import typer
 from planebench.cli.options import JsonOption, QuietOption, RunsOption, argument, examples, option
 from planebench.model.results import Metric
 
-store_app = typer.Typer(help="Keep the runs of all testbeds of a lab in one folder, as Parquet.")
+lab_app = typer.Typer(
+    help="Run a matrix on the testbeds of a lab, keep all runs in one folder, as Parquet, and see when figures changed."
+)
 
 StoreArgument = Annotated[Path, typer.Argument(metavar="STORE", help="Folder of the store.")]
 _METRICS = [metric for metric in get_args(Metric) if metric not in ("capacity", "outage")]
 _MetricOption = Annotated[str, option("--metric", f"Metric: {', '.join(_METRICS)}.", "NAME")]
 
 
-@store_app.command(
-    "add", epilog=examples("planebench store add lab latest", "planebench store add lab latest --testbed rack3 --json")
+@lab_app.command(
+    "add", epilog=examples("planebench lab add lab latest", "planebench lab add lab latest --testbed rack3 --json")
 )
 def store_add(
     store: StoreArgument,
@@ -35,7 +37,7 @@ def store_add(
     storing.add(store, run or [], testbed, runs, json=json, quiet=quiet)
 
 
-@store_app.command("list", epilog=examples("planebench store list lab", "planebench store list lab --json"))
+@lab_app.command("list", epilog=examples("planebench lab list lab", "planebench lab list lab --json"))
 def store_list(store: StoreArgument, json: JsonOption = False) -> None:
     """List the runs of a store, oldest first."""
     from planebench.cli import store as storing
@@ -43,9 +45,9 @@ def store_list(store: StoreArgument, json: JsonOption = False) -> None:
     storing.show(store, json=json)
 
 
-@store_app.command(
+@lab_app.command(
     "query",
-    epilog=examples('planebench store query lab "select switch, avg(throughput_pps) from results group by switch"'),
+    epilog=examples('planebench lab query lab "select switch, avg(throughput_pps) from results group by switch"'),
 )
 def store_query(
     store: StoreArgument,
@@ -58,6 +60,7 @@ def store_query(
     storing.query(store, sql, json=json)
 
 
+@lab_app.command(epilog=examples("planebench lab trend lab", "planebench lab trend lab --html trend.html"))
 def trend(
     store: StoreArgument,
     metric: _MetricOption = "throughput",
@@ -78,6 +81,9 @@ _JobsOption = Annotated[
 ]
 
 
+@lab_app.command(
+    epilog=examples("planebench lab submit nightly.yaml --dry-run", "planebench lab submit nightly.yaml --wait --quiet")
+)
 def submit(
     matrix: Annotated[Path, typer.Argument(metavar="MATRIX", help="File with the matrix (docs/jobs.md).")],
     name: Annotated[str | None, option("--name", "Name of the matrix, instead of that in the file.", "NAME")] = None,
@@ -96,6 +102,7 @@ def submit(
     raise typer.Exit(submitting.submit(matrix, jobs, name, dry_run=dry_run, wait=wait, json=json, quiet=quiet))
 
 
+@lab_app.command("jobs", epilog=examples("planebench lab jobs nightly", "planebench lab jobs nightly --wait --json"))
 def show_jobs(
     matrix: Annotated[str, typer.Argument(metavar="MATRIX", help="Name or file of a submitted matrix.")],
     wait: Annotated[bool, option("--wait", "Wait until no job is in the queue.")] = False,
@@ -111,50 +118,3 @@ def show_jobs(
     from planebench.cli import jobs as showing
 
     raise typer.Exit(showing.show(matrix, jobs, wait=wait, cancel=cancel, json=json, quiet=quiet))
-
-
-def run_job(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the job.")],
-) -> None:
-    """Run a job on this machine, or resume it: what submit has Slurm or ssh start."""
-    from planebench.cli import jobs as running
-
-    raise typer.Exit(running.run_job(folder))
-
-
-def metrics(
-    run: Annotated[str | None, argument("[RUN]", "Run, as for report (default: the newest run in progress).")] = None,
-    rpc: Annotated[
-        Path | None, option("--rpc", "Socket of a planed process to ask instead of a run.", "SOCKET")
-    ] = None,
-    format: Annotated[
-        str,
-        option(
-            "--format -f",
-            "openmetrics, or text (0.0.4, for the textfile collector of node-exporter).",
-        ),
-    ] = "openmetrics",
-    out: Annotated[Path | None, option("--out -o", "File to replace instead of standard output.")] = None,
-    runs: RunsOption = None,
-) -> None:
-    """Print a run in progress, or the counters of planed, as metrics for Prometheus. A run is not affected."""
-    from planebench.cli import openmetrics
-
-    openmetrics.metrics(run, rpc, format, out, runs)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to those of planebench."""
-    app.add_typer(store_app, name="store")
-    app.command(epilog=examples("planebench trend lab", "planebench trend lab --html trend.html"))(trend)
-    app.command(
-        epilog=examples("planebench submit nightly.yaml --dry-run", "planebench submit nightly.yaml --wait --quiet")
-    )(submit)
-    app.command("jobs", epilog=examples("planebench jobs nightly", "planebench jobs nightly --wait --json"))(show_jobs)
-    app.command("run-job", epilog=examples("planebench run-job jobs/nightly/planed-rack1"))(run_job)
-    app.command(
-        epilog=examples(
-            "planebench metrics latest",
-            "planebench metrics latest --format text --out /var/lib/node-exporter/planebench.prom",
-        )
-    )(metrics)

@@ -21,7 +21,7 @@ from planebench.measure.survey import Survey, placements_of, survey
 from planebench.model.cpus import Cpus, range_text
 from planebench.model.errors import unknown
 from planebench.model.records import Point
-from planebench.model.scenario import SCENARIOS, ScenarioName
+from planebench.model.scenario import SCENARIOS
 from planebench.model.scenarios import build
 from planebench.model.switch import Option
 from planebench.model.words import printable
@@ -30,7 +30,7 @@ from planebench.plan.expand import points_of
 from planebench.plan.schema import list_suites, load_plan
 from planebench.report.schemas import SCHEMAS, schema_text
 from planebench.store import list_runs
-from planebench.switches.overview import Overview, Support, overview, overviews
+from planebench.switches.overview import Overview, overview, overviews
 from planebench.switches.registry import get_adapter
 from planebench.testbed.hosting.registry import HOSTINGS
 from planebench.testbed.placement import Placement
@@ -101,14 +101,11 @@ def _print_table(found: Sequence[Overview]) -> None:
     table = plain_table("switch", "found", "wires: scenarios", "VNFs by", header_style="bold")
     table.columns[0].no_wrap = True
     for switch in found:
-        cells = (switch.name, _found_words(switch), _support_words(switch), switch.vnf_interface)
+        found_words = switch.found.version if switch.found else "no"
+        cells = (switch.name, found_words, _support_words(switch), switch.vnf_interface)
         table.add_row(*(Text(printable(cell, keep="\n")) for cell in cells))
     Console(markup=False, highlight=False).print(table)
     _print_lines(_footer(found))
-
-
-def _found_words(switch: Overview) -> str:
-    return switch.found.version if switch.found else "no"
 
 
 def _support_words(switch: Overview) -> str:
@@ -155,33 +152,21 @@ def _details(switch: Overview) -> Iterator[str]:
         yield f"{_INDENT}how to install it: {switch.remedy}"
     for wire, scenarios in switch.wires.items():
         yield f"{_INDENT}wire {wire}: {_scenario_words(scenarios).removesuffix(' (*)')}"
-        yield from _remarks((name, support) for name, support in scenarios.items())
-    if switch.traits:
+        by_remark: dict[str, list[str]] = {}
+        for name, support in scenarios.items():
+            if support.remark:
+                by_remark.setdefault(support.remark, []).append(name)
+        yield from (f"{_INDENT * 2}{', '.join(names)}: {remark}" for remark, names in by_remark.items())
+    if (traits := switch.traits) is not None:
         yield f"{_INDENT}VNFs are connected by: {switch.vnf_interface}"
-        yield from _taxonomy(switch)
+        models = " and ".join({"rtc": "run to completion"}.get(model, model) for model in traits.models)
+        yield f"{_INDENT}taxonomy ({'conext19, Table 1' if traits.source == 'conext19' else 'by planebench'}):"
+        yield f"{_INDENT * 2}{traits.architecture}, {traits.paradigm}, {models}"
+        yield f"{_INDENT * 2}virtual interface {traits.virtual_interface}; reprogrammability {traits.reprogrammability}"
+        yield f"{_INDENT * 2}{', '.join(traits.languages)}; {traits.purpose}"
     if switch.options:
         yield f"{_INDENT}options (--switch-option {switch.name}.NAME=VALUE):"
         yield from (f"{_INDENT * 2}{option_words(option)}" for option in switch.options)
-
-
-def _remarks(supports: Iterator[tuple[ScenarioName, Support]]) -> Iterator[str]:
-    """Yield each reason with its scenarios."""
-    by_remark: dict[str, list[str]] = {}
-    for name, support in supports:
-        if support.remark:
-            by_remark.setdefault(support.remark, []).append(name)
-    yield from (f"{_INDENT * 2}{', '.join(names)}: {remark}" for remark, names in by_remark.items())
-
-
-def _taxonomy(switch: Overview) -> Iterator[str]:
-    """Yield the columns of conext19's Table 1."""
-    if (traits := switch.traits) is None:
-        return
-    models = " and ".join({"rtc": "run to completion"}.get(model, model) for model in traits.models)
-    yield f"{_INDENT}taxonomy ({'conext19, Table 1' if traits.source == 'conext19' else 'by planebench'}):"
-    yield f"{_INDENT * 2}{traits.architecture}, {traits.paradigm}, {models}"
-    yield f"{_INDENT * 2}virtual interface {traits.virtual_interface}; reprogrammability {traits.reprogrammability}"
-    yield f"{_INDENT * 2}{', '.join(traits.languages)}; {traits.purpose}"
 
 
 def _print_lines(lines: Iterator[str]) -> None:
@@ -206,9 +191,9 @@ def list_things(what: str, runs_dir: Path | None, json: bool, details: bool = Fa
         _print(what, LISTS[what](runs_dir), json)
 
 
-def show_schema(name: str | None, listed: bool, json: bool) -> None:
+def show_schema(name: str | None, json: bool) -> None:
     """Print a JSON Schema, or which there are. UsageError for a name that is none."""
-    if listed or name is None:
+    if name is None:
         _print("schemas", [{"schema": s.name, "version": s.version, "of": s.title} for s in SCHEMAS.values()], json)
     else:
         print(schema_text(name), end="")

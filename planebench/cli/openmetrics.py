@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``planebench metrics``: a run in progress, or a planed process, for Prometheus (docs/ci.md)."""
+"""``planebench machine metrics``: a run in progress, or a planed process, for Prometheus (docs/ci.md)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,19 @@ def metrics(run: str | None, rpc: Path | None, format: str, out: Path | None, ru
         raise unknown("format", format, FORMATS)
     if rpc is not None and run is not None:
         raise UsageError("give a run or --rpc, not both")
-    data = exposition(list(_of_planed(rpc) if rpc is not None else of_run(_seen(run, runs_dir))), format)
+    if rpc is not None:
+        with PlanedClient(rpc, deadline_s=1.0) as client:
+            families = of_statistics(get_statistics(client.call))
+    elif run is not None:
+        families = of_run(Follower(find_run(runs_dir or default_runs_dir(), run)).look())
+    else:
+        folder = runs_dir or default_runs_dir()
+        live = live_runs(folder)
+        if not live:
+            raise UsageError(f"no run is in progress in {folder}: name one, e.g. planebench machine metrics latest")
+        os.setpriority(os.PRIO_PROCESS, 0, NICE)
+        families = of_run(Follower(live[0]).look())
+    data = exposition(list(families), format)
     if out is None:
         sys.stdout.buffer.write(data)
         return
@@ -61,17 +73,6 @@ def exposition(families: list[Any], format: str) -> bytes:
     return cast(bytes, (generate_openmetrics if format == "openmetrics" else generate_latest)(registry))
 
 
-def _seen(run: str | None, runs_dir: Path | None) -> Seen:
-    folder = runs_dir or default_runs_dir()
-    if run is not None:
-        return Follower(find_run(folder, run)).look()
-    live = live_runs(folder)
-    if not live:
-        raise UsageError(f"no run is in progress in {folder}: name one, e.g. planebench metrics latest")
-    os.setpriority(os.PRIO_PROCESS, 0, NICE)
-    return Follower(live[0]).look()
-
-
 def of_run(seen: Seen) -> Families:
     """Yield the metrics of a run: its progress, its trials by verdict, and the latest rate of each test point."""
     header = seen.header
@@ -92,25 +93,16 @@ def of_run(seen: Seen) -> Families:
         yield GaugeMetricFamily("planebench_run_left_seconds", "Estimated time to the end.", status.left_s)
         written = seconds_since_epoch(status.written_at)
         yield GaugeMetricFamily("planebench_run_status_timestamp_seconds", "Time of the last status.", written)
-    yield from _of_trials(seen.trials)
-
-
-def _of_trials(trials: tuple[Trial, ...]) -> Families:
-    counts = Counter((t.point.switch, t.role, t.verdict.kind.value) for t in trials)
+    counts = Counter((t.point.switch, t.role, t.verdict.kind.value) for t in seen.trials)
     number = CounterMetricFamily("planebench_trials", "Trials by verdict.", labels=["switch", "role", "verdict"])
     for key, count in sorted(counts.items()):
         number.add_metric(list(key), count)
     yield number
     rate = GaugeMetricFamily("planebench_throughput_pps", "Latest saturating trial.", labels=[*POINT_KEY, "verdict"])
-    latest: dict[Point, Trial] = {t.point: t for t in trials if t.role == "r_plus"}
+    latest: dict[Point, Trial] = {t.point: t for t in seen.trials if t.role == "r_plus"}
     for point, trial in latest.items():
         rate.add_metric([*map(str, point.key.values()), trial.verdict.kind.value], trial.throughput_pps)
     yield rate
-
-
-def _of_planed(socket: Path) -> Families:
-    with PlanedClient(socket, deadline_s=1.0) as client:
-        return of_statistics(get_statistics(client.call))
 
 
 def of_statistics(found: Statistics) -> Families:
@@ -132,10 +124,6 @@ def of_statistics(found: Statistics) -> Families:
         gaps.add_metric([worker["name"]], worker["gaps"])
         gap_s.add_metric([worker["name"]], worker["gap_sum_ns"] / 1e9)
     yield from (busy, gaps, gap_s)
-    yield from _of_tasks(found, hz)
-
-
-def _of_tasks(found: Statistics, hz: int) -> Families:
     packets = CounterMetricFamily("planed_task_packets", "Frames of a task.", labels=["task", "kind", "way"])
     cycles = CounterMetricFamily("planed_task_seconds", "Time of a task.", labels=["task", "kind", "state"])
     drops = CounterMetricFamily("planed_task_drops", "Frames dropped by a task.", labels=["task", "kind", "reason"])
@@ -145,6 +133,6 @@ def _of_tasks(found: Statistics, hz: int) -> Families:
         packets.add_metric([*name, "tx"], task["tx_packets"])
         cycles.add_metric([*name, "busy"], task["busy_cycles"] / hz)
         cycles.add_metric([*name, "idle"], task["idle_cycles"] / hz)
-        for reason, count in task["drops"].items():
-            drops.add_metric([*name, reason], count)
+        for why, count in task["drops"].items():
+            drops.add_metric([*name, why], count)
     yield from (packets, cycles, drops)

@@ -3,20 +3,23 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
 import sys
 from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
-from rich.table import Table
 
 from planebench.analysis import search
 from planebench.analysis.search import METHODS
 from planebench.model.words import printable
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 def examples(*commands: str) -> str:
@@ -54,19 +57,6 @@ QuietOption = Annotated[bool, option("--quiet -q", "Print only errors and warnin
 PageOption = Annotated[
     Path | None, option("--html", "File to write the report to (default: report.html in the run folder).")
 ]
-PicturesOption = Annotated[str, option("--format -f --formats", "File formats: svg, pdf, png.", "A,B")]
-KindsOption = Annotated[
-    str,
-    option(
-        "",
-        "Export only these kinds of figures: overview, chain, latency, ... (default: all).",
-        "A,B",
-    ),
-]
-WidthOption = Annotated[
-    float | None,
-    option("--width-mm", "Width in mm, e.g. 84 for one column of a paper, 178 for two (default: as on the page)."),
-]
 RunArgument = Annotated[str, argument("RUN", "Run: latest, a run id or the start of one, a name, or a path.")]
 PlanArgument = Annotated[str, argument("SUITE|PLAN", "Suite (see list suites) or plan file.")]
 SwitchArgument = Annotated[str, argument("NAME[:OPTION=VALUE]", "Switch, as in run --switch.")]
@@ -85,7 +75,7 @@ TimeBudgetOption = Annotated[
     str | None,
     option(
         "--time-budget",
-        "Choose trial durations to fit this total time, e.g. 90s, 20m, 1h.",
+        "Fit trial durations into a time, e.g. 20m.",
         "TIME",
     ),
 ]
@@ -103,7 +93,7 @@ PLAN_OPTIONS: dict[str, Any] = {
     "switch": _text(
         "--switch",
         "A,B",
-        "Switches to test, with options, e.g. sim:capacity=10M. Repeat a name to test it twice.",
+        "Switches, e.g. planed,sim:capacity=10M. Name one twice to test it twice.",
     ),
     "switch_option": Annotated[
         list[str] | None, option("--switch-option", "Switch option. May be repeated.", "SWITCH.KEY=VALUE")
@@ -111,7 +101,7 @@ PLAN_OPTIONS: dict[str, Any] = {
     "cpu_mhz": _text("--cpu-mhz", "N,M", "CPU clocks in MHz: every point is measured at each (cpufreq, root)."),
     "duty": _text("--duty", "A,B", "CPU clocks that planed emulates, as shares of the machine's: 0.46,1."),
     "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback, bridged, parallel."),
-    "frame_size": _text("--frame-size", "N,M", "Frame sizes in bytes, FCS included: 64 to 1518, 9000."),
+    "frame_size": _text("--frame-size", "N,M", "Bytes of frames with FCS: 64 to 1518, 9000."),
     "direction": _text("--direction", "A,B", "unidirectional, bidirectional, reversed (p2v)."),
     "chain_length": _text("--chain-length", "N,M", "Number of VNFs in a loopback chain: 1 to 5."),
     "vnfs": _text("--vnfs", "N,M", "Number of independent VNFs in scenario parallel: 1 to 63."),
@@ -126,7 +116,7 @@ PLAN_OPTIONS: dict[str, Any] = {
     "hosting": _text(
         "--hosting",
         "A,B",
-        "VNF isolation: process, separate, container, vm.",
+        "VNFs: process, separate, container, vm.",
     ),
     "placement": _text(
         "--placement",
@@ -138,8 +128,8 @@ PLAN_OPTIONS: dict[str, Any] = {
         "TESTER",
         "NUMA node of generator and monitor: near, other-node; or an external tester: otg:URL, trex:HOST.",
     ),
-    "duration": _number(float, "--duration", "Duration of each saturating and latency trial in seconds."),
-    "repeat": _number(int, "--repeat", "Number of saturating trials per test point; R+ is their mean."),
+    "duration": _number(float, "--duration", "Seconds of a saturating or latency trial."),
+    "repeat": _number(int, "--repeat", "Saturating trials of a point (R+: mean)."),
     "restarts": _number(int, "--restarts", "Number of restarts between those trials (default: before each)."),
     "max_rate": _text("--max-rate", "RATE", "Maximum offered load per direction, e.g. 14.88M (default: unlimited)."),
     "line": _text("--line", "SPEED", "Speed of every link, e.g. 10G: saturating trials fill it (default: the NICs')."),
@@ -149,13 +139,13 @@ PLAN_OPTIONS: dict[str, Any] = {
     "loads": _text(
         "--loads",
         "A,B",
-        "Latency loads as shares of R+, e.g. 0.10,0.50; of the carried load: carried:0.50; curve; or none.",
+        "Latency loads: shares of R+, e.g. 0.10,0.50; carried:0.50; curve; none.",
     ),
     "rates": _text("--rates", "A,B", "Fixed latency loads per direction, e.g. 100k,1M; or none."),
     "wire": _text(
         "--wire",
         "NAME",
-        "Port type: virtio, vhost, memif, veth, af_xdp (kernel interfaces), or pci:TESTER=SWITCH,... (NICs).",
+        "Port type: virtio, vhost, memif, veth, af_xdp, or pci:TESTER=SWITCH,... (NICs).",
     ),
     "clock": _text(
         "--clock",
@@ -172,24 +162,60 @@ PLAN_OPTIONS: dict[str, Any] = {
 """Parameter of plans.override -> its option."""
 
 
+EVERYDAY = (
+    *("switch", "scenario", "frame_size", "direction", "chain_length", "chain", "hosting", "wire", "traffic", "line"),
+    *("duration", "repeat", "loads", "search", "time_budget", "resume", "name", "seed"),
+    *("runs", "json", "quiet", "page"),
+)
+"""Parameters of ``run`` and ``plan show`` that --help shows, in its order; --help-all shows the others, too."""
+
+
+def _help_all(context: typer.Context, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        for parameter in context.command.params:
+            if hasattr(parameter, "hidden"):
+                parameter.hidden = False
+        typer.echo(context.get_help(), color=context.color)
+        raise typer.Exit
+
+
+MORE = "More options"
+"""A box of the help with options whose column of names would take the width of all others."""
+_HelpAllOption = Annotated[
+    bool,
+    typer.Option(
+        "--help-all", callback=_help_all, is_eager=True, help="Show the rare options too.", rich_help_panel=MORE
+    ),
+]
+
+
 def with_plan_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command, which takes them as ``**overrides``, all options that change a plan."""
-    own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.kind is not p.VAR_KEYWORD]
-    added = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for name, kind in PLAN_OPTIONS.items()
-    ]
-    first = [p for p in own if p.name == "plan"]
-    parameters = [*first, *added, *(p for p in own if p not in first)]
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    parameters = {p.name: p for p in own if p.kind is not p.VAR_KEYWORD}
+    first = parameters.pop("plan")
+    for name, kind in {**PLAN_OPTIONS, "help_all": _HelpAllOption}.items():
+        default = False if name == "help_all" else None
+        parameters[name] = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+    shown = [parameters.pop(name) for name in (*EVERYDAY, "help_all") if name in parameters]
+    ordered = [first, *shown, *map(_hidden, parameters.values())]
 
     @wraps(command)
-    def called(**values: Any) -> None:
+    def called(*, help_all: bool, **values: Any) -> None:
         command(**values)
 
-    keyword_only = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    keyword_only = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in ordered]
     called.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
-    called.__annotations__ = {p.name: p.annotation for p in parameters}
+    called.__annotations__ = {p.name: p.annotation for p in ordered}
     return called
+
+
+def _hidden(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Return the parameter of an option with the option hidden; other commands may show the same one."""
+    kind, shown = get_args(parameter.annotation)
+    hidden = copy.copy(shown)
+    hidden.hidden = True
+    return parameter.replace(annotation=Annotated[kind, hidden])
 
 
 # Printing on standard output: JSON documents, and tables without lines.
@@ -207,6 +233,8 @@ def print_json(document: Any) -> None:
 
 def plain_table(*columns: str, justify: Any = "left", overflow: Any = "fold", **more: Any) -> Table:
     """Return an empty table without lines, with these columns."""
+    from rich.table import Table  # which takes longer to import than a wrong command line to be told
+
     table = Table(box=None, padding=(0, 2, 0, 0), **more)
     for column in columns:
         table.add_column(column, justify=justify, overflow=overflow)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from planebench.analysis.outages import outage_reports
 from planebench.cli.bar import Bar
@@ -37,7 +36,8 @@ def outage(
 
             def done(label: str, found: Outage) -> None:
                 bar.advance()
-                bar.line(f"[{bar.done}/{bar.steps}] {label}: {_line(found)}")
+                words = f"outage {found.silence.duration_ns / 1e6:.1f} ms, {found.lost_packets} frames lost"
+                bar.line(f"[{bar.done}/{bar.steps}] {label}: {words}")
 
             status = measure_outages(session, settings, bar.working_on, done)
     reports = outage_reports(read_run(session.folder))
@@ -60,10 +60,6 @@ def settings_of(
     return OutageSettings(request, switches, chain, repetitions=repetitions, **more)
 
 
-def _line(outage: Outage) -> str:
-    return f"outage {outage.silence.duration_ns / 1e6:.1f} ms, {outage.lost_packets} frames lost"
-
-
 def _show(reports: Sequence[OutageReport]) -> None:
     console = Console(markup=False)
     for report in reports:
@@ -75,25 +71,21 @@ def _show(reports: Sequence[OutageReport]) -> None:
             highlight=False,
             soft_wrap=True,
         )
-        console.print(_table(report))
+        names = ("", "outage", "calm", "restart", "lost", "not taken", "dropped", "gone", "of", "late")
+        table = plain_table(*names, justify="right", overflow="ellipsis")
+        for number, outage in enumerate(report.outages, start=1):
+            times_ns = (outage.silence.duration_ns, outage.calm.duration_ns, outage.restart_ns)
+            packets = (
+                outage.lost_packets,
+                outage.unsent_ring_full_packets,
+                outage.dropped_packets,
+                outage.gone_packets,
+                outage.intended_packets,
+                outage.unsent_late_packets,
+            )
+            table.add_row(str(number), *(f"{ns / 1e6:.1f}" for ns in times_ns), *map(count, packets))
+        console.print(table)
         for reason in report.functional:
             console.print(f"packet counts are valid, times are not representative: {reason}", soft_wrap=True)
         median = f"{report.silence_median_ns / 1e6:.1f} ms, {count(round(report.lost_median_packets))} frames"
         console.print(f"median of {len(report.outages)}: outage {median}\n", highlight=False)
-
-
-def _table(report: OutageReport) -> Table:
-    names = ("", "outage", "calm", "restart", "lost", "not taken", "dropped", "gone", "of", "late")
-    table = plain_table(*names, justify="right", overflow="ellipsis")
-    for number, outage in enumerate(report.outages, start=1):
-        times_ns = (outage.silence.duration_ns, outage.calm.duration_ns, outage.restart_ns)
-        packets = (
-            outage.lost_packets,
-            outage.unsent_ring_full_packets,
-            outage.dropped_packets,
-            outage.gone_packets,
-            outage.intended_packets,
-            outage.unsent_late_packets,
-        )
-        table.add_row(str(number), *(f"{ns / 1e6:.1f}" for ns in times_ns), *map(count, packets))
-    return table

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``report``, ``export`` and ``figures``: what is made of a stored run."""
+"""``report`` and ``export``: what is made of a stored run."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ REPORT_FILE = "report.html"
 TABLES_FOLDER = "tables"
 PARQUET = "parquet"
 FORMATS = ("csv", "json", PARQUET)
+PICTURES = ("svg", "pdf", "png")
+"""As planebench.report.images has them, which takes a second to import."""
 
 
 def report(
@@ -62,26 +64,58 @@ def write_report(derived: Derived, path: Path) -> Path:
 
 
 def export(
-    wanted: str, format: str, table: str | None, out: Path | None, runs_dir: Path | None, *, json: bool = False
-) -> None:
-    """Export results of a run, or one table: JSON or CSV to standard output or a file, Parquet to files.
+    wanted: str,
+    format: str,
+    table: str | None,
+    out: Path | None,
+    runs_dir: Path | None,
+    *,
+    only: str | None = None,
+    width_mm: float | None = None,
+    json: bool = False,
+    quiet: bool = False,
+) -> int:
+    """Export results of a run, or one table: JSON or CSV to standard output or a file, Parquet to files; or its charts.
 
-    ``json`` says again what the format says.
+    ``json`` says again what the format says, or prints the files of charts as JSON. Returns the exit code: INCONCLUSIVE
+    where the run has none of the charts.
     """
     from planebench.report.export import to_csv, to_json
 
     if format not in FORMATS:
-        raise unknown("format", format, FORMATS)
+        formats = [name.strip() for name in format.split(",")]
+        for name in formats:
+            if name not in PICTURES:
+                raise unknown("format", name, (*FORMATS, *PICTURES) if len(formats) == 1 else PICTURES)
+        if table is not None:
+            raise UsageError(f"--table and --format {format} are mutually exclusive. Give one of them")
+        from planebench.report.images import write_figures
+
+        run = read_run(find_run(runs_dir, wanted))
+        kinds = (only or "").split(",")
+        written = write_figures(Derived(run), out or Path("figures"), formats, kinds, width_mm)
+        if json:
+            print_json({"figures": [str(path) for path in written]})
+        elif written and not quiet:
+            print("\n".join(str(path) for path in written))
+        if not written:
+            complain(f"run {run.header.run_id} has no such figure")
+            return INCONCLUSIVE
+        return 0
+    for name, value in {"--only": only, "--width-mm": width_mm}.items():
+        if value is not None:
+            raise UsageError(f"{name} applies only to charts: --format {','.join(PICTURES)}")
     if json and format != "json":
         raise UsageError(f"--json and --format {format} are mutually exclusive. Give one of them")
     folder = find_run(runs_dir, wanted)
     if table is not None or format == PARQUET:
-        _export_tables(folder, format, table, out)
+        _export_tables(folder, format, table, out, quiet=quiet)
     else:
         _put({"csv": to_csv, "json": to_json}[format](Derived(read_run(folder))), out)
+    return 0
 
 
-def _export_tables(folder: Path, format: str, table: str | None, out: Path | None) -> None:
+def _export_tables(folder: Path, format: str, table: str | None, out: Path | None, *, quiet: bool) -> None:
     """Write Parquet files to ``out``, a folder or the file of one table; by default to ``tables/`` of the run."""
     from planebench import loaded
 
@@ -93,36 +127,8 @@ def _export_tables(folder: Path, format: str, table: str | None, out: Path | Non
     if table is not None:
         files = {table: out or folder / TABLES_FOLDER / f"{table}.parquet"}
     for path in loaded.write_tables(source, files or loaded.files_in(out or folder / TABLES_FOLDER)):
-        print(path)
-
-
-def figures(
-    wanted: str,
-    out: Path,
-    formats: str,
-    runs_dir: Path | None,
-    *,
-    only: str = "",
-    width_mm: float | None = None,
-    json: bool = False,
-    quiet: bool = False,
-) -> int:
-    """Write every chart of a run, or those of some kinds, to files in ``out`` and print their paths.
-
-    Return the exit code: INCONCLUSIVE where the run has none of them.
-    """
-    from planebench.report.images import write_figures
-
-    run = read_run(find_run(runs_dir, wanted))
-    written = write_figures(Derived(run), out, formats.split(","), only.split(","), width_mm)
-    if json:
-        print_json({"figures": [str(path) for path in written]})
-    elif written and not quiet:
-        print("\n".join(str(path) for path in written))
-    if not written:
-        complain(f"run {run.header.run_id} has no such figure")
-        return INCONCLUSIVE
-    return 0
+        if not quiet:
+            print(path)
 
 
 def _put(data: bytes, out: Path | None) -> None:

@@ -16,7 +16,7 @@ from planebench.analysis.compare import Derived
 from planebench.cli.options import print_json
 from planebench.model.errors import UsageError
 from planebench.model.words import printable
-from planebench.papers.claims import Claim, all_claims, all_papers
+from planebench.papers.claims import all_claims, all_papers
 from planebench.papers.conclusions import Conclusion, conclude, open_words
 from planebench.papers.judge import judge_all, shown
 from planebench.papers.measured import RunFigures
@@ -35,7 +35,11 @@ def papers(names: Sequence[str], runs_dir: Path | None, *, json: bool) -> None:
     With several runs, one outcome of each claim from all of them.
     """
     if not names:
-        _print_claims(json)
+        if json:
+            said = ((it.model_dump(exclude_none=True, exclude_defaults=True, mode="json"), it) for it in all_claims())
+            print_json({"papers": [{**document, "says": claim.sentence} for document, claim in said]})
+        else:
+            print("\n".join(claim_lines()))
         return
     derived = [Derived(read_run(find_run(runs_dir, name))) for name in names]
     measured = {it.run.header.run_id: RunFigures(it) for it in derived}
@@ -61,18 +65,6 @@ def claim_lines() -> Iterator[str]:
         for claim in all_claims():
             if claim.paper == name:
                 yield f"  {claim.id} ({claim.where}): {claim.sentence}"
-
-
-def _print_claims(json: bool) -> None:
-    if json:
-        print_json({"papers": [_claim(claim) for claim in all_claims()]})
-        return
-    print("\n".join(claim_lines()))
-
-
-def _claim(claim: Claim) -> dict[str, Any]:
-    said = claim.model_dump(exclude_none=True, exclude_defaults=True, mode="json")
-    return {**said, "says": claim.sentence}
 
 
 def _print_conclusions(conclusions: Sequence[Conclusion], *, several: bool) -> None:

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ from planebench.model.records import VerdictKind
 from planebench.plan.budget import describe
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
+from planebench.report.export import to_json as document_of
 from planebench.report.terminal.table import print_table
 from planebench.report.trust import nothing_decided, nothing_measured, points_without_figure
 from planebench.store import read_run, runs_named
@@ -69,12 +72,20 @@ def run_plan(
     try:
         if tester_host is not None:
             wanted = override(load_plan(plan), **overrides)
-            folder, status = _on_tester_host(tester_host, switch_host, wanted, {**how, "quiet": quiet}, runs)
+            how |= {"quiet": quiet, "labels": to_json(labels or read_labels()).decode()}
+            names = {"switch_host": switch_host or "of the command line", "command": sys.argv[1:]}
+            asked = {"plan": to_json(wanted).decode(), "version": own_version(), **names, **how}
+            tell = partial(print, file=sys.stderr)
+            with contextlib.closing(TesterHost(tester_host, switch_host, tell)) as host:
+                folder, status = host.run(asked, runs)
         else:
             with switch_on(switch_host) as connect:
                 folder, status = measured(plan, overrides, connect, runs=runs, quiet=quiet, **how)
         derived = Derived(read_run(folder))
-        _show(derived, json=json, quiet=quiet)
+        if json:
+            sys.stdout.buffer.write(document_of(derived))
+        elif not quiet:
+            print_table(derived, printed=derived.run.header.warnings)
         code = _judge(derived, quiet=quiet) if status == "complete" else INTERRUPTED
         _write_page(derived, folder, silent=json or quiet, page=page)
     except KeyboardInterrupt:  # while calibrating, or in the report of a run that was complete
@@ -85,7 +96,12 @@ def run_plan(
             complain(f"the run is stored: {folder}")
         raise
     if status != "complete":
-        complain(_resume_words(derived))
+        arguments = [word for word in sys.argv[1:] if word != "--resume"]
+        trials = len(derived.run.trials)
+        complain(
+            f"interrupted; {trials} trial{'s are' if trials != 1 else ' is'} stored in {derived.run.header.run_id}. "
+            f"Resume it with: {shlex.join(['planebench', *arguments, '--resume'])}"
+        )
     return code
 
 
@@ -120,20 +136,6 @@ def measured(
         _announce(session, console, named=overrides.get("name") is not None)
         with RunBar(session.pace, held.plan.throughput.duration_s, quiet) as bar:
             return session.folder, session.measure(bar)
-
-
-def _on_tester_host(
-    tester: str, switch: str | None, plan: Plan, how: Mapping[str, Any], runs: Path | None
-) -> tuple[Path, str]:
-    """Run a plan on the host of the tester, as :meth:`TesterHost.run`."""
-    labels = how["labels"] or read_labels()
-    how = {**how, "labels": to_json(labels).decode()}
-    host = TesterHost(tester, switch, lambda text: print(text, file=sys.stderr))
-    try:
-        names = {"switch_host": switch or "of the command line", "command": sys.argv[1:]}
-        return host.run({"plan": to_json(plan).decode(), "version": own_version(), **names, **how}, runs)
-    finally:
-        host.close()
 
 
 def serve_agent(run_id: str | None) -> int:
@@ -178,16 +180,6 @@ def _announce(session: Session, console: Console, *, named: bool) -> None:
     say(f"{trials}, {held.takes_words}{resumed}; they are stored in {session.folder}")
 
 
-def _show(derived: Derived, *, json: bool, quiet: bool) -> None:
-    """Print the results."""
-    if json:
-        from planebench.report.export import to_json
-
-        sys.stdout.buffer.write(to_json(derived))
-    elif not quiet:
-        print_table(derived, printed=derived.run.header.warnings)
-
-
 def _write_page(derived: Derived, folder: Path, *, silent: bool, page: bool) -> None:
     """Write the HTML report if it is wanted, and print where the results are. Raises StoreError where it cannot be."""
     where = f"run: {folder}"
@@ -218,13 +210,3 @@ def _judge(derived: Derived, *, quiet: bool) -> int:
     if words := nothing_decided(derived):
         complain(words)
     return 0
-
-
-def _resume_words(derived: Derived) -> str:
-    """Return what is kept of an interrupted run, and the command that resumes it."""
-    arguments = [word for word in sys.argv[1:] if word != "--resume"]
-    trials = len(derived.run.trials)
-    return (
-        f"interrupted; {trials} trial{'s are' if trials != 1 else ' is'} stored in {derived.run.header.run_id}. Resume "
-        f"it with: {shlex.join(['planebench', *arguments, '--resume'])}"
-    )

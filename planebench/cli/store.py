@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``planebench store``: runs of all testbeds of a lab in one folder."""
+"""``planebench lab add``, ``list`` and ``query``: runs of all testbeds of a lab in one folder."""
 
 from __future__ import annotations
 
@@ -54,14 +54,11 @@ def _rows(store: Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
 
 def _print(columns: Sequence[str], rows: Sequence[tuple[Any, ...]], name: str, json: bool) -> None:
     if json:
-        print_json({name: [{key: _plain(value) for key, value in zip(columns, row, strict=True)} for row in rows]})
+        plain = (bool, int, float, str, list, type(None))  # what else DuckDB has, as dates, is text in JSON
+        cells = [[value if isinstance(value, plain) else str(value) for value in row] for row in rows]
+        print_json({name: [dict(zip(columns, row, strict=True)) for row in cells]})
         return
     table = plain_table(*columns, header_style="bold")
     for row in rows:
         table.add_row(*("" if value is None else str(value) for value in row))
     Console(markup=False).print(table)
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON has it; dates are texts."""
-    return value if value is None or isinstance(value, bool | int | float | str | list) else str(value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``planebench trend``: when did a figure change, which commits may have done it, and what else changed."""
+"""``planebench lab trend``: when did a figure change, which commits may have done it, and what else changed."""
 
 from __future__ import annotations
 

@@ -29,9 +29,9 @@ from planebench.analysis.search import short_name
 from planebench.measure.machine import terminable
 from planebench.model.errors import UsageError
 from planebench.model.header import Run
-from planebench.model.records import Load, Point, Trial, VerdictKind
+from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Result
-from planebench.model.status import CurrentTrial, Stage, Status
+from planebench.model.status import CurrentTrial, Status
 from planebench.model.switch_figures import SWITCH_FIGURES
 from planebench.model.words import NOTHING, batch, frames, load_words, mark, mpps, percent, throughput
 from planebench.report.terminal.grid import Glyphs, column_of, column_title, columns_of
@@ -77,7 +77,9 @@ def frame(seen: Seen, page: TerminalPage, cost: str = "") -> list[Text]:
     """Return the lines of a frame, at most as many as the page is high, none wider than it."""
     top = [*head(seen, page), *_now(seen, page)]
     end = [_line("watching", cost, page, "dim")] if cost and seen.state == "running" else []
-    tail = [*_next(seen, page), *_troubles(seen, page)]
+    told = [" ".join(text.split()) for text in seen.status.troubles] if seen.status else []
+    troubles = [_line("trouble", text, page, "yellow") for text in told[-TROUBLES_MAX:]]
+    tail = [*_next(seen, page), *troubles]
     room = page.height - len(top) - len(end) - len(tail)
     results = _results_lines(seen, page.width, page.glyphs, max(2, room // 2))
     airy = room - len(results) >= 8
@@ -113,7 +115,9 @@ def head(seen: Seen, page: TerminalPage) -> Iterator[Text]:
 def _progress(status: Status, page: TerminalPage) -> Text:
     share = status.done / status.steps if status.steps > 0 else 0.0
     width = min(max(10, page.width // 4), 60)
-    words = f" {status.done} of {status.steps} · {_duration(status.left_s)} left{_until(status)}"
+    words = f" {status.done} of {status.steps} · {_duration(status.left_s)} left"
+    with contextlib.suppress(OverflowError):  # when it will be over stays right while nothing is drawn
+        words += f", until {_moment(status.written_at) + timedelta(seconds=status.left_s):%H:%M}"
     begun = _clock(status.session_at)
     line = Text(page.glyphs.text("["))
     line.append(page.glyphs.bar(share, width), style="blue")
@@ -127,14 +131,12 @@ def _ending(seen: Seen, width: int) -> list[str]:
         return [f"ended at {_clock(seen.finished.finished_at)}, {trials}: planebench report {seen.folder.name}"]
     command = shlex.join(seen.header.command)
     again = command if "--resume" in seen.header.command else f"{command} --resume"
-    lines = (f"{_why(seen)}; {trials} are kept", f"resume with: {again}")
-    return [part for line in lines for part in wrap(line, width, break_on_hyphens=False)]
-
-
-def _why(seen: Seen) -> str:
     if seen.finished is not None:
-        return seen.finished.note or "interrupted"
-    return seen.problem if seen.status is None else f"its process {seen.status.pid} is gone"
+        why = seen.finished.note or "interrupted"
+    else:
+        why = seen.problem if seen.status is None else f"its process {seen.status.pid} is gone"
+    lines = (f"{why}; {trials} are kept", f"resume with: {again}")
+    return [part for line in lines for part in wrap(line, width, break_on_hyphens=False)]
 
 
 def _now(seen: Seen, page: TerminalPage) -> Iterator[Text]:
@@ -148,7 +150,8 @@ def _now(seen: Seen, page: TerminalPage) -> Iterator[Text]:
 
 def _current(trial: CurrentTrial, glyphs: Glyphs) -> str:
     what = f"{short_name(trial.search or trial.role)} no. {trial.repetition + 1}"
-    words = (trial.point.switch, _point(trial.point, glyphs), what, _offered(trial.load), f"{trial.duration_s:g} s")
+    load = "max. load" if trial.load.pps_per_direction is None else load_words(trial.load.label)
+    words = (trial.point.switch, _point(trial.point, glyphs), what, load, f"{trial.duration_s:g} s")
     return f"{' · '.join(words)} · since {_clock(trial.since)}"
 
 
@@ -213,24 +216,12 @@ def _next(seen: Seen, page: TerminalPage) -> Iterator[Text]:
     shown = status.ahead[:NEXT_MAX]
     more = len(status.ahead) - len(shown) + status.ahead_more
     for i, stage in enumerate(shown):
+        method = short_name(stage.method)
+        about = "" if stage.method in ("r_plus", "latency") else "about "
+        steps = f"{about}{stage.steps} trials{' left' if i == 0 else ''}"
+        words = f"{stage.topology} {method}: {steps} on {stage.points} points, {_duration(stage.seconds)}"
         rest = f" · then {more} more" if more > 0 and i == len(shown) - 1 else ""
-        yield _line("next" if i == 0 else "", _stage(stage, rest_of=i == 0) + rest, page)
-
-
-def _stage(stage: Stage, rest_of: bool) -> str:
-    method = short_name(stage.method)
-    about = "" if stage.method in ("r_plus", "latency") else "about "
-    left = " left" if rest_of else ""
-    return (
-        f"{stage.topology} {method}: {about}{stage.steps} trials{left} on {stage.points} points, "
-        f"{_duration(stage.seconds)}"
-    )
-
-
-def _troubles(seen: Seen, page: TerminalPage) -> Iterator[Text]:
-    told = [" ".join(text.split()) for text in seen.status.troubles] if seen.status else []
-    for text in told[-TROUBLES_MAX:]:
-        yield _line("trouble", text, page, "yellow")
+        yield _line("next" if i == 0 else "", words + rest, page)
 
 
 def _line(label: str, words: str, page: TerminalPage, style: str = "") -> Text:
@@ -241,24 +232,11 @@ def _point(point: Point, glyphs: Glyphs) -> str:
     return f"{point.scenario_label} {glyphs.arrow(point.direction)} {frames(point)}"
 
 
-def _offered(load: Load) -> str:
-    return "max. load" if load.pps_per_direction is None else load_words(load.label)
-
-
 def _duration(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     minutes = seconds / 60
     return f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
-
-
-def _until(status: Status) -> str:
-    """Return when it will be over: that stays right while nothing is drawn."""
-    try:
-        end = _moment(status.written_at) + timedelta(seconds=status.left_s)
-    except OverflowError:
-        return ""
-    return f", until {end:%H:%M}"
 
 
 def _clock(text: str) -> str:
@@ -310,8 +288,11 @@ def _results_lines(seen: Seen, width: int, glyphs: Glyphs, room: int) -> list[Te
     columns = [_column(name, switches, glyphs, limit=max(ROW_NAME_MAX, width // 4))]
     columns += [_column(column_title(kind, glyphs), texts, glyphs, right=True) for kind, texts in fitting]
     head, *rows = zip(*columns, strict=True)
-    title = _row("results", head, "dim").append(glyphs.text(_legend(fitting)), style="dim")
-    return [title, *(_row("", cells) for cells in rows)]
+    cells = "".join(text for _, texts in fitting for text in texts)
+    found = [words for sign, words in LEGEND.items() if sign in cells]
+    legend = f"   {' · '.join(found)}" if found else ""
+    title = _row("results", head, "dim").append(glyphs.text(legend), style="dim")
+    return [title, *(_row("", row) for row in rows)]
 
 
 def _fitting(
@@ -326,12 +307,6 @@ def _fitting(
         figures = {r.point.switch: throughput(r) for r in results if column_of(r) == kind}
         found.append((kind, [figures.get(label, "") for label in switches]))
     return found
-
-
-def _legend(columns: Sequence[tuple[Kind, list[str]]]) -> str:
-    shown = "".join(text for _, texts in columns for text in texts)
-    found = [words for sign, words in LEGEND.items() if sign in shown]
-    return f"   {' · '.join(found)}" if found else ""
 
 
 # Outputs of `planebench watch`: a terminal, of which only changed lines are drawn; lines; JSON.
@@ -467,7 +442,17 @@ def to_document(seen: Seen) -> dict[str, Any]:
         "trials": len(seen.trials),
         "verdicts": dict(Counter(t.verdict.kind.value for t in seen.trials)),
         "last_trials": [_trial(t) for t in seen.trials[-LAST_TRIALS:]],
-        "results": [_result(r) for r in results_so_far(seen)],
+        "results": [
+            {
+                "point": result.point.point_id,
+                "throughput_pps": result.throughput_pps,
+                "trials": len(result.throughput_trials_pps),
+                "verdict": result.verdict.kind.value,
+                "verdict_reasons": list(result.verdict.texts),
+                "verdict_codes": list(result.verdict.codes),
+            }
+            for result in results_so_far(seen)
+        ],
     }
 
 
@@ -487,17 +472,6 @@ def _trial(trial: Trial) -> dict[str, Any]:
         "band": trial.band,
         **{f"switch_{figure.name}": figure.of(trial.switch) for figure in SWITCH_FIGURES},
         "tester_busy_share": trial.evidence.tester_busy_share,
-    }
-
-
-def _result(result: Result) -> dict[str, Any]:
-    return {
-        "point": result.point.point_id,
-        "throughput_pps": result.throughput_pps,
-        "trials": len(result.throughput_trials_pps),
-        "verdict": result.verdict.kind.value,
-        "verdict_reasons": list(result.verdict.texts),
-        "verdict_codes": list(result.verdict.codes),
     }
 
 
@@ -537,16 +511,12 @@ def watch(run: str | None, runs: Path | None, *, once: bool = False, wait: bool 
     with terminable():
         os.setpriority(os.PRIO_PROCESS, 0, NICE)
         folder = _choose(run, runs or default_runs_dir(), wait)
-        return _follow(folder, _show(once=once, json=json), once)
-
-
-def _follow(folder: Path, output: Show, once: bool) -> int:
-    follower = Follower(folder)
-    with Changes(folder) as changes, output as show:
-        seen = _draw(show, follower, cost := _Cost())
-        while seen.state == "running" and not once:
-            changes.wait(seen.status.pid if seen.status else None)
-            seen = _draw(show, follower, cost)
+        follower = Follower(folder)
+        with Changes(folder) as changes, _show(once=once, json=json) as show:
+            seen = _draw(show, follower, cost := _Cost())
+            while seen.state == "running" and not once:
+                changes.wait(seen.status.pid if seen.status else None)
+                seen = _draw(show, follower, cost)
     return 0 if seen.state in ("running", "complete") else ENDED_EARLY
 
 
@@ -566,7 +536,11 @@ def _choose(run: str | None, runs_dir: Path, wait: bool) -> Path:
         return find_run(runs_dir, run)
     live = live_runs(runs_dir)
     if wait and not live:
-        return _await_run(runs_dir)
+        print(f"waiting for a run to start in {runs_dir}", file=sys.stderr, flush=True)
+        known = set(_known(runs_dir))  # a run may have ended by the time we look
+        while not (begun := live_runs(runs_dir) or [folder for folder in _known(runs_dir) if folder not in known]):
+            time.sleep(LOOK_S)
+        return begun[0]
     unfinished = [info.path for info in list_runs(runs_dir) if info.finished is None] if not live else []
     found = [*live, *reversed(unfinished)]
     if not found:
@@ -574,15 +548,6 @@ def _choose(run: str | None, runs_dir: Path, wait: bool) -> Path:
             f"no run in progress in {runs_dir}. Specify a run (`planebench list runs`), give its folder with --runs, "
             "or wait for one with --wait"
         )
-    return found[0]
-
-
-def _await_run(runs_dir: Path) -> Path:
-    """Return the next run that begins here, also one that has ended by the time we look."""
-    print(f"waiting for a run to start in {runs_dir}", file=sys.stderr, flush=True)
-    known = set(_known(runs_dir))
-    while not (found := live_runs(runs_dir) or [folder for folder in _known(runs_dir) if folder not in known]):
-        time.sleep(LOOK_S)
     return found[0]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``wires``: find which ports are cabled to each other, draw it, and print the option of a run."""
+"""``testbed wires``: find which ports are cabled to each other, draw it, and print the option of a run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,12 @@ def wires(
     named = [pci.full_address(device) if _is_address(device) else device for device in devices]
     named += [end for cable in wanted for end in (cable.tester, cable.switch) if end not in named]
     machine = Machine.prepare()
-    left_out = {} if named else _not_for_us()
+    left_out = {}
+    for nic in () if named else pci.nics():
+        try:
+            pci_binding.check([nic.address])
+        except UsageError as error:  # it must not be taken
+            left_out[nic.address] = str(error).partition(": ")[2]
     named = named or [nic.address for nic in pci.nics() if nic.address not in left_out]
     if left_out and len(named) < 2:
         told = "; ".join(f"{address}: {why}" for address, why in left_out.items())
@@ -43,7 +48,16 @@ def wires(
     differences = found.differences(wanted)
     option = option_words(found)
     if json:
-        print_json(_document(found, wanted, differences, option))
+        print_json(
+            {
+                "ports": [{**dataclasses.asdict(it), "receivers": found.receivers[it.device]} for it in found.ports],
+                "cables": [[cable.tester, cable.switch] for cable in found.cables],
+                "problems": list(found.problems),
+                "wanted": [[cable.tester, cable.switch] for cable in wanted],
+                "differences": list(differences),
+                "wire": option or None,
+            }
+        )
     elif not quiet:
         print("\n".join([*drawn(found), *(f"{address}: {why}" for address, why in left_out.items())]))
         if option:
@@ -62,32 +76,18 @@ def _is_address(device: str) -> bool:
     return True
 
 
-def _not_for_us() -> dict[str, str]:
-    """Return the NICs of this machine that must not be taken, each with the reason."""
-    found = {}
-    for nic in pci.nics():
-        try:
-            pci_binding.check([nic.address])
-        except UsageError as error:
-            found[nic.address] = str(error).partition(": ")[2]
-    return found
-
-
 def option_words(found: Cabling) -> str:
     """Return the cabling as ``--wire`` takes it; empty without cables, or if an end is no NIC.
 
     The ends of the switch are the NICs of the other device than the first one, as far as the cables allow that.
     """
-    cables = [_turned(cable, found.cables[0]) for cable in found.cables]
+    cables = []
+    for cable in found.cables:
+        swap = _card(cable.switch) == _card(found.cables[0].tester) != _card(cable.tester)
+        cables.append(Ends(cable.switch, cable.tester) if swap else cable)
     if not all(_is_address(end) for cable in cables for end in (cable.tester, cable.switch)):
         return ""
     return f"{PCI}:{','.join(f'{cable.tester}={cable.switch}' for cable in cables)}" if cables else ""
-
-
-def _turned(cable: Ends, first: Ends) -> Ends:
-    """Return a cable with the end of the tester on the same card as that of the first cable."""
-    swap = _card(cable.switch) == _card(first.tester) != _card(cable.tester)
-    return Ends(cable.switch, cable.tester) if swap else cable
 
 
 def _card(device: str) -> str:
@@ -107,14 +107,3 @@ def drawn(found: Cabling) -> Iterator[str]:
 def _port_words(port: FoundPort) -> str:
     speed = f"{port.speed_mbps / 1000:g} Gb/s" if port.speed_mbps else "speed unknown"
     return f"{port.device} ({port.driver or 'driver unknown'}, {speed})"
-
-
-def _document(found: Cabling, wanted: Sequence[Ends], differences: Sequence[str], option: str) -> dict[str, object]:
-    return {
-        "ports": [{**dataclasses.asdict(port), "receivers": found.receivers[port.device]} for port in found.ports],
-        "cables": [[cable.tester, cable.switch] for cable in found.cables],
-        "problems": list(found.problems),
-        "wanted": [[cable.tester, cable.switch] for cable in wanted],
-        "differences": list(differences),
-        "wire": option or None,
-    }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A connection to planebench on another host: ``planebench agent`` behind ``ssh -T``, asked over its stdin and stdout.
+"""A connection to planebench on another host: ``planebench machine agent`` behind ``ssh -T``, on its stdin and stdout.
 
 OpenSSH's own client makes the connection, so the user's configuration, keys and jump hosts hold. Nothing listens on a
 port and no daemon stays: the agent ends with the connection. Only calls and their answers are sent, one line of JSON
@@ -33,7 +33,7 @@ from planebench.model.errors import DiedError, PlanebenchError, StartError, Usag
 PACKAGE = Path(__file__).parents[1]
 PROGRAM_VARIABLE = "PLANEBENCH_AGENT"
 """The command that is planebench on the other host, if it is not ``planebench`` on the PATH of its login."""
-GREETING = b"planebench agent"
+GREETING = b"planebench machine agent"
 """The first line of an agent; what a login shell prints before it is skipped."""
 GREETING_DEADLINE_S = 60.0
 CALL_DEADLINE_S = 60.0
@@ -112,7 +112,7 @@ def ssh_command(host: str, command: str | None = None) -> list[str]:
     """
     if not host or host.startswith("-") or any(character.isspace() for character in host):
         raise UsageError(f'host "{host}" is not valid; give a name as for ssh, e.g. user@host')
-    agent = f"exec {program_there()} agent --run {secrets.token_hex(8)}"
+    agent = f"exec {program_there()} machine agent --run {secrets.token_hex(8)}"
     return ["ssh", "-T", "-o", "BatchMode=yes", "--", host, command or agent]
 
 

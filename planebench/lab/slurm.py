@@ -28,7 +28,7 @@ _PENDING = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED",
 _RUNNING = ("RUNNING", "SUSPENDED", "STOPPED", "RESIZING")
 
 _SCRIPT = """#!/bin/sh
-{program} run-job {folder} && exit
+{program} machine run-job {folder} && exit
 code=$?
 # Killed from outside (memory, an operator): the run is resumed. 130, stopped in order, is a wish.
 if [ "$code" -gt 130 ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {attempts} ]; then scontrol requeue "$SLURM_JOB_ID"; fi

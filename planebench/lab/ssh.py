@@ -37,7 +37,7 @@ setsid -f sh -c {command} > /dev/null 2>&1 < /dev/null"""
 """The process of the job inherits the lock: it is held before the submission ends, so that the next look finds it."""
 _COMMAND = (
     "echo $$ > pid; rm -f {ended}; "
-    'exec flock --no-fork {lock} timeout --kill-after=60 {limit} {program} run-job "$PWD" >> {log} 2>&1'
+    'exec flock --no-fork {lock} timeout --kill-after=60 {limit} {program} machine run-job "$PWD" >> {log} 2>&1'
 )
 _STATE = """cd {folder} 2> /dev/null || exit 0
 held() {{ [ -e "$1" ] && {{ flock --shared --nonblock --conflict-exit-code {held} "$1" true; [ $? = {held} ]; }}; }}

@@ -66,7 +66,7 @@ def open_store(store: Path) -> duckdb.DuckDBPyConnection:
     A view has the columns of the table (docs/library.md), ``testbed`` and ``date``. Only whole runs are in it.
     """
     if next((store / RUNS).glob(f"*/*/*{_SUFFIX}"), None) is None:
-        raise UsageError(f"{store} is not the store of a lab: planebench store add {store} RUN adds a run to it")
+        raise UsageError(f"{store} is not the store of a lab: planebench lab add {store} RUN adds a run to it")
     database = duckdb.connect()
     database.execute("SET TimeZone = 'UTC'")
     _view(database, store, RUNS, depth=2)

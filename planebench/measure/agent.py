@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``planebench agent``: the part of a run that is on the host of the switch, asked over stdin and stdout.
+"""``planebench machine agent``: the part of a run that is on the host of the switch, asked over stdin and stdout.
 
 One line of JSON for each call, and one for its answer (planebench.host.link); nothing else is ever sent. It ends, with
 all that it started and changed, when its stdin closes or is silent for an hour; if it is killed, its reaper ends the
@@ -337,9 +337,9 @@ class Relayed(Connection):
 
 def end_earlier(run_id: str) -> None:
     """End the agents of a run whose connection was lost without their notice: they hold devices that it needs again."""
-    words = ["agent", "--run", run_id]
+    words = ["machine", "agent", "--run", run_id]
     own = (os.getpid(), os.getppid())
-    found = [pid for pid in processes_with(run_id) if pid not in own and procfs.words(pid)[-3:] == words]
+    found = [pid for pid in processes_with(run_id) if pid not in own and procfs.words(pid)[-len(words) :] == words]
     for number, patience_s in ((signal.SIGTERM, END_S), (signal.SIGKILL, END_S)):
         for pid in filter(procfs.is_running, found):
             with contextlib.suppress(OSError):
@@ -369,7 +369,7 @@ def serve(run: Callable[[AgentLines, dict[str, Any]], Any], run_id: str | None) 
                 except PlanebenchError as error:
                     answer = {"error": error_document(error)}
                 except (OSError, TypeError) as error:
-                    print(f"planebench agent: {error!r}", file=sys.stderr)
+                    print(f"planebench machine agent: {error!r}", file=sys.stderr)
                     answer = {"error": {"kind": "DiedError", "text": repr(error)}}
                 wire.send(json.dumps({"id": call["id"], **answer}).encode())
         finally:

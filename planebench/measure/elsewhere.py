@@ -51,7 +51,7 @@ def switch_on(host: str | None) -> Iterator[Connect | None]:
 
 def agent_command(host: str | None) -> list[str]:
     """Return the command that starts an agent on a host, or on this one for None."""
-    return [sys.executable, "-m", "planebench", "agent"] if host is None else ssh_command(host)
+    return [sys.executable, "-m", "planebench", "machine", "agent"] if host is None else ssh_command(host)
 
 
 class TesterHost:

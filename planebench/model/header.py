@@ -142,7 +142,7 @@ class TwoClocks:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The tester measured against itself (``planebench calibrate``): its date, its conditions and its figures.
+    """The tester measured against itself (``planebench testbed calibrate``): its date, its conditions and its figures.
 
     It holds for runs with the same planed, CPU, kernel, wire, ring size and memory, and the same number and
     kind of cores of the tester.

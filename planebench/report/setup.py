@@ -310,7 +310,7 @@ def commands(header: RunHeader) -> list[dict[str, str]]:
             f"planebench compare {run} latest",
             "compares this run with the newest: ratios, confidence intervals, differing settings",
         ),
-        (f"planebench figures {run} --out figures", "writes every chart as SVG, PDF and PNG"),
+        (f"planebench export {run} --format svg,pdf,png", "writes every chart as SVG, PDF and PNG"),
         (f"planebench export {run}", "writes every result as JSON, including what this page omits"),
     )
     return [{"command": text, "does": does} for text, does in lines]

@@ -36,9 +36,10 @@ USAGE, STORE, NO = UsageError.exit_code, StoreError.exit_code, 1
 SIM = ("run", "quick", "--switch=sim", "--scenario=p2p", "--frame-size=64", "--direction=unidirectional",
        "--duration=0.02", "--repeat=1", "--no-report")  # fmt: skip
 READERS = (
-    *("report", "report --conditions", "export", "export --table trials -f csv", "export -f parquet", "figures"),
+    *("report", "report --conditions", "export", "export --table trials -f csv", "export -f parquet"),
+    "export --format svg",
     *("compare", "compare RUN --fail-below 0.9", "papers RUN", "papers RUN --tables", "capacity RUN"),
-    *("metrics RUN", "watch RUN --once", "store add STORE"),
+    *("machine metrics RUN", "watch RUN --once", "lab add STORE"),
 )
 """Every command that reads a run."""
 
@@ -47,7 +48,7 @@ def line(command: str, tmp_path: Path, run: object = "latest") -> list[object]:
     """The words of a command; RUN is ``run``, also where a command that takes one names none."""
     words = command.split()
     if "RUN" not in words:
-        words.insert(3 if words[:2] == ["store", "add"] else 1, "RUN")
+        words.insert(3 if words[:2] == ["lab", "add"] else 1, "RUN")
     return [{"RUN": run, "STORE": tmp_path / "store"}.get(word, word) for word in words]
 
 
@@ -97,11 +98,11 @@ def test_a_run_that_cannot_be_read(planebench, own_run_folder: Path, tmp_path: P
         ("export --out /no/such/results.json", USAGE),
         ("export --out /dev/full", STORE),
         ("export -f parquet --out FILE", USAGE),
-        ("figures --out FILE", USAGE),
+        ("export --format svg --out FILE", USAGE),
         ("compare RUN --fail-below 0.9 --junit /no/such/gate.xml", USAGE),
         ("compare RUN --fail-below 0.9 --junit /dev/full", STORE),
-        ("metrics RUN --out /no/such/metrics.prom", USAGE),
-        ("store add FILE", STORE),
+        ("machine metrics RUN --out /no/such/metrics.prom", USAGE),
+        ("lab add FILE", STORE),
     ],
 )
 def test_what_cannot_be_written(
@@ -131,7 +132,7 @@ def failed(own_run_folder: Path) -> Run:
         ("compare", NO),
         ("compare RUN --fail-below 0.9", INCONCLUSIVE),
         ("capacity RUN", INCONCLUSIVE),
-        ("figures --only loss", INCONCLUSIVE),
+        ("export --format svg --only loss", INCONCLUSIVE),
     ],
 )
 @pytest.mark.parametrize("more", [(), ("--json",)])
@@ -162,7 +163,7 @@ def test_a_run_says_whether_a_trial_took_place(planebench, monkeypatch, kind: st
     assert ("planebench: no trial counts" in done.err) == (code != 0)
 
 
-MEASURING = ("run quick --switch planed --scenario p2p", "calibrate", "switch check planed --scenario p2p")
+MEASURING = ("run quick --switch planed --scenario p2p", "testbed calibrate", "switch check planed --scenario p2p")
 
 
 @pytest.mark.parametrize("command", MEASURING)
@@ -203,9 +204,9 @@ EVERYWHERE = {
     "list scenarios": "planebench.cli.lists.plain_table",
     "plan show quick": "planebench.cli.lists.survey",
     "switch show planed": "planebench.cli.lists.overview",
-    "calibrate": "planebench.cli.calibrate.Machine.prepare",
+    "testbed calibrate": "planebench.cli.calibrate.Machine.prepare",
     "switch check planed": "planebench.cli.check.Machine.prepare",
-    "wires --device 0000:00:00.0": "planebench.cli.wires.Machine.prepare",
+    "testbed wires --device 0000:00:00.0": "planebench.cli.wires.Machine.prepare",
     "outage --restart switch": "planebench.cli.outage.open_outages",
     "watch": "planebench.cli.watch._choose",
     "report": "planebench.cli.output.find_run",
@@ -270,15 +271,15 @@ def test_ctrl_c(planebench, monkeypatch, command: str) -> None:
     assert (done.code, done.out, done.err) == (INTERRUPTED, "", "")
 
 
-@pytest.mark.parametrize("name", ["report", "report --conditions", "compare", "list runs", "store list"])
+@pytest.mark.parametrize("name", ["report", "report --conditions", "compare", "list runs", "lab list"])
 def test_text_that_looks_like_markup_is_text(
     planebench, own_run_folder: Path, tmp_path: Path, monkeypatch, name
 ) -> None:
     monkeypatch.setattr("planebench.cli.output.write_report", lambda derived, path: path)  # charts take seconds
     store_run(own_run_folder, make_run(("[/b]", "[bold]x"), sizes=(64,)))
-    if name == "store list":
-        assert planebench("store", "add", tmp_path / "store").code == 0
-        done = planebench("store", "list", tmp_path / "store")
+    if name == "lab list":
+        assert planebench("lab", "add", tmp_path / "store").code == 0
+        done = planebench("lab", "list", tmp_path / "store")
     else:
         done = planebench(*(name.split() if name.startswith("list") else line(name, tmp_path)))
     assert done.code == 0, done.err

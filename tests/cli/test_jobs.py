@@ -77,11 +77,11 @@ def stored_trials(store: Path) -> Counter[tuple[str, str, int]]:
 
 
 def test_a_matrix_over_ssh_is_measured_once_and_stored(planebench, matrix: Path) -> None:
-    shown = json.loads(planebench("submit", matrix, "--dry-run", "--json").out)["jobs"]
+    shown = json.loads(planebench("lab", "submit", matrix, "--dry-run", "--json").out)["jobs"]
     assert [it["job"] for it in shown] == ["sim-capacity=10M-desk", "sim-capacity=9M-desk"]
     assert all(it["limit_s"] >= 300 + it["estimate_s"] for it in shown)
-    assert planebench("jobs", "nightly").code == 2  # nothing is submitted yet
-    done = planebench("submit", matrix, "--wait", "--json")
+    assert planebench("lab", "jobs", "nightly").code == 2  # nothing is submitted yet
+    done = planebench("lab", "submit", matrix, "--wait", "--json")
     assert done.code == 0, done.err
     jobs = json.loads(done.out)["jobs"]
     assert {it["state"] for it in jobs} == {"done"} and {it["machines"] for it in jobs} == {"desk"}
@@ -89,15 +89,15 @@ def test_a_matrix_over_ssh_is_measured_once_and_stored(planebench, matrix: Path)
     trials = stored_trials(matrix.parent / "lab")
     assert set(trials.values()) == {1}
     assert sum(trials.values()) == sum(len(read_run(Path(it["run"])).trials) for it in jobs)
-    assert planebench("submit", matrix, "--wait", "--quiet").code == 0
+    assert planebench("lab", "submit", matrix, "--wait", "--quiet").code == 0
     assert stored_trials(matrix.parent / "lab") == trials
     assert {Path(it["run"]).name[15:22] for it in jobs} == {"-quick-"}
     assert len({Path(it["run"]).name[15:] for it in jobs}) == 2, "two that begin in one second have two ids"
     header = read_run(Path(jobs[0]["run"])).header
     assert header.testbed == "desk" and header.tags == {"matrix": "nightly", "job": jobs[0]["job"], "ring": "new"}
-    assert "sim-capacity=9M-desk" in planebench("jobs", matrix).out
+    assert "sim-capacity=9M-desk" in planebench("lab", "jobs", matrix).out
     matrix.write_text(matrix.read_text().replace("0.02", "0.03"))
-    assert "with other settings" in planebench("submit", matrix).err
+    assert "with other settings" in planebench("lab", "submit", matrix).err
 
 
 def test_jobs_wait_for_the_testbed_and_can_be_cancelled(planebench, matrix: Path) -> None:
@@ -106,24 +106,24 @@ def test_jobs_wait_for_the_testbed_and_can_be_cancelled(planebench, matrix: Path
     with subprocess.Popen(words, stdout=subprocess.PIPE) as person:
         assert person.stdout is not None and person.stdout.readline()
         for _ in range(2):
-            assert planebench("submit", matrix).code == 0
+            assert planebench("lab", "submit", matrix).code == 0
         there = matrix.parent / "home/.local/state/planebench/jobs"
         assert eventually(lambda: list(there.glob("*/pid")))
-        shown = json.loads(planebench("jobs", "nightly", "--json").out)["jobs"]
+        shown = json.loads(planebench("lab", "jobs", "nightly", "--json").out)["jobs"]
         assert [it["state"] for it in shown] == ["pending"]
         (matrix.parent / "down").touch()
-        down = planebench("jobs", "nightly")
+        down = planebench("lab", "jobs", "nightly")
         assert down.code == 0 and "host user@desk: the connection was closed" in down.err
         assert "unreachable" in down.out
-        again = planebench("submit", matrix)
+        again = planebench("lab", "submit", matrix)
         assert again.code == 4 and "its jobs were not submitted" in again.err
         (matrix.parent / "down").unlink()
-        planebench("jobs", "nightly", "--cancel")
-        assert eventually(lambda: "pending" not in planebench("jobs", "nightly").out)
+        planebench("lab", "jobs", "nightly", "--cancel")
+        assert eventually(lambda: "pending" not in planebench("lab", "jobs", "nightly").out)
         person.kill()
-    lost = planebench("jobs", "nightly")
+    lost = planebench("lab", "jobs", "nightly")
     assert lost.code == 1 and "1 of 1 jobs ended without a complete run" in lost.err
-    done = planebench("submit", matrix, "--wait")
+    done = planebench("lab", "submit", matrix, "--wait")
     assert done.code == 0, done.err
 
 
@@ -132,7 +132,7 @@ def test_a_job_over_its_time_limit_ends_in_order(planebench, matrix: Path, monke
     monkeypatch.setattr("planebench.cli.jobs._limit_s", lambda *_: int(stretched(6)))
     text = matrix.read_text().replace('"sim:capacity=10M", ', "").replace("repeat: 2", "repeat: 900")
     matrix.write_text(text.replace("frame-size: 64", "frame-size: [64, 128, 256, 512]"))
-    done = planebench("submit", matrix, "--wait", "--json")
+    done = planebench("lab", "submit", matrix, "--wait", "--json")
     (job,) = json.loads(done.out)["jobs"]
     assert (done.code, job["state"]) == (1, "interrupted")
     (run,) = list_runs(Path(job["folder"]) / "runs/desk")
@@ -142,7 +142,7 @@ def test_a_job_over_its_time_limit_ends_in_order(planebench, matrix: Path, monke
 def test_the_matrix_of_the_docs(planebench, tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs/jobs.md").read_text()
     (tmp_path / "nightly.yaml").write_text(page.split("```yaml\n")[1].split("```")[0])
-    shown = json.loads(planebench("submit", tmp_path / "nightly.yaml", "--dry-run", "--json").out)["jobs"]
+    shown = json.loads(planebench("lab", "submit", tmp_path / "nightly.yaml", "--dry-run", "--json").out)["jobs"]
     assert len(shown) == 12 and shown[0]["job"] == "vpp-256-epyc"
 
 
@@ -153,7 +153,7 @@ def job(planebench, matrix: Path) -> Path:
     matrix.write_text(text.replace("repeat: 2", "repeat: 8"))
     (matrix.parent / "bin/sbatch").symlink_to("/bin/true")
     (matrix.parent / "bin/squeue").symlink_to("/bin/true")
-    assert planebench("submit", matrix).code == 1  # it is in no queue
+    assert planebench("lab", "submit", matrix).code == 1  # it is in no queue
     return matrix.parent / "jobs/nightly/sim-capacity=9M-desk"
 
 
@@ -189,7 +189,7 @@ def test_a_job_that_runs_shows_its_results_until_now(planebench, job: Path, monk
     squeue.rename(squeue.with_name("sinfo"))
     squeue.write_text(f"#!/bin/sh\necho '{read_job(job).ticket}|RUNNING|rack1|None'\n")
     squeue.chmod(0o755)
-    (shown,) = json.loads(planebench("jobs", "nightly", "--json").out)["jobs"]
+    (shown,) = json.loads(planebench("lab", "jobs", "nightly", "--json").out)["jobs"]
     assert (shown["state"], shown["machines"]) == ("running", "rack1")
     assert shown["detail"].endswith("p2p → 64 B: 9.00 Mpps")
 
@@ -197,7 +197,7 @@ def test_a_job_that_runs_shows_its_results_until_now(planebench, job: Path, monk
 def test_an_attempt_waits_for_one_that_still_lives(job: Path) -> None:
     """A node that its controller has given up may measure on."""
     environment = {**os.environ, "SLURMD_NODENAME": "rack1"}
-    command = [sys.executable, "-m", "planebench", "run-job", str(job)]
+    command = [sys.executable, "-m", "planebench", "machine", "run-job", str(job)]
     attempts = [
         subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(2)
     ]
@@ -212,7 +212,7 @@ def test_a_job_that_cannot_run_says_why(planebench, job: Path, monkeypatch: pyte
     write_job(job, replace(old, plan=replace(old.plan, switches=("vpp:path=/nosuch",))))
     with pytest.raises(UsageError):
         run_job(job)
-    shown = planebench("jobs", "nightly", "--json")
+    shown = planebench("lab", "jobs", "nightly", "--json")
     (it,) = json.loads(shown.out)["jobs"]
     assert shown.code == 1 and it["state"] == "failed" and "/nosuch" in it["detail"]
 
@@ -220,7 +220,7 @@ def test_a_job_that_cannot_run_says_why(planebench, job: Path, monkeypatch: pyte
 def test_sigterm_ends_a_job_in_order(job: Path) -> None:
     old = read_job(job)
     write_job(job, replace(old, plan=replace(old.plan, throughput=replace(old.plan.throughput, repetitions=900))))
-    command = [sys.executable, "-m", "planebench", "run-job", str(job)]
+    command = [sys.executable, "-m", "planebench", "machine", "run-job", str(job)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as attempt:
         assert eventually(lambda: list(job.glob("runs/*/*/trials.jsonl")))
         attempt.send_signal(signal.SIGTERM)

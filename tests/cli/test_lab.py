@@ -61,24 +61,24 @@ def test_runs_of_commits_become_a_trend(planebench, repository: Path, tmp_path: 
         labels = ("--subject", f"sim={repository}", "--testbed", "rack3", "--tag", "ring=new")
         done = planebench(*RUN, "--switch", f"sim:capacity={capacity}", "--name", f"c{number}", *labels)
         assert (done.code, done.err) == (0, "")
-        assert planebench("store", "add", lab, f"c{number}").code == 0
-    listed = json.loads(planebench("store", "list", lab, "--json").out)["runs"]
+        assert planebench("lab", "add", lab, f"c{number}").code == 0
+    listed = json.loads(planebench("lab", "list", lab, "--json").out)["runs"]
     assert [it["commit"] for it in listed] == [commit[:12] for commit in commits]
-    asked = json.loads(planebench("store", "query", lab, "select tags, subject_repository from runs", "--json").out)
+    asked = json.loads(planebench("lab", "query", lab, "select tags, subject_repository from runs", "--json").out)
     assert asked["rows"][0] == {"tags": '{"ring": "new"}', "subject_repository": "https://example.org/switch.git"}
     page = tmp_path / "trend.html"
-    (trend,) = json.loads(planebench("trend", lab, "--html", page, "--json").out)["trends"]
+    (trend,) = json.loads(planebench("lab", "trend", lab, "--html", page, "--json").out)["trends"]
     (step,) = trend["steps"]
     assert step["ratio"] == pytest.approx(0.95, abs=0.002)
     assert (step["before"]["commit"], step["after"]["commit"]) == (commits[2], commits[3])
     assert "<script" not in page.read_text() and commits[3][:12] in page.read_text()
-    shown = planebench("trend", lab)
+    shown = planebench("lab", "trend", lab)
     assert "step of -5.0 %" in shown.out and "1 changes in 1 series of 6 runs" in shown.out
 
 
 def test_bad_input_of_a_store_is_told(planebench, tmp_path: Path) -> None:
-    assert "is not the store of a lab" in planebench("trend", tmp_path).err
-    assert planebench("store", "add", tmp_path, "latest").code == 2
+    assert "is not the store of a lab" in planebench("lab", "trend", tmp_path).err
+    assert planebench("lab", "add", tmp_path, "latest").code == 2
     assert "Valid: KEY=VALUE" in planebench(*RUN, "--switch", "sim", "--tag", "new").err
     assert "git show in" in planebench(*RUN, "--switch", "sim", "--subject", tmp_path).err
 
@@ -133,18 +133,18 @@ def test_files_of_a_gate(planebench, own_run_folder: Path, tmp_path: Path) -> No
 
 
 def test_metrics_of_a_run_are_read_by_the_parsers(planebench, stored: Run, tmp_path: Path) -> None:
-    families = {it.name: it for it in openmetrics(planebench("metrics", "latest").out)}
+    families = {it.name: it for it in openmetrics(planebench("machine", "metrics", "latest").out)}
     states = {sample.labels["state"]: sample.value for sample in families["planebench_run_state"].samples}
     assert states["complete"] == 1 and sum(states.values()) == 1
     assert sum(it.value for it in families["planebench_trials"].samples) == len(stored.trials)
     assert families["planebench_throughput_pps"].samples
     file = tmp_path / "planebench.prom"
-    assert planebench("metrics", "latest", "--format", "text", "--out", file).code == 0
+    assert planebench("machine", "metrics", "latest", "--format", "text", "--out", file).code == 0
     assert {it.name for it in text_format(file.read_text())} == {
         it + "_info" * (it == "planebench_run") for it in families
     }
-    assert "no run is in progress" in planebench("metrics").err
-    assert planebench("metrics", "latest", "--format", "xml").code == 2
+    assert "no run is in progress" in planebench("machine", "metrics").err
+    assert planebench("machine", "metrics", "latest", "--format", "xml").code == 2
 
 
 def statistics() -> Any:
@@ -188,7 +188,7 @@ def test_metrics_of_planed_are_read_by_the_parser() -> None:
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not here: apt-get install prometheus")
 def test_promtool_finds_nothing_wrong(planebench, stored: Run) -> None:
     """It reads the text format, and judges names, units and help texts."""
-    of_run = planebench("metrics", "latest", "--format", "text").out
+    of_run = planebench("machine", "metrics", "latest", "--format", "text").out
     of_planed = exposition(list(of_statistics(statistics())), "text").decode()
     for text in (of_run, of_planed):
         done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)

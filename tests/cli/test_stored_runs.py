@@ -35,16 +35,16 @@ COMMANDS = (
     ("export", "RUN", "--format", "csv"),
     ("export", "RUN", "--table", "trials", "--format", "csv"),
     ("export", "RUN", "--format", "parquet", "--out", "OUT"),
-    ("metrics", "RUN"),
-    ("metrics", "RUN", "--format", "text"),
+    ("machine", "metrics", "RUN"),
+    ("machine", "metrics", "RUN", "--format", "text"),
     ("list", "runs"),
     ("papers", "RUN"),
     ("papers", "RUN", "--tables"),
     ("capacity", "RUN"),
     ("watch", "RUN", "--once"),
     ("watch", "RUN", "--once", "--json"),
-    ("store", "add", "STORE", "RUN"),
-    ("trend", "STORE"),
+    ("lab", "add", "STORE", "RUN"),
+    ("lab", "trend", "STORE"),
 )
 FILES = ("run.json", "trials.jsonl", "finished.json", "skipped.jsonl", "conditions.jsonl", "status.json")
 DEEP = "[" * 100_000
@@ -139,10 +139,10 @@ def test_no_stored_run_ends_in_a_traceback(planebench, monkeypatch, tmp_path: Pa
     (bad / name).write_text(changed((bad / name).read_text(), data.draw))
     command = data.draw(st.sampled_from(COMMANDS))
     names = {"RUN": bad, "GOOD": whole, "STORE": store, "OUT": tmp_path / "out"}
-    line = [*(names.get(word, word) for word in command), *(["--runs", runs] if "STORE" not in command[:2] else [])]
-    if command[0] == "trend":
-        planebench("store", "add", store, whole)
-        planebench("store", "add", store, bad)
+    line = [*(names.get(word, word) for word in command), *(["--runs", runs] if "trend" not in command else [])]
+    if "trend" in command:
+        planebench("lab", "add", store, whole)
+        planebench("lab", "add", store, bad)
     done = planebench(*line)
     event(f"exit code {done.code}")
     assert done.code in EXIT_CODES and "Traceback" not in done.out + done.err

@@ -107,7 +107,7 @@ def test_a_run_stands_without_charts(planebench, own_run_folder: Path, no_charts
 
 
 def test_figures_that_cannot_be_drawn_are_an_error(planebench, stored: Run, tmp_path: Path, no_charts: str) -> None:
-    done = planebench("figures", "--out", tmp_path / "figures")
+    done = planebench("export", "--format", "svg,pdf,png", "--out", tmp_path / "figures")
     assert (done.code, done.out) == (DrawingError.exit_code, "")
     assert done.err == f"planebench: the drawing library {no_charts}\n"
 

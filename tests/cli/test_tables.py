@@ -62,10 +62,10 @@ def test_bad_input_of_export(planebench, own_run_folder: Path) -> None:
 
 
 def test_schema_prints_and_lists(planebench) -> None:
-    listed = [row["schema"] for row in json.loads(planebench("schema", "--list", "--json").out)["schemas"]]
+    listed = [row["schema"] for row in json.loads(planebench("machine", "schema", "--list", "--json").out)["schemas"]]
     assert listed == ["run", "trial", "conditions", "skipped", "finished", "export"]
     for name in listed:
-        assert json.loads(planebench("schema", name).out)["$id"].startswith(f"urn:planebench:schema:{name}:")
-    assert planebench("schema").out == planebench("schema", "--list").out
-    done = planebench("schema", "header")
+        assert json.loads(planebench("machine", "schema", name).out)["$id"].startswith(f"urn:planebench:schema:{name}:")
+    assert planebench("machine", "schema").out == planebench("machine", "schema", "--list").out
+    done = planebench("machine", "schema", "header")
     assert done.code == 2 and 'unknown schema "header"' in done.err

@@ -345,7 +345,7 @@ def victim_pid(lab: Lab, victim: str, command: subprocess.Popen[str]) -> int:
         children = Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
         return next(int(pid) for pid in children if "-T" in command_line(int(pid)).split())  # the first is to host a
     machine = {"agent of the switch": lab.b, "agent of the tester": lab.a}.get(victim)
-    return command.pid if machine is None else pid_of(machine, "planebench", "agent")
+    return command.pid if machine is None else pid_of(machine, "planebench", "machine", "agent")
 
 
 @pytest.mark.parametrize(

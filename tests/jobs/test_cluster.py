@@ -54,7 +54,7 @@ def cluster() -> Iterator[Cluster]:
 
 def shown(cluster: Cluster, name: str) -> dict[str, dict[str, str]]:
     cluster.hasten()
-    said = cluster.run(cluster.planebench("jobs", name, "--json"))
+    said = cluster.run(cluster.planebench("lab", "jobs", name, "--json"))
     assert said.stdout, said.stderr
     document = json.loads(said.stdout)
     return {it["job"]: it for it in document["jobs"]} | {"notes": document["notes"]}
@@ -63,7 +63,7 @@ def shown(cluster: Cluster, name: str) -> dict[str, dict[str, str]]:
 def test_a_matrix_runs_and_an_unfit_node_is_drained_with_the_reason(cluster: Cluster) -> None:
     (cluster.folder / "nightly.yaml").write_text(MATRIX)
     (cluster.folder / "unfit-rack1").touch()
-    said = cluster.run(cluster.planebench("submit", "nightly.yaml"))
+    said = cluster.run(cluster.planebench("lab", "submit", "nightly.yaml"))
     assert said.returncode == 0, said.stderr
     assert eventually(lambda: shown(cluster, "nightly")["any"]["state"] == "done", 180)
     found = shown(cluster, "nightly")
@@ -99,7 +99,7 @@ def test_a_job_on_two_nodes_measures_between_them(cluster: Cluster) -> None:
     agent.write_text(there.replace("exec ", own_sys))
     with subprocess.Popen([*switch.inside, *cluster.sshd(switch)], stderr=subprocess.DEVNULL) as sshd:
         try:
-            said = cluster.run(cluster.planebench("submit", "pair.yaml"))
+            said = cluster.run(cluster.planebench("lab", "submit", "pair.yaml"))
             assert said.returncode == 0, said.stderr
             assert eventually(lambda: shown(cluster, "pair")["pair"]["state"] not in ("pending", "running"), 180)
         finally:
@@ -125,9 +125,9 @@ def test_a_job_of_a_user_has_the_nics_that_it_asks_for_and_the_limits_of_the_nod
     login = (
         "prlimit",
         "--memlock=65536",
-        *cluster.planebench("submit", "users.yaml", "--jobs", home / "jobs", user=USER),
+        *cluster.planebench("lab", "submit", "users.yaml", "--jobs", home / "jobs", user=USER),
     )
-    asked = cluster.planebench("jobs", "users", "--jobs", home / "jobs", "--json", user=USER)
+    asked = cluster.planebench("lab", "jobs", "users", "--jobs", home / "jobs", "--json", user=USER)
     said = cluster.run(login)
     try:
         assert said.returncode == 0, said.stderr
@@ -146,9 +146,9 @@ def test_a_job_of_a_user_has_the_nics_that_it_asks_for_and_the_limits_of_the_nod
 def test_cancelled_jobs_end_in_order_and_are_resumed(cluster: Cluster) -> None:
     text = MATRIX.replace("nightly", "long").replace("repeat: 3", "repeat: 900").split("  first")[0]
     (cluster.folder / "long.yaml").write_text(text.replace("size: 64", "size: [64, 128, 256, 512]"))
-    assert cluster.run(cluster.planebench("submit", "long.yaml")).returncode == 0
+    assert cluster.run(cluster.planebench("lab", "submit", "long.yaml")).returncode == 0
     assert eventually(lambda: list(cluster.folder.glob("jobs/long/any/runs/*/*/trials.jsonl")), 180)
-    cluster.run(cluster.planebench("jobs", "long", "--cancel"))
+    cluster.run(cluster.planebench("lab", "jobs", "long", "--cancel"))
     assert eventually(lambda: shown(cluster, "long")["any"]["state"] == "interrupted", 180)
     (file,) = cluster.folder.glob("jobs/long/any/runs/*/*/trials.jsonl")
     before = file.read_bytes()
@@ -156,8 +156,8 @@ def test_cancelled_jobs_end_in_order_and_are_resumed(cluster: Cluster) -> None:
     where = file.parents[1].name  # the same node, which resumes it
     other = {"rack1": "rack2", "rack2": "rack1"}[where]
     cluster.words("scontrol", "update", f"NodeName={other}", "State=DRAIN", "Reason=test")
-    assert cluster.run(cluster.planebench("submit", "long.yaml")).returncode == 0
+    assert cluster.run(cluster.planebench("lab", "submit", "long.yaml")).returncode == 0
     assert eventually(lambda: len(file.read_bytes().splitlines()) > len(before.splitlines()), 180)
     assert file.read_bytes().startswith(before)
-    cluster.run(cluster.planebench("jobs", "long", "--cancel"))
+    cluster.run(cluster.planebench("lab", "jobs", "long", "--cancel"))
     cluster.words("scontrol", "update", f"NodeName={other}", "State=RESUME")

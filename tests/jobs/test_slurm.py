@@ -51,7 +51,7 @@ def test_the_command_of_a_job() -> None:
 def test_the_script_goes_on_after_a_kill_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANEBENCH_AGENT", "/opt/planebench")
     text = script(Path("/nfs/my jobs/a"))
-    assert "/opt/planebench run-job '/nfs/my jobs/a' && exit" in text
+    assert "/opt/planebench machine run-job '/nfs/my jobs/a' && exit" in text
     assert '"$code" -gt 130' in text
 
 

@@ -35,10 +35,10 @@ def test_frames_cross_each_cable_once_intact_and_in_order(lab: Lab) -> None:
 def test_the_cabling_is_found_and_two_swapped_nics_are_told(lab: Lab) -> None:
     cables = [[lab.address(a), lab.address(b)] for a, b in lab.topology.cables]
     (first_tester, first_switch), (second_tester, second_switch) = cables
-    found = lab.planebench("wires", "--hugepages", "--json", timeout_s=300).document()
+    found = lab.planebench("testbed", "wires", "--hugepages", "--json", timeout_s=300).document()
     assert found["cables"] == cables, found
     swapped = f"pci:{first_tester}={second_switch},{second_tester}={first_switch}"
-    done = lab.planebench("wires", "--hugepages", "--wire", swapped, timeout_s=300)
+    done = lab.planebench("testbed", "wires", "--hugepages", "--wire", swapped, timeout_s=300)
     assert done.code == 1, done.output
     assert "  ------  " in done.output
     assert f"{first_tester} is cabled to {first_switch}, not to {second_switch}" in done.output

@@ -85,7 +85,7 @@ def test_what_is_no_whole_run_is_refused(tmp_path: Path) -> None:
     (broken / "trials.jsonl").write_text('{"index": 1}\n')
     with pytest.raises(StoreError, match="missing key"):
         add_run(tmp_path / "lab", broken)
-    with pytest.raises(UsageError, match="planebench store add"):
+    with pytest.raises(UsageError, match="planebench lab add"):
         open_store(tmp_path / "lab")
 
 

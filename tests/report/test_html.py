@@ -140,7 +140,7 @@ def test_the_largest_run_stays_small_and_says_what_it_leaves_out(largest: Larges
     assert len(largest.data) < big_run.MAX_BYTES + 100_000
     assert largest.memory_mib < 1000  # half of it is the heap of the chart library's V8, which grows as it likes
     words = " ".join(page.text.split())
-    assert "54 more of these charts are omitted; planebench figures" in words
+    assert "54 more of these charts are omitted; planebench export" in words
     assert page.tags["figure"] > 30
     shown = [name for name in ("Throughput", "Latency", "Throughput against mean latency") if name in words]
     assert len(shown) == 3

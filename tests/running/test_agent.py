@@ -100,7 +100,7 @@ def test_the_agent_ends_with_its_stdin_and_so_does_what_it_started(tmp_path: Pat
     environment = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
     with subprocess.Popen(agent_command(None), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as agent:
         assert agent.stdin and agent.stdout
-        assert agent.stdout.readline() == b"planebench agent\n"
+        assert agent.stdout.readline() == b"planebench machine agent\n"
         agent.stdin.write(json.dumps({"id": 1, "method": "clock", "params": {}}).encode() + b"\n")
         agent.stdin.flush()
         assert json.loads(agent.stdout.readline())["result"] > 0
@@ -114,7 +114,7 @@ def test_an_agent_ends_an_earlier_one_of_its_run() -> None:
     for run_id in ("17aa", "17ab", "17aa"):
         command = [*agent_command(None), "--run", run_id]
         agents.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
-        assert agents[-1].stdout and agents[-1].stdout.readline() == b"planebench agent\n"
+        assert agents[-1].stdout and agents[-1].stdout.readline() == b"planebench machine agent\n"
     first, other, _ = agents
     assert first.wait(10) == 0 and other.poll() is None
     for agent in agents:
