@@ -42,7 +42,7 @@ def claimed(cpus: Iterable[int]) -> Iterator[None]:
                 taken.setdefault(_owner(address), []).append(cpu)
         taken.pop(os.getpid(), None)
         for pid, theirs in taken.items():
-            command = (procfs.read_text(f"/proc/{pid}/cmdline") or "").replace("\0", " ")
+            command = " ".join(procfs.words(pid))
             who = f"process {pid}" + (f", {' '.join(command.split())[:100]}" if command else "")
             raise BusyError(
                 f"another planebench measures on CPU {range_text(theirs)} ({who}), and two runs on the same CPUs ruin "

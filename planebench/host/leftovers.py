@@ -88,7 +88,7 @@ def processes_with(text: str) -> list[int]:
 
 def command_line(pid: int) -> str:
     """Return a command line with spaces between the words; empty if the process is gone."""
-    return (procfs.read_text(f"/proc/{pid}/cmdline") or "").replace("\0", " ").strip()
+    return " ".join(procfs.words(pid)).strip()
 
 
 def _below(folder: str, depth: int) -> Iterator[tuple[str, tuple[int, int]]]:

@@ -92,7 +92,19 @@ class TrexTester(ExternalTester):
             with contextlib.suppress(Exception):
                 client.stop(ports=ports)
             raise
-        return {stream.name: self._counts(stats, stream) for stream in streams}
+        found = {}
+        for stream in streams:
+            try:
+                sent = int(stats[self._ports[stream.sender]]["opackets"])
+                received = int(stats[self._ports[stream.receiver]]["ipackets"])
+                probes = stats.get("latency", {}).get(stream.number + 1, {}).get("latency", {})
+            except (KeyError, TypeError, ValueError) as error:
+                raise self.failed(f"reports no opackets and ipackets of its ports: {error!r}") from error
+            least_us, most_us = probes.get("total_min"), probes.get("total_max")
+            # Its average is that of the last moments, by a low-pass filter: no mean of the trial.
+            delay = Delay(least_us * 1e3, None, most_us * 1e3) if least_us and most_us else None
+            found[stream.name] = StreamCounts(sent, received, delay)
+        return found
 
     def close(self) -> None:
         """Release the ports and disconnect."""
@@ -100,18 +112,6 @@ class TrexTester(ExternalTester):
         if client is not None:
             with contextlib.suppress(Exception):
                 client.disconnect()
-
-    def _counts(self, stats: Mapping[Any, Any], stream: TesterStream) -> StreamCounts:
-        try:
-            sent = int(stats[self._ports[stream.sender]]["opackets"])
-            received = int(stats[self._ports[stream.receiver]]["ipackets"])
-            probes = stats.get("latency", {}).get(stream.number + 1, {}).get("latency", {})
-        except (KeyError, TypeError, ValueError) as error:
-            raise self.failed(f"reports no opackets and ipackets of its ports: {error!r}") from error
-        least_us, most_us = probes.get("total_min"), probes.get("total_max")
-        # Its average is that of the last moments, by a low-pass filter: no mean of the trial.
-        delay = Delay(least_us * 1e3, None, most_us * 1e3) if least_us and most_us else None
-        return StreamCounts(sent, received, delay)
 
     def _connected(self) -> Any:
         """Return the connected client. Raises ExternalTesterError."""
