@@ -194,7 +194,10 @@ def _words(loss: Loss) -> str:
 def sent_traffic(trials: Sequence[Trial]) -> tuple[TrafficSent, ...]:
     """Return the sum by direction. Flows, addresses and passes over a file are the maximum over the trials."""
     every = [sent for trial in trials for sent in trial.sent]
-    return tuple(_sum_of([s for s in every if s.name == name]) for name in dict.fromkeys(s.name for s in every))
+    by_name: dict[str, list[TrafficSent]] = {}
+    for sent in every:
+        by_name.setdefault(sent.name, []).append(sent)
+    return tuple(map(_sum_of, by_name.values()))
 
 
 def mean_forwarded_bytes(trials: Sequence[Trial]) -> float | None:

@@ -146,16 +146,13 @@ def _options(given: Mapping[str, Any], kinds: Kinds, keys: Sequence[str], item: 
             raise _OptionError(where, str(unknown("option of a run", name, tuple(kinds))))
         many = list[str] in (kinds[name], *get_args(kinds[name]))
         try:
-            found[name] = TypeAdapter(kinds[name], config=_AS_TYPED).validate_python(value if many else _joined(value))
+            if isinstance(value, list) and not many:  # as the command line has it
+                value = ",".join(map(str, value))
+            found[name] = TypeAdapter(kinds[name], config=_AS_TYPED).validate_python(value)
         except ValidationError as error:
             what = error.errors(include_url=False)[0]["msg"]
             raise _OptionError(where, f'{name}: "{value}" is not valid: {what[:1].lower()}{what[1:]}') from None
     return found
-
-
-def _joined(value: Any) -> Any:
-    """Return a list as the command line has it: with commas."""
-    return ",".join(map(str, value)) if isinstance(value, list) else value
 
 
 def _words(keys: Sequence[int | str], found: Any) -> str:

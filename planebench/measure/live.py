@@ -45,8 +45,7 @@ from planebench.measure.hosted import (
 from planebench.measure.latency import Readings, StampedVnf, begin_stamps, clock_readings, common_clock, read_anatomy
 from planebench.measure.updates import ControlTraffic, control_traffic, updating, wait_for_session
 from planebench.model.conditions import Conditions
-from planebench.model.cpu_clock import OWN, CpuClock
-from planebench.model.dimensions import ClockChoice, ClockName
+from planebench.model.dimensions import OWN_CLOCK, ClockChoice, ClockName, CpuClock
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import Calibration
 from planebench.model.reasons import Reason
@@ -222,7 +221,7 @@ class LiveTopology:
         """VNFs that are no tasks of the tester; none where the switch forwards in their place."""
         self._veth: VethWire | None = None
         self.planed = Path("planed")
-        self.cpu_clock = OWN
+        self.cpu_clock = OWN_CLOCK
         """The clock at which the switch is measured."""
         self.sender = Sender(self.traffic, queues=links.queues, check=self.check_here)
         self._group = PlanedGroup([Member(self.call)])
@@ -252,7 +251,7 @@ class LiveTopology:
         supervisor: Supervisor,
         directions: Sequence[Direction] = ("bidirectional",),
         profiles: Sequence[TrafficProfile] = (),
-        cpu_clock: CpuClock = OWN,
+        cpu_clock: CpuClock = OWN_CLOCK,
     ) -> LiveTopology:
         """Start tester and switch, connect them, and wait for frames in both directions. Leaves them paused.
 

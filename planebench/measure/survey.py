@@ -22,9 +22,8 @@ from planebench.host.planed_program import complaint, find_planed
 from planebench.host.programs import Found, NotFound, run_tool
 from planebench.measure.machine import run_cpus
 from planebench.measure.runner import SelfMeasured
-from planebench.model.cpu_clock import OWN, CpuClock, mhz_of
 from planebench.model.cpus import Cpus, range_text
-from planebench.model.dimensions import is_external, is_tester_port
+from planebench.model.dimensions import OWN_CLOCK, CpuClock, is_external, is_tester_port, mhz_of
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.plan import Plan, Skipped
 from planebench.model.records import Point, TopologyKey
@@ -33,8 +32,7 @@ from planebench.model.scenarios import FRAME_SIZE_MAX_BYTES, build
 from planebench.model.switch import SwitchCost
 from planebench.model.traffic import TrafficProfile
 from planebench.model.wire import wire_arguments
-from planebench.plan.budget import duration_words, fit, parse_budget
-from planebench.plan.estimate import estimate, estimate_longest, fit_memory
+from planebench.plan.estimate import duration_words, estimate, estimate_longest, fit, fit_memory, parse_budget
 from planebench.plan.expand import SwitchLabel, expand, max_frame_bytes, skipped, switch_labels
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
@@ -395,7 +393,7 @@ def refusals(
 
 def _refused_clock(adapter: Adapter, clock: CpuClock) -> str:
     """Return why a switch on the CPUs of this process cannot be measured at a clock; empty if it can."""
-    if isinstance(adapter, RemoteAdapter) and clock != OWN:
+    if isinstance(adapter, RemoteAdapter) and clock != OWN_CLOCK:
         return "the clock of the CPUs of another host cannot be set"
     try:
         adapter.at_clock(clock)

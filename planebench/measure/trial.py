@@ -22,10 +22,9 @@ from planebench.measure.latency import by_clock, charged
 from planebench.measure.live import LiveTopology
 from planebench.measure.verdict import NO_LIMITS, Limits, judge, remarks
 from planebench.model.conditions import NOT_BASIC
-from planebench.model.cpu_clock import mhz_of
+from planebench.model.dimensions import RANDOM, mhz_of
 from planebench.model.errors import PlanebenchError
 from planebench.model.header import Calibration
-from planebench.model.placement import RANDOM
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import (
     Anatomy,

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from statistics import fmean
 
-from planebench.model.placement import RANDOM
+from planebench.model.dimensions import RANDOM
 from planebench.model.records import SCHEDSTAT_MIN_NS, Evidence, ThreadEvidence, Trial
 
 READING_NS = 200_000

@@ -21,10 +21,8 @@ from pydantic import ValidationError
 from planebench.analysis.search import METHODS
 from planebench.model.chain_name import WHOLE, vnf_texts
 from planebench.model.closed import adapter
-from planebench.model.cpu_clock import parse_cpu_clock
-from planebench.model.dimensions import ClockChoice, HostingName
+from planebench.model.dimensions import ClockChoice, HostingName, parse_cpu_clock, parse_placing
 from planebench.model.errors import UsageError, unknown
-from planebench.model.placement import parse_placing
 from planebench.model.plan import R_PLUS, LatencyPlan, Plan, RingSize, SearchPlan, SwitchCores, ThroughputPlan
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.scenarios import (

@@ -13,8 +13,8 @@ from test_workers import request
 from planebench.host.facts import HostFacts
 from planebench.measure.conditions import clocked_cpus, held_clock
 from planebench.measure.survey import survey
-from planebench.model.cpu_clock import clock_words, parse_cpu_clock, speed_of
 from planebench.model.cpus import Cpus
+from planebench.model.dimensions import clock_words, parse_cpu_clock, speed_of
 from planebench.model.errors import UsageError
 from planebench.model.records import DirectionCounts, Evidence, SwitchCycles, VerdictKind
 from planebench.plan.expand import expand
