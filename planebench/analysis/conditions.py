@@ -73,9 +73,9 @@ def measured(found: Sequence[Conditions]) -> dict[str, MeasuredCondition]:
     """Return the known conditions by key. ``found`` are the conditions of one switch."""
     ports = [port for conditions in found for port in conditions.ports]
     known: dict[str, MeasuredCondition | None] = {
-        "ring_size": _by_side(ports, lambda port: port.ring_sizes and [str(size) for size in port.ring_sizes]),
+        "ring_size": _by_side(ports, lambda port: [str(size) for size in port.ring_sizes or ()]),
         # The active queue pairs: a driver may have enabled fewer than the device has.
-        "queues": _by_side(ports, lambda port: port.ring_sizes and [str(len(port.ring_sizes) // 2)]),
+        "queues": _by_side(ports, lambda port: [str(len(port.ring_sizes) // 2)] if port.ring_sizes else None),
         SPEED: _by_side([port for port in ports if port.speed_mbps], lambda port: [str(port.speed_mbps)]),
         **{key: _by_side(ports, _has(names)) for key, names in FEATURES.items()},
     }

@@ -213,7 +213,18 @@ def predictions(derived: Derived, lengths: Iterable[int] = ()) -> tuple[Predicti
                 ("first", first),
                 ("lengths", _by_lengths(point, known, times)),
             )
-            found += [_beside(point, way, it, times.get(point)) for way, it in ways if it is not None]
+            measured = times.get(point)
+            for way, it in ways:
+                if it is None:
+                    continue
+                prediction = Prediction(point, way, 1 / it.seconds, it.estimate, it.is_bound)
+                if measured is not None:
+                    one, other = measured.estimate, it.estimate
+                    estimate = None if one is None or other is None else one.minus(other)
+                    limits = Bounds(it.is_bound, measured.is_bound)
+                    against = effect_of(estimate, it.seconds / measured.seconds, bounds=limits)
+                    prediction = replace(prediction, measured_pps=1 / measured.seconds, against=against)
+                found.append(prediction)
     return tuple(found)
 
 
@@ -281,14 +292,3 @@ def _by_lengths(chain: Point, lengths: Iterable[int], times: Times) -> _Time | N
     estimates = [it.estimate for _, it in usable if it.estimate]
     degrees, n = min(it.degrees for it in estimates), min(it.n for it in estimates)
     return _Time(total, Estimate(-math.log(total), error, degrees, n), False)
-
-
-def _beside(point: Point, way: Way, predicted: _Time, measured: _Time | None) -> Prediction:
-    found = Prediction(point, way, 1 / predicted.seconds, predicted.estimate, predicted.is_bound)
-    if measured is None:
-        return found
-    ratio = predicted.seconds / measured.seconds
-    one, other = measured.estimate, predicted.estimate
-    estimate = None if one is None or other is None else one.minus(other)
-    against = effect_of(estimate, ratio, bounds=Bounds(predicted.is_bound, measured.is_bound))
-    return replace(found, measured_pps=1 / measured.seconds, against=against)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -112,10 +112,9 @@ def _matrix(model: MatrixModel, path: Path, kinds: Kinds) -> Matrix:
         [(value, _options({name: value}, kinds, ("matrix",), number)) for number, value in enumerate(values)]
         for name, values in model.matrix.items()
     ]
+    places = [JobPlace(name, it.slurm, it.ssh, it.switch, it.lock) for name, it in model.testbeds.items()]
     runs = []
-    for place, chosen, number in itertools.product(
-        _places(model), itertools.product(*axes), range(1, model.repeat + 1)
-    ):
+    for place, chosen, number in itertools.product(places, itertools.product(*axes), range(1, model.repeat + 1)):
         own = _options(model.testbeds[place.name].options, kinds, ("testbeds", place.name, "options"))
         options = {**common, **own}
         for _, more in chosen:
@@ -130,11 +129,6 @@ def _matrix(model: MatrixModel, path: Path, kinds: Kinds) -> Matrix:
     store = folder / model.store if model.store is not None else None
     time = None if model.time is None else str(model.time)
     return Matrix(model.name, plan, tuple(runs), time, store, model.tags)
-
-
-def _places(model: MatrixModel) -> Iterator[JobPlace]:
-    for name, it in model.testbeds.items():
-        yield JobPlace(name, it.slurm, it.ssh, it.switch, it.lock)
 
 
 def _options(given: Mapping[str, Any], kinds: Kinds, keys: Sequence[str], item: int | None = None) -> dict[str, Any]:

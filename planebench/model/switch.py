@@ -54,14 +54,18 @@ class Option:
         if self.kind == "whole":
             number = parse_whole(text)
             if number is None or number < self.least or (self.most is not None and number > self.most):
-                raise self._refusal(text, what, self._range())
+                valid = f"{self.least}..{self.most}"
+                if self.most is None:
+                    least = f", from {self.least}" if self.least else ""
+                    valid = f"a whole number, e.g. 1500, 64k or 10G{least}"
+                raise self._refusal(text, what, valid)
             return number
         if self.kind in _NUMBERS:
             valid, fits = _NUMBERS[self.kind]
-            number = parse_number(text, SHARES)
-            if number is None or not fits(number):
+            share = parse_number(text, SHARES)
+            if share is None or not fits(share):
                 raise self._refusal(text, what, valid)
-            return number
+            return share
         if self.kind == "flag":
             if text not in _FLAGS:
                 raise self._refusal(text, what, "true, false")
@@ -81,11 +85,6 @@ class Option:
         if self.kind == "path" and (base / Path(text).expanduser()).is_dir():
             return str((base / Path(text).expanduser()).resolve())
         return str(existing_file(text, f"{what}: {self.name}", base)) if self.kind in ("file", "path") else text
-
-    def _range(self) -> str:
-        if self.most is not None:
-            return f"{self.least}..{self.most}"
-        return "a whole number, e.g. 1500, 64k or 10G" + (f", from {self.least}" if self.least else "")
 
     def _refusal(self, text: str, what: str, valid: str) -> UsageError:
         return UsageError(f'{what}: {self.name} "{text}" is not valid. Valid: {valid}')

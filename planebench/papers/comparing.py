@@ -392,7 +392,8 @@ def share(claim: Claim, shape: ShareClaim, measured: RunFigures) -> PairsFound:
                     bounds[Spot(result.point, summary.load)] = low, high
     noises = [noise_of_sides((spot.point, sides[it]) for spot, sides in bounds.items()) for it in (0, 1)]
     for spot, sides in bounds.items():
-        words, answers = [], []
+        words: list[str] = []
+        answers: list[Told] = []
         for blocks, noise in zip(sides, noises, strict=True):
             logs = by_start(blocks)
             shares = tuple(map(math.exp, logs))

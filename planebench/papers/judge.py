@@ -154,20 +154,13 @@ def _untestable(
 def _missing_words(claim: Claim, measured: RunFigures, missing: Sequence[str]) -> str:
     """Return what is missing in words, with the reason of the plan if it left that table or figure out."""
     more = f" and {len(missing) - MAX_MISSING} more" if len(missing) > MAX_MISSING else ""
-    reasons = _left_out(claim, measured.derived.run.header)
-    return f"missing: {'; '.join(missing[:MAX_MISSING])}{more}" + "".join(f"; left out: {reason}" for reason in reasons)
-
-
-def _left_out(claim: Claim, header: RunHeader) -> list[str]:
-    """Return the reasons of the plan for leaving out a table or figure of the claim: ``Table 4``, ``conext19 Table 4``.
-
-    An entry that names no paper belongs to the paper of the claim, if the plan has no other.
-    """
-    places = claim.where.split(", ")
+    header, places = measured.derived.run.header, claim.where.split(", ")
+    # An entry that names no paper belongs to the paper of the claim, if the plan has no other.
     wanted = {f"{claim.paper} {place}" for place in places}
     if header.papers == (claim.paper,):
         wanted.update(places)
-    return [f"{entry.what}: {entry.reason}" for entry in header.left_out if entry.what in wanted]
+    reasons = [f"{entry.what}: {entry.reason}" for entry in header.left_out if entry.what in wanted]
+    return f"missing: {'; '.join(missing[:MAX_MISSING])}{more}" + "".join(f"; left out: {reason}" for reason in reasons)
 
 
 def _evidence(compared: Sequence[Compared], beside: Sequence[Compared]) -> str:

@@ -211,38 +211,30 @@ def latency_steps(plan: Plan, group: TopologyGroup) -> tuple[LatencyStep, ...]:
     """Return every latency trial of a topology, in order. One that several parts want comes once."""
     steps: dict[TrialStep, LatencyStep] = {}
     for section in plan.sections:
-        for step in _of_section(section, group, plan.seed):
-            steps.setdefault(step, LatencyStep(step, section.latency))
+        wanted = frozenset(points_of(section))
+        mine = replace(group, points=tuple(point for point in group.points if point in wanted))
+        labels = _labels(section, group.points[0])
+        if labels and mine.points:
+            for step in interleave(mine, section.latency.repetitions, plan.seed, labels):
+                steps.setdefault(step, LatencyStep(step, section.latency))
     return tuple(steps.values())
-
-
-def _of_section(section: Plan, group: TopologyGroup, seed: int) -> tuple[TrialStep, ...]:
-    labels = _labels(section, group.points[0])
-    if not labels:
-        return ()
-    wanted = frozenset(points_of(section))
-    mine = replace(group, points=tuple(point for point in group.points if point in wanted))
-    return interleave(mine, section.latency.repetitions, seed, labels) if mine.points else ()
 
 
 def check_latency(plan: Plan) -> None:
     """Raise UsageError for parts that measure latency of one point at one load in different ways."""
     seen: dict[tuple[Point, str], Plan] = {}
     for section in plan.sections if plan.parts else ():
-        for point, label in _loads(section):
+        how = section.latency
+        places = ((point, label) for point in points_of(section) for label in _labels(section, point))
+        for point, label in places:
             other = seen.setdefault((point, label), section)
-            if _how(other) != _how(section):
+            keys = [(it.duration_s, it.probe_rate_pps, it.anatomy, it.stamp) for it in (other.latency, how)]
+            if keys[0] != keys[1]:
                 raise UsageError(
                     f"parts {other.name} and {section.name} both take latency of {point.point_id} at {label}, with "
                     "other latency keys: give both the same duration_s, probe_rate_pps, anatomy and stamp, or other "
                     "loads"
                 )
-
-
-def _loads(section: Plan) -> Iterator[tuple[Point, str]]:
-    for point in points_of(section):
-        for label in _labels(section, point):
-            yield point, label
 
 
 def _labels(section: Plan, point: Point) -> tuple[str, ...]:
@@ -252,11 +244,6 @@ def _labels(section: Plan, point: Point) -> tuple[str, ...]:
     of = load_name(latency.of)
     bits = (load.label for load in bit_loads(latency.total_bps, latency.per_vnf_bps))
     return (*latency_labels(point.scenario, latency.loads, latency.v2v_pps, latency.rates_pps, of), *bits)
-
-
-def _how(section: Plan) -> tuple[float, int, bool, str]:
-    latency = section.latency
-    return latency.duration_s, latency.probe_rate_pps, latency.anatomy, latency.stamp
 
 
 # Plans of several parts: what they have between them, and what options make of them.

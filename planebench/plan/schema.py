@@ -118,15 +118,14 @@ def _plan_of_parts(document: PlanDocument, folder: Path) -> Plan:
 def _part(common: PlanDocument, entry: PlanDocument) -> PlanDocument:
     """Return a plan of a part alone: its keys, and those of its sections, go over those of the plan."""
     own = {key: value for key, value in entry.items() if key != "for"}
-    merged = {name: _over(common.get(name, {}), own.get(name, {})) for name in ("latency", "search")}
+    merged = {}
+    for name in ("latency", "search"):
+        section, mine = common.get(name, {}), own.get(name, {})
+        if isinstance(section, dict) and isinstance(mine, dict):
+            merged[name] = {**section, **mine}
+        else:  # what is no mapping is left for the record to refuse
+            merged[name] = section if isinstance(mine, dict) else mine
     return {**common, **own, **merged}
-
-
-def _over(section: Any, own: Any) -> Any:
-    """Return the keys of a section with a part's own; what is no mapping is left for the record to refuse."""
-    if isinstance(section, dict) and isinstance(own, dict):
-        return {**section, **own}
-    return section if isinstance(own, dict) else own
 
 
 def flat_plan(document: PlanDocument, folder: Path) -> Plan:
