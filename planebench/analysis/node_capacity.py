@@ -16,10 +16,10 @@ from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, saturating
 from planebench.analysis.noise import Estimate
 from planebench.analysis.starts import by_start, noise_of_sides, throughput_blocks
-from planebench.model.dimensions import NEAR
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
+from planebench.model.server import NEAR
 
 CapacityLimit = Literal["virtual functions", "logical cores"]
 

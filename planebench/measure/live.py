@@ -45,13 +45,14 @@ from planebench.measure.hosted import (
 from planebench.measure.latency import Readings, StampedVnf, begin_stamps, clock_readings, common_clock, read_anatomy
 from planebench.measure.updates import ControlTraffic, control_traffic, updating, wait_for_session
 from planebench.model.conditions import Conditions
-from planebench.model.dimensions import OWN_CLOCK, ClockChoice, ClockName, CpuClock
+from planebench.model.dimensions import ClockChoice, ClockName
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import Calibration
 from planebench.model.reasons import Reason
 from planebench.model.records import Anatomy, FibUpdates, MemoryEvidence
 from planebench.model.scenario import Direction
 from planebench.model.scenarios import Flow, all_flows, build, echoing, flows
+from planebench.model.server import OWN_CLOCK, CpuClock
 from planebench.model.topology import END, Topology
 from planebench.model.traffic import PLAIN, TrafficProfile, Updates
 from planebench.model.wire import wire_arguments, wire_name, wire_named

@@ -23,12 +23,13 @@ from planebench.host.programs import Found, NotFound, run_tool
 from planebench.measure.machine import run_cpus
 from planebench.measure.runner import SelfMeasured
 from planebench.model.cpus import Cpus, range_text
-from planebench.model.dimensions import OWN_CLOCK, CpuClock, is_external, is_tester_port, mhz_of
+from planebench.model.dimensions import is_external, is_tester_port
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.plan import Plan, Skipped
 from planebench.model.records import Point, TopologyKey
 from planebench.model.scenario import scenario_named
 from planebench.model.scenarios import FRAME_SIZE_MAX_BYTES, build
+from planebench.model.server import OWN_CLOCK, CpuClock, mhz_of
 from planebench.model.switch import SwitchCost
 from planebench.model.traffic import TrafficProfile
 from planebench.model.wire import wire_arguments

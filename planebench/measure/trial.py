@@ -22,7 +22,6 @@ from planebench.measure.latency import by_clock, charged
 from planebench.measure.live import LiveTopology
 from planebench.measure.verdict import NO_LIMITS, Limits, judge, remarks
 from planebench.model.conditions import NOT_BASIC
-from planebench.model.dimensions import RANDOM, mhz_of
 from planebench.model.errors import PlanebenchError
 from planebench.model.header import Calibration
 from planebench.model.reasons import Reason, ReasonCode
@@ -41,6 +40,7 @@ from planebench.model.records import (
     VerdictKind,
 )
 from planebench.model.scenarios import Flow, build, flows
+from planebench.model.server import RANDOM, mhz_of
 from planebench.model.text import utc_now
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.planed.client import Profile

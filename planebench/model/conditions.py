@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from planebench.model.dimensions import NEAR, OWN_CLOCK, CpuClock, HostingFacts, HostingName, Placing
+from planebench.model.dimensions import HostingFacts, HostingName
 from planebench.model.scenario import ScenarioName
+from planebench.model.server import NEAR, OWN_CLOCK, CpuClock, Placing
 from planebench.model.text import Moment
 from planebench.model.wire import WireName
 

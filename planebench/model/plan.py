@@ -14,17 +14,9 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 from pydantic import StringConstraints
 
-from planebench.model.dimensions import (
-    EXTERNAL,
-    NEAR,
-    OWN_CLOCK,
-    TESTER_PLACES,
-    ClockChoice,
-    CpuClock,
-    HostingName,
-    Placing,
-)
+from planebench.model.dimensions import EXTERNAL, TESTER_PLACES, ClockChoice, HostingName
 from planebench.model.scenario import Direction, ScenarioName
+from planebench.model.server import NEAR, OWN_CLOCK, CpuClock, Placing
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.model.wire import WireChoice, WireName, wire_name
 

@@ -17,9 +17,9 @@ from planebench.analysis.counting import search_counts
 from planebench.analysis.node_capacity import predictions
 from planebench.analysis.noise import RESOLUTION
 from planebench.analysis.starts import Blocks, blocks_of, by_start, noise_of_sides
-from planebench.model.dimensions import clock_words
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.scenario import scenario_named
+from planebench.model.server import clock_words
 from planebench.model.words import listed, load_words, mpps, percent, point_words, printable, us
 from planebench.papers.claims import (
     ANY,

@@ -17,10 +17,10 @@ from planebench.analysis.latency import burst_sizes
 from planebench.analysis.noise import Noise
 from planebench.analysis.starts import Blocks, blocks_of, by_start, noise_of_sides, throughput_blocks
 from planebench.model.chain_name import OWN
-from planebench.model.dimensions import NEAR, OWN_CLOCK, mhz_of, speed_of
 from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
+from planebench.model.server import NEAR, OWN_CLOCK, mhz_of, speed_of
 from planebench.model.words import mpps, throughput, us
 from planebench.papers.claims import ANY, ClaimCell, ClaimMetric, Each
 from planebench.papers.told import FigureSample

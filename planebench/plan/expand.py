@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planebench.model.chain_name import join, vnf_texts
-from planebench.model.dimensions import NEAR, HostingName
+from planebench.model.dimensions import HostingName
 from planebench.model.errors import UsageError
 from planebench.model.plan import Plan, Skipped
 from planebench.model.records import Point
 from planebench.model.scenario import Direction, ScenarioName, scenario_named, scenarios_with
 from planebench.model.scenarios import FRAME_SIZE_MAX_BYTES
+from planebench.model.server import NEAR
 from planebench.model.switch import parse_switch, plain
 from planebench.model.traffic import TrafficProfile
 from planebench.model.wire import wire_named

@@ -10,7 +10,6 @@ from typing import Any, TypeVar, cast
 
 from planebench.analysis.search import parameters
 from planebench.model.chain_name import split
-from planebench.model.dimensions import parse_placing
 from planebench.model.errors import UsageError, unknown
 from planebench.model.plan import R_PLUS, Plan
 from planebench.model.scenario import scenario_named, scenarios_with
@@ -21,6 +20,7 @@ from planebench.model.scenarios import (
     parse_scenario,
     parse_vnf_count,
 )
+from planebench.model.server import parse_placing
 from planebench.model.switch import parse_switch, plain
 from planebench.model.traffic import PLAIN_NAME
 from planebench.plan.passes import each_part, with_parts

@@ -15,11 +15,12 @@ from random import Random
 from typing import Any, TypeVar
 
 from planebench.analysis.search import load_name
-from planebench.model.dimensions import NEAR, OWN_CLOCK, CpuClock, HostingName, Placing
+from planebench.model.dimensions import HostingName
 from planebench.model.errors import UsageError
 from planebench.model.plan import R_PLUS, LatencyPlan, Plan
 from planebench.model.records import Point, TopologyKey
 from planebench.model.scenario import Direction, ScenarioName, scenario_named
+from planebench.model.server import NEAR, OWN_CLOCK, CpuClock, Placing
 from planebench.model.switch import USUAL_COST, SwitchCost
 from planebench.model.traffic import TrafficProfile
 from planebench.model.wire import WireName
@@ -225,8 +226,7 @@ def check_latency(plan: Plan) -> None:
     seen: dict[tuple[Point, str], Plan] = {}
     for section in plan.sections if plan.parts else ():
         how = section.latency
-        places = ((point, label) for point in points_of(section) for label in _labels(section, point))
-        for point, label in places:
+        for point, label in _loads(section):
             other = seen.setdefault((point, label), section)
             keys = [(it.duration_s, it.probe_rate_pps, it.anatomy, it.stamp) for it in (other.latency, how)]
             if keys[0] != keys[1]:
@@ -235,6 +235,12 @@ def check_latency(plan: Plan) -> None:
                     "other latency keys: give both the same duration_s, probe_rate_pps, anatomy and stamp, or other "
                     "loads"
                 )
+
+
+def _loads(section: Plan) -> Iterator[tuple[Point, str]]:
+    for point in points_of(section):
+        for label in _labels(section, point):
+            yield point, label
 
 
 def _labels(section: Plan, point: Point) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from planebench.analysis.search import METHODS
 from planebench.model.chain_name import WHOLE, vnf_texts
 from planebench.model.closed import adapter
-from planebench.model.dimensions import ClockChoice, HostingName, parse_cpu_clock, parse_placing
+from planebench.model.dimensions import ClockChoice, HostingName
 from planebench.model.errors import UsageError, unknown
 from planebench.model.plan import R_PLUS, LatencyPlan, Plan, RingSize, SearchPlan, SwitchCores, ThroughputPlan
 from planebench.model.scenario import scenario_named, scenarios_with
@@ -32,6 +32,7 @@ from planebench.model.scenarios import (
     parse_scenario,
     parse_vnf_count,
 )
+from planebench.model.server import parse_cpu_clock, parse_placing
 from planebench.model.text import is_yaml_file, parse_yaml, read_text, type_remedy
 from planebench.model.traffic import PLAIN_NAME
 from planebench.model.wire import parse_wire

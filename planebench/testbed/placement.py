@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from planebench.model.cpus import NO_NODE, Cpus, range_text
-from planebench.model.dimensions import NEAR, RANDOM, SPLIT, Placing, far_vnfs
 from planebench.model.errors import UsageError
+from planebench.model.server import NEAR, RANDOM, SPLIT, Placing, far_vnfs
 
 # Cores for the switch, the tester, the VNFs, and everything that does not poll.
 #
