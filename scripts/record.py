@@ -47,8 +47,8 @@ from planebench.model.words import (
     us,
 )
 from planebench.papers.claims import all_papers
-from planebench.papers.conclusions import Conclusion, conclude, open_words
 from planebench.papers.data import paper_figures
+from planebench.papers.judge import Conclusion, conclude, open_words
 from planebench.papers.measured import RunFigures, of_the_plan
 from planebench.papers.shape import Shape, shapes
 from planebench.papers.told import ClaimOutcome

@@ -157,16 +157,14 @@ def part_points(point: Point, measured: Collection[Point] = ()) -> tuple[Point, 
     texts = vnf_texts(point.chain, point.chain_length)
     if len(texts) < 2:
         return ()
-    return tuple(_alone(point, text, measured) for text in texts)
-
-
-def _alone(point: Point, text: str, measured: Collection[Point]) -> Point:
-    """Return the point of a function run as a chain of one, in what it runs in the chain."""
-    ways = [
-        replace(point, chain=chain, hosting=hosting, chain_length=1)
-        for chain, hosting in as_chains_of_one(text, point.hosting)
-    ]
-    return next((way for way in ways if way in measured), ways[0])
+    found = []
+    for text in texts:
+        ways = [
+            replace(point, chain=chain, hosting=hosting, chain_length=1)
+            for chain, hosting in as_chains_of_one(text, point.hosting)
+        ]
+        found.append(next((way for way in ways if way in measured), ways[0]))
+    return tuple(found)
 
 
 # --- Latency ---------------------------------------------------------------------------------------------------------
@@ -240,13 +238,11 @@ def _throughput(
     slowest = min(alone, key=lambda r: r.throughput_pps or 0.0)
     before, after = (throughput_blocks(saturating(trials[r.point]).trials) for r in (slowest, result))
     limited = slowest.verdict.kind.is_bound
-    claim = replace(known, against=slowest.point.chain_label, note=_bounds(limited, bound))
+    which = " and ".join(name for name, is_bound in (("the function", limited), ("the chain", bound)) if is_bound)
+    claim = replace(
+        known, against=slowest.point.chain_label, note=f"{which}: tester-limited (lower bound)" if which else ""
+    )
     return _ClaimDraft(claim, point, after, ((slowest.point, before),), Bounds(limited, bound))
-
-
-def _bounds(part: bool, chain: bool) -> str:
-    which = " and ".join(name for name, is_bound in (("the function", part), ("the chain", chain)) if is_bound)
-    return f"{which}: tester-limited (lower bound)" if which else ""
 
 
 _WORDS: Mapping[AnswerKind, str] = {

@@ -18,7 +18,7 @@ from planebench.analysis.conditions import MUST_MATCH, Condition, contradictions
 from planebench.analysis.counting import Counted, Ranking, cell_id, of_kinds, rank, saturating
 from planebench.analysis.disturbance import DisturbedSwitch, SharedCore, disturbed_switches, drift, shared_cores
 from planebench.analysis.latency import latency_groups, latency_records, mean_intended_pps, percentile_blocks
-from planebench.analysis.noise import Estimate, Noise, factor, figure_of, fit_noise
+from planebench.analysis.noise import Estimate, factor, figure_of, fit_noise
 from planebench.analysis.outages import compare_outages
 from planebench.analysis.results import derive_results, lower_bounds, widths, with_a_rate
 from planebench.analysis.starts import (
@@ -180,24 +180,18 @@ def price(runs: Sequence[Run]) -> Price | None:
     The time of a saturating trial is that from the end of the trial before it to its own end, whatever that trial was.
     Half of the trials take no longer than the median; the rest of the time is that of the starts.
     """
-    gaps = [
-        (_seconds(before, after), after)
-        for run in runs
-        for before, after in pairwise(run.trials)
-        if after.role == "r_plus"
-    ]
+    gaps = []
+    for before, after in (pair for run in runs for pair in pairwise(run.trials)):
+        if after.role == "r_plus":
+            passed = seconds_since_epoch(after.started_at) - seconds_since_epoch(before.started_at)
+            passed += (after.intended_duration_ns - before.intended_duration_ns) / 1e9
+            gaps.append((min(max(passed, 0.0), GAP_MAX_S), after))
     if not any(seconds for seconds, _ in gaps):
         return None
     of_trials = statistics.median(seconds for seconds, _ in gaps) * len(gaps)
     of_starts = max(sum(seconds for seconds, _ in gaps) - of_trials, 0.0)
     starts = {(trial.point.switch, trial.point.topology, trial.start) for _, trial in gaps}
     return Price(of_starts / len(starts) / 60, of_trials / len(gaps) / 60)
-
-
-def _seconds(before: Trial, after: Trial) -> float:
-    passed = seconds_since_epoch(after.started_at) - seconds_since_epoch(before.started_at)
-    passed += (after.intended_duration_ns - before.intended_duration_ns) / 1e9
-    return min(max(passed, 0.0), GAP_MAX_S)
 
 
 __all__ = [
@@ -341,17 +335,14 @@ def switches_compared(derived: Derived) -> Comparisons:
     for point, side in _sides([derived]).items():
         cells.setdefault(replace(point, switch=""), []).append(side)
     found = [it for sides in cells.values() for pair in combinations(sides, 2) for it in _compare(*pair)]
-    absent = tuple(it for sides in cells.values() for it in _absent(sides, derived.run.switch_labels))
+    absent = []
+    for first, *others in cells.values():
+        there = {first.name, *(side.name for side in others)}
+        for label in (it for it in derived.run.switch_labels if it not in there):
+            why = f"{label} was not measured there"
+            absent.append(NotCompared(first.name, label, first.cell, OF_POINTS, why, has=first.rates))
     compared, skipped = _concluded(found, "block", [derived])
     return Comparisons((*compared, *compare_outages([derived.run])), (*skipped, *absent))
-
-
-def _absent(sides: Sequence[_ComparedSide], labels: Sequence[str]) -> Iterator[NotCompared]:
-    first, there = sides[0], {side.name for side in sides}
-    for label in labels:
-        if label not in there:
-            why = f"{label} was not measured there"
-            yield NotCompared(first.name, label, first.cell, OF_POINTS, why, has=first.rates)
 
 
 def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]) -> Comparisons:
@@ -379,21 +370,26 @@ def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]
     compared, skipped = _concluded(found, unit, [*runs_a, *runs_b])
     missing = ""
     if unit not in OF_RUNS:
-        compared = tuple(map(_of_these_runs, compared))
+        # More starts do not answer a comparison whose interval does not contain how runs vary.
+        compared = tuple(
+            replace(
+                it,
+                answer="open",
+                note="; ".join(filter(None, (it.note, "how runs vary is not in the interval"))),
+                more_starts=None,
+                more_minutes=None,
+                detectable=None,
+            )
+            if it.answer != "untested"
+            else it
+            for it in compared
+        )
         missing = (
             f"{len(runs_a)} and {len(runs_b)} runs: how runs vary is in no interval; "
             f"it takes {UNITS_MIN} of each side in turns (a, b, a, b), or {UNITS_MIN} boots of each side"
         )
     outages = compare_outages([it.run for it in runs_a], [it.run for it in runs_b])
     return Comparisons((*compared, *outages), (*skipped, *only), missing)
-
-
-def _of_these_runs(comparison: Comparison) -> Comparison:
-    """Return a comparison whose interval does not contain how runs vary: more starts do not answer it."""
-    if comparison.answer == "untested":
-        return comparison
-    note = "; ".join(filter(None, (comparison.note, "how runs vary is not in the interval")))
-    return replace(comparison, answer="open", note=note, more_starts=None, more_minutes=None, detectable=None)
 
 
 def _units(a: Sequence[Derived], b: Sequence[Derived]) -> tuple[Unit, list[int], list[int]]:
@@ -566,22 +562,21 @@ def _estimates(
     for draft, (a, b) in zip(family, blocks, strict=True):
         estimate = pairs.estimate(paired(a, b)) if unit in ("block", "pair") else None
         if estimate is None and unit != "pair":
-            estimate = _difference(sides, a, b)
+            one, other = sides.estimate(by_start(a)), sides.estimate(by_start(b))
+            estimate = None if one is None or other is None else other.minus(one)
         for error in draft.errors if estimate else ():
             estimate = estimate.minus(error) if estimate else None
         yield estimate
-
-
-def _difference(sides: Noise, a: Blocks, b: Blocks) -> Estimate | None:
-    one, other = sides.estimate(by_start(a)), sides.estimate(by_start(b))
-    return None if one is None or other is None else other.minus(one)
 
 
 def _compare(a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
     yield from _flat_out(a, b)
     for method in SEARCHES:
         yield from _search(method, a, b)
-    yield from _latency(a, b)
+    loads_a, loads_b = ({t.load.label: None for t in side.trials if t.role == "latency"} for side in (a, b))
+    for load in loads_a:
+        if load in loads_b:
+            yield from _latency_at(load, a, b)
 
 
 def _flat_out(a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
@@ -635,7 +630,7 @@ def _capacities(rates: _Draft, kinds: Sequence[VerdictKind]) -> ComparisonsFound
 
 def _search(method: Metric, a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
     """Compare the lower bounds of repeated searches, each in a start of its own. The width of bounds is an error."""
-    found_a, found_b = _searched(method, a), _searched(method, b)
+    found_a, found_b = ([s for s in side.searches if s.method == method] for side in (a, b))
     if not found_b and method in a.rates:
         yield _left_out(a, b, (method,), f"no such search was run on {b.name}")
     if not found_a or not found_b:
@@ -654,66 +649,43 @@ def _search(method: Metric, a: _ComparedSide, b: _ComparedSide) -> ComparisonsFo
         for name, kind, limit in zip(names, kinds, limits, strict=True)
         if limit and not kind.is_bound
     )
-    notes, errors = (*_bound_notes(names, kinds), *more), tuple(map(_resolution, ended))
+    errors = []
+    for some in ended:  # a rate is anywhere between the bounds of its search
+        wide = widths(some)
+        error = statistics.fmean(wide) / math.sqrt(12 * len(wide)) if wide else 0.0
+        errors.append(Estimate(0.0, error, math.inf, len(some)))
+    notes = (*_bound_notes(names, kinds), *more)
     blocks = lower_bounds(ended[0]), lower_bounds(ended[1])
-    yield _Draft(method, a, b, blocks, n, notes, Bounds(*limits), errors=errors)
-
-
-def _resolution(found: Sequence[SearchResult]) -> Estimate:
-    """Return the error of a lower bound: the rate is anywhere between the bounds."""
-    wide = widths(found)
-    error = statistics.fmean(wide) / math.sqrt(12 * len(wide)) if wide else 0.0
-    return Estimate(0.0, error, math.inf, len(found))
-
-
-def _searched(method: str, side: _ComparedSide) -> list[SearchResult]:
-    return [s for s in side.searches if s.method == method]
-
-
-def _latency(a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
-    """Compare p50 and p99 at each common load that both carried."""
-    loads_a, loads_b = ({t.load.label: None for t in side.trials if t.role == "latency"} for side in (a, b))
-    for load in loads_a:
-        if load in loads_b:
-            yield from _latency_at(load, a, b)
+    yield _Draft(method, a, b, blocks, n, notes, Bounds(*limits), errors=tuple(errors))
 
 
 def _latency_at(load: str, a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
-    if full := [side.name for side in (a, b) if _overloads(side, load)]:
+    at_load = [[t for t in side.trials if t.role == "latency" and t.load.label == load] for side in (a, b)]
+    full = []
+    for side, found in zip((a, b), at_load, strict=True):
+        kinds = [t.verdict.kind for t in found]
+        overloaded = kinds.count(VerdictKind.OVERLOAD)
+        if overloaded > 0 and overloaded >= kinds.count(VerdictKind.VALID):
+            full.append(side.name)
+    if full:
         yield _left_out(a, b, tuple(PERCENTILES), f"{' and '.join(full)} did not carry the load (overload)", load)
         return
-    counted = [_latency_trials(side, load) for side in (a, b)]
-    for side, found in zip((a, b), counted, strict=True):
-        if not found.trials:
+    probed = ([t for t in found if t.latency is not None and t.latency.probes_received] for found in at_load)
+    counted = [of_kinds(found, (VerdictKind.VALID,)) for found in probed]
+    for side, used in zip((a, b), counted, strict=True):
+        if not used.trials:
             yield _left_out(a, b, tuple(PERCENTILES), f"no latency of {side.name} counts", load)
             return
     n = len(counted[0].trials), len(counted[1].trials)
-    note = _loads_note(*(mean_intended_pps(it.trials) for it in counted))
+    pps_a, pps_b = (mean_intended_pps(it.trials) for it in counted)
+    differ = abs(pps_b - pps_a) > LOADS_DIFFER * max(pps_a, pps_b)
+    note = f"at {pps_a / 1e6:.3g} and {pps_b / 1e6:.3g} Mpps" if differ else ""
     for metric, share in PERCENTILES.items():
         blocks_a, blocks_b = (percentile_blocks(it.trials, share) for it in counted)
         if blocks_a and blocks_b:
             yield _Draft(metric, a, b, (blocks_a, blocks_b), n, (note,), load=load)
         else:
             yield _left_out(a, b, (metric,), f"no percentile of {(a if not blocks_a else b).name} is known", load)
-
-
-def _latency_trials(side: _ComparedSide, load: str) -> Counted:
-    """Return the latency trials at a load that was carried in which a probe returned."""
-    at_load = (t for t in side.trials if t.role == "latency" and t.load.label == load)
-    return of_kinds([t for t in at_load if t.latency is not None and t.latency.probes_received], (VerdictKind.VALID,))
-
-
-def _overloads(side: _ComparedSide, load: str) -> bool:
-    """Return whether the latency of a switch at a load is that of an overload."""
-    kinds = [t.verdict.kind for t in side.trials if t.role == "latency" and t.load.label == load]
-    overloaded = kinds.count(VerdictKind.OVERLOAD)
-    return overloaded > 0 and overloaded >= kinds.count(VerdictKind.VALID)
-
-
-def _loads_note(pps_a: float, pps_b: float) -> str:
-    if abs(pps_b - pps_a) <= LOADS_DIFFER * max(pps_a, pps_b):
-        return ""
-    return f"at {pps_a / 1e6:.3g} and {pps_b / 1e6:.3g} Mpps"
 
 
 def _called(a: _ComparedSide, b: _ComparedSide) -> tuple[str, str]:

@@ -19,10 +19,9 @@ from planebench.model.conditions import (
     Conditions,
     PortConditions,
     PortSide,
-    ThreadConditions,
     parse_claim,
 )
-from planebench.model.header import Run, RunHeader, SwitchInfo
+from planebench.model.header import Run, RunHeader
 from planebench.model.text import named_digests, without_folders
 
 # The measured conditions of a switch, over all its starts and topologies, in the words of the manifest.
@@ -74,44 +73,37 @@ def measured(found: Sequence[Conditions]) -> dict[str, MeasuredCondition]:
     """Return the known conditions by key. ``found`` are the conditions of one switch."""
     ports = [port for conditions in found for port in conditions.ports]
     known: dict[str, MeasuredCondition | None] = {
-        "ring_size": _by_side(ports, _ring_sizes),
-        "queues": _by_side(ports, _queues),
-        SPEED: _by_side([port for port in ports if port.speed_mbps], _speed),
+        "ring_size": _by_side(ports, lambda port: [str(size) for size in port.ring_sizes or ()]),
+        # The active queue pairs: a driver may have enabled fewer than the device has.
+        "queues": _by_side(ports, lambda port: [str(len(port.ring_sizes) // 2)] if port.ring_sizes else None),
+        SPEED: _by_side([port for port in ports if port.speed_mbps], lambda port: [str(port.speed_mbps)]),
         **{key: _by_side(ports, _has(names)) for key, names in FEATURES.items()},
     }
     if modes := dict.fromkeys(conditions.af_xdp for conditions in found if conditions.af_xdp):
         known[AF_XDP] = MeasuredCondition(" or ".join(modes), frozenset(modes))
     threads = [conditions.threads for conditions in found if conditions.threads is not None]
     if threads:
-        known[THREADS] = _threads(threads)
-        known[MHZ] = _mhz(thread for some in threads for thread in some)
+        every = [thread for some in threads for thread in some]
+        words = dict.fromkeys(f"CPU {thread.cpus}, {thread.policy}, nice {thread.nice}" for thread in every)
+        cpus = frozenset(cpu for thread in every for cpu in thread.cpus.split(","))
+        known[THREADS] = MeasuredCondition("; ".join(words) or "none of its own", cpus)
+        if clocks := [thread.mhz for thread in every if thread.mhz is not None]:
+            median = str(round(statistics.median(clocks)))
+            known[MHZ] = MeasuredCondition(median, frozenset({median}))
     return {key: value for key, value in known.items() if value is not None}
 
 
-def _ring_sizes(port: PortConditions) -> frozenset[str] | None:
-    return None if port.ring_sizes is None else frozenset(str(size) for size in port.ring_sizes)
-
-
-def _queues(port: PortConditions) -> frozenset[str] | None:
-    """Return the active queue pairs: a driver may have enabled fewer than the device has."""
-    return frozenset({str(len(port.ring_sizes) // 2)}) if port.ring_sizes else None
-
-
-def _speed(port: PortConditions) -> frozenset[str]:
-    return frozenset({str(port.speed_mbps)})
-
-
-def _has(names: Iterable[str]) -> Callable[[PortConditions], frozenset[str] | None]:
+def _has(names: Iterable[str]) -> Callable[[PortConditions], list[str] | None]:
     wanted = frozenset(names)
 
-    def look(port: PortConditions) -> frozenset[str] | None:
-        return None if port.features is None else frozenset({ON if wanted & set(port.features) else OFF})
+    def look(port: PortConditions) -> list[str] | None:
+        return None if port.features is None else [ON if wanted & set(port.features) else OFF]
 
     return look
 
 
 def _by_side(
-    ports: Sequence[PortConditions], look: Callable[[PortConditions], frozenset[str] | None]
+    ports: Sequence[PortConditions], look: Callable[[PortConditions], Sequence[str] | None]
 ) -> MeasuredCondition | None:
     """Return ``256``, or ``wire 256, VNF 1024`` where the sides differ or one is unknown."""
     texts: dict[PortSide, str] = {}
@@ -129,23 +121,6 @@ def _by_side(
     return MeasuredCondition(
         next(iter(texts.values())) if alike else named, frozenset[str]().union(*sides.values()), sides
     )
-
-
-def _threads(starts: Sequence[Sequence[ThreadConditions]]) -> MeasuredCondition:
-    """Return ``CPU 1, SCHED_OTHER, nice -20``, each once; the values are the CPUs."""
-    words = dict.fromkeys(
-        f"CPU {thread.cpus}, {thread.policy}, nice {thread.nice}" for threads in starts for thread in threads
-    )
-    cpus = {cpu for threads in starts for thread in threads for cpu in thread.cpus.split(",")}
-    return MeasuredCondition("; ".join(words) or "none of its own", frozenset(cpus))
-
-
-def _mhz(threads: Iterable[ThreadConditions]) -> MeasuredCondition | None:
-    known = [thread.mhz for thread in threads if thread.mhz is not None]
-    if not known:
-        return None
-    median = str(round(statistics.median(known)))
-    return MeasuredCondition(median, frozenset({median}))
 
 
 NOT_STATED = "\N{EN DASH}"
@@ -202,10 +177,10 @@ def fairness(run: Run) -> tuple[Condition, ...]:
 
     The order is: the manifest, keys of single switches, values that were only measured, the host.
     """
-    sides = [
-        _SwitchConditions({**switch.settings, **_build_of(switch)}, _measured_of(run, switch.label))
-        for switch in run.header.switches
-    ]
+    sides = []
+    for switch in run.header.switches:
+        build = {} if switch.build is None else {BUILD: switch.build.words}
+        sides.append(_SwitchConditions({**switch.settings, **build}, _measured_of(run, switch.label)))
     if not sides:
         return ()
     own = [key for side in sides for key in side.settings if key not in MANIFEST_KEYS]
@@ -239,7 +214,8 @@ def unread(run: Run) -> tuple[str, ...]:
 def between(a: Run, b: Run) -> tuple[str, ...]:
     """Return the known conditions of a switch that differ in two runs: ``planed: burst 32 against 64``."""
     labels = [switch.label for switch in b.header.switches]
-    return tuple(text for switch in a.header.switches if switch.label in labels for text in _moved(a, b, switch.label))
+    there = [switch.label for switch in a.header.switches if switch.label in labels]
+    return tuple(text for label in there for text in _moved(a, b, label))
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,21 +233,13 @@ class _SwitchConditions:
         if (found := self.measured.get(key)) is not None:
             wrong = claim is not None and _contradicts(key, claim, found)
             return ConditionCell(found.text, True, claim if wrong and claim is not None else "")
-        return ConditionCell(_stated(key, claim), False, self._misplaced(key, claim))
-
-    def _misplaced(self, key: str, claim: str | None) -> str:
-        """Return the claim if the measured CPUs of the threads contradict the claimed cores."""
-        threads = self.measured.get(THREADS)
-        if key != "cores" or claim is None or threads is None:
-            return ""
-        claimed = frozenset(re.findall(r"\d+", claim))
-        return claim if claimed and not threads.values <= claimed else ""
-
-
-def _stated(key: str, claim: str | None) -> str:
-    if claim is not None:
-        return claim or UNKNOWN
-    return UNKNOWN if key in MANIFEST_KEYS or key in MEASURED_ONLY else NOT_STATED
+        if claim is None:
+            return ConditionCell(UNKNOWN if key in MANIFEST_KEYS or key in MEASURED_ONLY else NOT_STATED)
+        if key == "cores" and THREADS in self.measured:
+            claimed, cpus = frozenset(re.findall(r"\d+", claim)), self.measured[THREADS].values
+            if claimed and not cpus <= claimed:  # the threads run elsewhere
+                return ConditionCell(claim, False, claim)
+        return ConditionCell(claim or UNKNOWN)
 
 
 def _contradicts(key: str, claim: str, found: MeasuredCondition) -> bool:
@@ -291,15 +259,14 @@ def _condition(key: str, sides: Sequence[_SwitchConditions]) -> Condition:
     cells = tuple(side.cell(key) for side in sides)
     meaning = MANIFEST_KEYS.get(key) or {**MEASURED_ONLY, BUILD: _BUILD_MEANING}.get(key, "its own")
     if key == "cores":
-        cells = tuple(_with_threads(cell, side) for cell, side in zip(cells, sides, strict=True))
+        # The measured CPUs of the threads take the place of a wrong claim.
+        cells = tuple(
+            ConditionCell(",".join(sorted(side.measured[THREADS].values, key=int)), True, cell.claim)
+            if cell.claim
+            else cell
+            for cell, side in zip(cells, sides, strict=True)
+        )
     return Condition(key, meaning, cells, _state(key, [cell.text for cell in cells]))
-
-
-def _with_threads(cell: ConditionCell, side: _SwitchConditions) -> ConditionCell:
-    """Return the placement with the measured CPUs of the threads in place of a wrong claim."""
-    if not cell.claim:
-        return cell
-    return ConditionCell(",".join(sorted(side.measured[THREADS].values, key=int)), True, cell.claim)
 
 
 def _state(key: str, texts: Sequence[str]) -> ConditionState:
@@ -308,7 +275,8 @@ def _state(key: str, texts: Sequence[str]) -> ConditionState:
         texts = [_comparable(key, text) for text in texts]
         differs = len(set(texts) - {NOT_STATED}) > 1
     elif key == MHZ:
-        differs = _spread([float(text) for text in known]) > MHZ_TOLERANCE
+        mhz = [float(text) for text in known]
+        differs = bool(mhz) and min(mhz) > 0 and max(mhz) / min(mhz) - 1 > MHZ_TOLERANCE
     else:
         differs = len({_comparable(key, text) for text in known}) > 1
     if differs:
@@ -323,14 +291,6 @@ def _comparable(key: str, text: str) -> str:
     if key == BUILD:
         return text.partition(" ")[0]
     return text.partition(":")[0].strip().lower() if key == "function" else text
-
-
-def _build_of(switch: SwitchInfo) -> dict[str, str]:
-    return {} if switch.build is None else {BUILD: switch.build.words}
-
-
-def _spread(values: Sequence[float]) -> float:
-    return max(values) / min(values) - 1 if values and min(values) > 0 else 0.0
 
 
 def _host_conditions(run: Run, switches: int) -> Iterator[Condition]:

@@ -88,7 +88,21 @@ def drift(trials: Iterable[Trial]) -> Reason | None:
     within each series are added up. A series is one switch on one topology; its test points share a start, and are
     averaged, because they are not independent. The slope is the median over these pairs.
     """
-    found = list(_series(trials))
+    # The rates of each switch on each topology, a value for each start, relative to the mean of its cell.
+    cells: dict[Point, list[Trial]] = defaultdict(list)
+    for trial in trials:
+        if trial.role == "r_plus" and trial.throughput_pps > 0:
+            cells[trial.point].append(trial)
+    blocks: dict[tuple[TopologyKey, str], dict[int, RateSeries]] = defaultdict(lambda: defaultdict(list))
+    for point, members in cells.items():
+        mean = statistics.fmean(math.log(trial.throughput_pps) for trial in members)
+        for trial in members:
+            sample = seconds_since_epoch(trial.started_at), math.log(trial.throughput_pps) - mean
+            blocks[point.topology, point.switch][trial.repetition].append(sample)
+    found = [
+        [(min(block)[0], statistics.fmean(change for _, change in block)) for block in of_topology.values()]
+        for of_topology in blocks.values()
+    ]
     pairs = [(b[0] - a[0], b[1] - a[1]) for series in found for a, b in combinations(sorted(series), 2)]
     variance = sum(n * (n - 1) * (2 * n + 5) / 18 for n in map(len, found))
     score = sum((change > 0) - (change < 0) for _, change in pairs)
@@ -101,22 +115,6 @@ def drift(trials: Iterable[Trial]) -> Reason | None:
     per_minute = math.expm1(60 * slope)
     text = f"the rates of all switches drifted by {per_minute:+.2%} per minute"
     return Reason(ReasonCode.DRIFT, text, {"per_minute": per_minute})
-
-
-def _series(trials: Iterable[Trial]) -> Iterable[RateSeries]:
-    """Yield the rates of each switch on each topology, a value for each start, relative to the mean of its cell."""
-    cells: dict[Point, list[Trial]] = defaultdict(list)
-    for trial in trials:
-        if trial.role == "r_plus" and trial.throughput_pps > 0:
-            cells[trial.point].append(trial)
-    blocks: dict[tuple[TopologyKey, str], dict[int, RateSeries]] = defaultdict(lambda: defaultdict(list))
-    for point, members in cells.items():
-        mean = statistics.fmean(math.log(trial.throughput_pps) for trial in members)
-        for trial in members:
-            sample = seconds_since_epoch(trial.started_at), math.log(trial.throughput_pps) - mean
-            blocks[point.topology, point.switch][trial.repetition].append(sample)
-    for of_topology in blocks.values():
-        yield [(min(block)[0], statistics.fmean(change for _, change in block)) for block in of_topology.values()]
 
 
 # How much of their cores switch and tester had: another hyperthread takes of them what no guest of a host can see.
@@ -173,7 +171,13 @@ def shared_cores(trials: Iterable[Trial]) -> tuple[SharedCore, ...]:
     if not shares:
         return ()
     of_owner = zip(*shares.values(), strict=True)
-    ratios = (_cycles_ratio(trials, shares), None)
+    cycles: dict[object, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+    for trial in trials:
+        needed = trial.switch.cycles_per_packet if trial.role == "r_plus" else None  # at a load, batches decide
+        if needed and trial.index in shares and trial.band and trial.verdict.kind is not VerdictKind.INVALID:
+            cycles[trial.point, trial.load, trial.band][is_shared(shares[trial.index][0], 1.0)].append(needed)
+    moved = [median(of_shared) / median(alone) for alone, of_shared in cycles.values() if alone and of_shared]
+    ratios = (geometric_mean(moved) if moved else None, None)
     return tuple(
         SharedCore(owner, len(found), sum(is_shared(share, 1.0) for share in found), min(found), ratio)
         for owner, found, ratio in zip(OWNERS, of_owner, ratios, strict=True)
@@ -187,13 +191,3 @@ def core_speeds(trial: Trial) -> tuple[float, float] | None:
         return None
     switch, tester = (min(speeds) for speeds in zip(*both, strict=True))
     return switch, tester
-
-
-def _cycles_ratio(trials: Iterable[Trial], shares: dict[int, tuple[float, float]]) -> float | None:
-    cycles: dict[object, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
-    for trial in trials:
-        needed = trial.switch.cycles_per_packet if trial.role == "r_plus" else None  # at a load, batches decide
-        if needed and trial.index in shares and trial.band and trial.verdict.kind is not VerdictKind.INVALID:
-            cycles[trial.point, trial.load, trial.band][is_shared(shares[trial.index][0], 1.0)].append(needed)
-    ratios = [median(shared) / median(alone) for alone, shared in cycles.values() if alone and shared]
-    return geometric_mean(ratios) if ratios else None

@@ -53,7 +53,12 @@ def judge(
     watched = RATES if metric is None else (metric,)
     mine = [c for c in outcome.comparisons if baseline in (None, c.a)]
     capacities = {(c.a, c.b, c.point): c for c in mine if c.metric == "capacity"}
-    rates = [_telling(c, capacities.get((c.a, c.b, c.point)), limit) for c in mine if c.metric in watched]
+    rates = []
+    for c in (it for it in mine if it.metric in watched):
+        capacity = capacities.get((c.a, c.b, c.point)) if c.metric == "throughput" else None
+        # The capacity is tested where a bound of the throughput decides nothing.
+        decided = capacity is None or _passes(c, limit) or _p_values(c, limit)[1] < ALPHA
+        rates.append(c if decided or capacity is None else capacity)
     found = []
     for c, p_fails in zip(rates, _hochberg([_p_values(c, limit)[1] for c in rates]), strict=True):
         what, why = (c.metric, c.a, c.b, c.point, limit, c.ratio), outcome.not_in_intervals or c.note
@@ -84,12 +89,6 @@ def _hochberg(p_values: Sequence[float]) -> list[float]:
         least = min(least, rank * p_values[index])
         corrected[index] = least
     return corrected
-
-
-def _telling(rate: Comparison, capacity: Comparison | None, limit: float) -> Comparison:
-    """Return the comparison that is tested: the capacity where a bound of the throughput decides nothing."""
-    decided = _passes(rate, limit) or _p_values(rate, limit)[1] < ALPHA
-    return rate if decided or capacity is None or rate.metric != "throughput" else capacity
 
 
 def _passes(comparison: Comparison, limit: float) -> bool:

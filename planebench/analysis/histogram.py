@@ -30,15 +30,10 @@ _HALF = _SUB_BUCKETS // 2
 _LENGTH: int = HdrHistogram(LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS).counts_len
 
 
-def _bucket_bounds() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the lowest value and the width in ns of each bucket (HdrHistogram, "value from index")."""
-    index = np.arange(_LENGTH)
-    doubling = np.maximum(index // _HALF - 1, 0)
-    within = np.where(index < _HALF, index, index % _HALF + _HALF)
-    return (within * 2.0**doubling), 2.0**doubling
-
-
-_LOW_NS, _WIDTH_NS = _bucket_bounds()
+# The lowest value and the width of each bucket (HdrHistogram, "value from index").
+_INDEX = np.arange(_LENGTH)
+_WIDTH_NS = 2.0 ** np.maximum(_INDEX // _HALF - 1, 0)
+_LOW_NS = np.where(_INDEX < _HALF, _INDEX, _INDEX % _HALF + _HALF) * _WIDTH_NS
 _MIDDLE_NS = _LOW_NS + np.floor(_WIDTH_NS / 2)
 _TOP_NS = np.minimum(_LOW_NS + _WIDTH_NS - 1, HIGHEST_NS)
 
@@ -156,19 +151,13 @@ def exceedance(counts: Counts, points: int = 80) -> list[tuple[float, float]]:
     if used.size == 0:
         return []
     above = 1.0 - np.cumsum(counts)[used] / counts.sum()
-    keep = _thin(above, points)
+    last, positive = above.size - 1, above[above > 0]
+    keep = np.arange(above.size)
+    if above.size > points and positive.size > 1:  # both ends, and steps between that are even in the logarithm
+        steps = np.geomspace(positive[0], positive[-1], points - 2)
+        keep = np.unique(np.concatenate([[0], np.searchsorted(-above, -steps), [last]]).clip(0, last))
     curve = [(float(_TOP_NS[i]) / 1e3, float(a)) for i, a in zip(used[keep], above[keep], strict=True)]
     return [(float(_LOW_NS[used[0]]) / 1e3, 1.0), *curve]
-
-
-def _thin(above: NDArray[np.float64], points: int) -> NDArray[np.intp]:
-    """Return indices into a falling curve: both ends, and steps between them that are even in the logarithm."""
-    last = above.size - 1
-    positive = above[above > 0]
-    if above.size <= points or positive.size < 2:
-        return np.arange(above.size)
-    steps = np.geomspace(positive[0], positive[-1], points - 2)
-    return np.unique(np.concatenate([[0], np.searchsorted(-above, -steps), [last]]).clip(0, last)).astype(np.intp)
 
 
 # How one clock runs against another: offset and drift, from frames that were sent both ways over a cable. Pure.
@@ -244,7 +233,21 @@ def relate(there: Sequence[Stamped], back: Sequence[Stamped]) -> Relation | None
     kept = delays <= np.median(delays)
     if int(kept.sum()) < LEAST_PAIRS:
         return None
-    return _line(start, twice_base // 2, times[kept], offsets[kept], float(delays.min()))
+    # The straight line by least squares, at the mean of its times, where offset and drift do not correlate.
+    times, offsets = times[kept], offsets[kept]
+    middle = times.mean()
+    spread = float(((times - middle) ** 2).sum())
+    drift = float(((times - middle) * offsets).sum() / spread) if spread else 0.0
+    rest = offsets - offsets.mean() - drift * (times - middle)
+    sigma = sqrt(float((rest**2).sum()) / (len(times) - 2))
+    return Relation(
+        at_ns=(start + round(middle)) % WRAP,
+        offset_ns=twice_base // 2 + round(float(offsets.mean())),
+        drift=drift,
+        offset_error_ns=sigma / sqrt(len(times)),
+        drift_error=sigma / sqrt(spread) if spread else 0.0,
+        delay_ns=float(delays.min()),
+    )
 
 
 def relate_readings(
@@ -284,20 +287,3 @@ def _pairs(there: Sequence[Stamped], back: Sequence[Stamped]) -> list[tuple[int,
         forth, reverse = difference_ns(a_ns, b_ns), difference_ns(b_sent_ns, a_received_ns)
         found.append((a_ns, forth - reverse, (forth + reverse) / 2))
     return found
-
-
-def _line(start: int, base: int, times: np.ndarray, offsets: np.ndarray, delay_ns: float) -> Relation:
-    """Return the straight line by least squares, at the mean of its times, where offset and drift do not correlate."""
-    middle = times.mean()
-    spread = float(((times - middle) ** 2).sum())
-    drift = float(((times - middle) * offsets).sum() / spread) if spread else 0.0
-    rest = offsets - offsets.mean() - drift * (times - middle)
-    sigma = sqrt(float((rest**2).sum()) / (len(times) - 2))
-    return Relation(
-        at_ns=(start + round(middle)) % WRAP,
-        offset_ns=base + round(float(offsets.mean())),
-        drift=drift,
-        offset_error_ns=sigma / sqrt(len(times)),
-        drift_error=sigma / sqrt(spread) if spread else 0.0,
-        delay_ns=delay_ns,
-    )

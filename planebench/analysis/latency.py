@@ -153,7 +153,13 @@ def load_finding(curve: Sequence[LoadPoint]) -> LoadFinding | None:
     """Return inversion and knee of the accepted loads, in rising order; None for fewer than two loads."""
     if len(curve) < 2:
         return None
-    pair = _strongest_inversion(curve)
+    # The lower and the higher load with the highest ratio of p50 beyond noise: frames waited for a batch.
+    inverted = [
+        (low, high)
+        for low, high in combinations(curve, 2)
+        if _ratio(low, high) - 1 > max(MIN_INVERSION, low.spread or 0.0, high.spread or 0.0)
+    ]
+    pair = max(inverted, key=lambda pair: _ratio(*pair), default=None)
     return LoadFinding(
         inversion=(pair[0].load, pair[1].load) if pair else None,
         inversion_ratio=_ratio(*pair) if pair else None,
@@ -161,18 +167,8 @@ def load_finding(curve: Sequence[LoadPoint]) -> LoadFinding | None:
     )
 
 
-def _strongest_inversion(curve: Sequence[LoadPoint]) -> tuple[LoadPoint, LoadPoint] | None:
-    """Return the lower and the higher load with the highest ratio of p50 beyond noise: frames waited for a batch."""
-    inverted = [(low, high) for low, high in combinations(curve, 2) if _ratio(low, high) - 1 > _noise(low, high)]
-    return max(inverted, key=lambda pair: _ratio(*pair), default=None)
-
-
 def _ratio(low: LoadPoint, high: LoadPoint) -> float:
     return low.p50_us / high.p50_us if high.p50_us > 0 else 1.0
-
-
-def _noise(low: LoadPoint, high: LoadPoint) -> float:
-    return max(MIN_INVERSION, low.spread or 0.0, high.spread or 0.0)
 
 
 def _knee(curve: Sequence[LoadPoint]) -> str | None:
@@ -204,7 +200,12 @@ def latency_groups(trials: Sequence[Trial]) -> dict[str, Counted]:
         if trial.role == "latency":
             groups.setdefault(trial.load.label, []).append(trial)
     ordered = sorted(groups.items(), key=lambda item: (mean_intended_pps(item[1]), item[0]))
-    return {label: of_kinds(group, _by_number(group)) for label, group in ordered}
+    found = {}
+    for label, group in ordered:  # carried and overloaded ones are not merged: the kind of more trials comes first
+        kinds = [t.verdict.kind for t in group]
+        carried = kinds.count(VALID) > kinds.count(VerdictKind.OVERLOAD)
+        found[label] = of_kinds(group, _ANY_KIND if carried else (VerdictKind.OVERLOAD, *_ANY_KIND))
+    return found
 
 
 def control_summary(trials: Sequence[Trial]) -> ControlSummary | None:
@@ -234,7 +235,11 @@ def summarise_latency(label: str, counted: Counted) -> LatencySummary:
     verdict, nan = counted.verdict, math.nan
     told = _without_distribution(records) if summary is None else None
     if told is not None:
-        verdict = Verdict(verdict.kind, (*verdict.reasons, _no_percentiles(*told[:2])))
+        mean = "" if math.isnan(told[0]) else f"a mean of {told[0]:.1f} us and "
+        text = f"the tester reports {mean}a maximum of {told[1]:.1f} us, and no percentiles"
+        verdict = Verdict(
+            verdict.kind, (*verdict.reasons, Reason(ReasonCode.NO_DISTRIBUTION, text, {"max_us": told[1]}))
+        )
     elif summary is None and verdict.kind is VALID:
         verdict = Verdict(
             VerdictKind.INVALID, (*verdict.reasons, Reason(ReasonCode.NO_PROBE, "no latency probe returned"))
@@ -246,6 +251,7 @@ def summarise_latency(label: str, counted: Counted) -> LatencySummary:
     beside = summarise(merge(r.software for r in records if r.software)) if summary else None
     intended = sum(d.intended_packets for t in counted.trials for d in t.directions)
     forwarded = sum(t.forwarded_packets for t in counted.trials)
+    clocks: set[str] = {r.clock for r in records}
     return LatencySummary(
         load=label,
         intended_pps=mean_intended_pps(counted.trials),
@@ -261,7 +267,7 @@ def summarise_latency(label: str, counted: Counted) -> LatencySummary:
         probes_sent=sum(r.probes_sent for r in records),
         verdict=verdict,
         probes_stamped=sum(r.probes_stamped for r in records),
-        clock=_clock(records),
+        clock="mixed" if len(clocks) > 1 else next(iter(clocks), "software"),
         floor=min((r.floor_ns / 1e3 for r in records if r.floor_ns is not None), default=None),
         with_host_p50=None if with_host is None else with_host.p50,
         with_host_p99=None if with_host is None else with_host.p99,
@@ -288,28 +294,24 @@ def _without_distribution(records: Sequence[LatencyRecord]) -> tuple[float, floa
     return mean_ns / 1e3, max(most for _, most, _ in known) / 1e3, frames
 
 
-def _no_percentiles(mean_us: float, max_us: float) -> Reason:
-    mean = "" if math.isnan(mean_us) else f"a mean of {mean_us:.1f} us and "
-    text = f"the tester reports {mean}a maximum of {max_us:.1f} us, and no percentiles"
-    return Reason(ReasonCode.NO_DISTRIBUTION, text, {"max_us": max_us})
-
-
 def finding(groups: Mapping[str, Counted], summaries: Sequence[LatencySummary]) -> LoadFinding | None:
     """Return how latency changes with the loads. ``summaries`` are those of ``groups``."""
     shown = [s for s in summaries if s.verdict.kind is VALID and s.samples and not math.isnan(s.p50)]
-    curve = [LoadPoint(s.load, s.p50, _spread(groups[s.load])) for s in shown]
+    curve = []
+    for s in shown:
+        histograms = [decode(record.histogram) for record in latency_records(groups[s.load])]
+        medians = [percentile_ns(counts, 0.50) for counts in histograms if counts.any()]
+        spread = None
+        if len(medians) > 1:
+            middle = statistics.median(medians)
+            spread = (max(medians) - min(medians)) / middle if middle else 0.0
+        curve.append(LoadPoint(s.load, s.p50, spread))
     return load_finding(curve)
 
 
 def latency_records(counted: Counted) -> list[LatencyRecord]:
     """Return the latency records of some trials."""
     return [t.latency for t in counted.trials if t.latency is not None]
-
-
-def trial_counts(counted: Counted) -> list[Counts]:
-    """Return the histograms of the trials with a returned probe, one each."""
-    histograms = [decode(r.histogram) for r in latency_records(counted)]
-    return [counts for counts in histograms if counts.any()]
 
 
 def percentile_blocks(trials: Iterable[Trial], share: float, *, with_host: bool = False) -> Blocks:
@@ -340,42 +342,17 @@ def mean_intended_pps(trials: Sequence[Trial]) -> float:
     return statistics.fmean(rates) if rates else 0.0
 
 
-def _by_number(trials: Sequence[Trial]) -> tuple[VerdictKind, ...]:
-    """Return all kinds, first VALID or OVERLOAD, that of more trials: carried and overloaded ones are not merged."""
-    kinds = [t.verdict.kind for t in trials]
-    carried = kinds.count(VALID) > kinds.count(VerdictKind.OVERLOAD)
-    return _ANY_KIND if carried else (VerdictKind.OVERLOAD, *_ANY_KIND)
-
-
 def _missing_probes(trials: Sequence[Trial]) -> tuple[Reason, ...]:
     """Return a reason if more probes are missing than network functions dropped by policy, as they did other frames."""
     counted = [(t, t.latency) for t in trials if t.latency is not None]
     sent = sum(record.probes_sent for _, record in counted)
     missing = sent - sum(record.probes_received for _, record in counted)
-    policy = sum(_policy_share(trial) * record.probes_sent for trial, record in counted)
+    policy = sum(
+        min(policy_packets(trial) / max(sum(d.offered_packets for d in trial.directions), 1), 1.0) * record.probes_sent
+        for trial, record in counted
+    )
     if missing - policy <= max(MAX_PROBES_MISSING * sent, POLICY_DEVIATIONS * math.sqrt(policy)):
         return ()
     dropped = f", network functions dropped about {policy:.0f} of them by policy" if policy >= 1 else ""
     text = f"{missing} of {sent} probes did not return{dropped}; the missing ones may be the slowest"
     return (Reason(ReasonCode.PROBES_MISSING, text, {"missing": missing, "sent": sent}),)
-
-
-def _policy_share(trial: Trial) -> float:
-    """Return the share of the frames of a trial that network functions dropped by policy."""
-    return min(policy_packets(trial) / max(sum(d.offered_packets for d in trial.directions), 1), 1.0)
-
-
-def _spread(counted: Counted) -> float | None:
-    medians = [percentile_ns(counts, 0.50) for counts in trial_counts(counted)]
-    return relative_spread(medians) if len(medians) > 1 else None
-
-
-def relative_spread(values: Sequence[float]) -> float:
-    """Return (max - min) / median; 0.0 for fewer than two values or a median of zero."""
-    middle = statistics.median(values) if values else 0.0
-    return (max(values) - min(values)) / middle if len(values) > 1 and middle else 0.0
-
-
-def _clock(records: Sequence[LatencyRecord]) -> str:
-    clocks: set[str] = {r.clock for r in records}
-    return "mixed" if len(clocks) > 1 else next(iter(clocks), "software")

@@ -47,7 +47,8 @@ def ledger(trial: Trial) -> Ledger:
     own: nobody knows what that drops.
     """
     topology = build(trial.point.scenario, trial.point.chain_length)
-    losses = [*_switch(trial, topology), *_damaged(trial), *_tester(trial, topology)]
+    damaged = (Loss("switch", "damaged", direction.corrupt_packets) for direction in trial.directions)
+    losses = [*_switch(trial, topology), *damaged, *_tester(trial, topology)]
     return Ledger(
         offered_packets=sum(direction.offered_packets for direction in trial.directions),
         forwarded_packets=sum(direction.forwarded_packets for direction in trial.directions),
@@ -110,11 +111,6 @@ def _of_nic(trial: Trial, port: str, reason: str) -> bool:
     """Return whether a reason is one that a NIC counts at its end of a cable."""
     wire = WIRES.get(trial.point.wire)
     return wire is not None and not wire.replaces_nics and topology_port(port).side == "wire" and reason in OF_NIC
-
-
-def _damaged(trial: Trial) -> Iterator[Loss]:
-    for direction in trial.directions:
-        yield Loss("switch", "damaged", direction.corrupt_packets)
 
 
 def _tester(trial: Trial, topology: Topology) -> Iterator[Loss]:
@@ -194,7 +190,10 @@ def _words(loss: Loss) -> str:
 def sent_traffic(trials: Sequence[Trial]) -> tuple[TrafficSent, ...]:
     """Return the sum by direction. Flows, addresses and passes over a file are the maximum over the trials."""
     every = [sent for trial in trials for sent in trial.sent]
-    return tuple(_sum_of([s for s in every if s.name == name]) for name in dict.fromkeys(s.name for s in every))
+    by_name: dict[str, list[TrafficSent]] = {}
+    for sent in every:
+        by_name.setdefault(sent.name, []).append(sent)
+    return tuple(map(_sum_of, by_name.values()))
 
 
 def mean_forwarded_bytes(trials: Sequence[Trial]) -> float | None:

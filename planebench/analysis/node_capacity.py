@@ -16,10 +16,10 @@ from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, saturating
 from planebench.analysis.noise import Estimate
 from planebench.analysis.starts import by_start, noise_of_sides, throughput_blocks
-from planebench.model.placement import NEAR
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
+from planebench.model.server import NEAR
 
 CapacityLimit = Literal["virtual functions", "logical cores"]
 
@@ -94,7 +94,12 @@ def path_costs(derived: Derived, cores_of: Callable[[str], int]) -> tuple[PathCo
 def _cost(derived: Derived, result: Result, cores: int) -> PathCost:
     trials = saturating(derived.trials[result.point]).trials
     cycles = list(_figures(trials, lambda t: (t.switch.busy_cycles or 0) / t.forwarded_packets))
-    hz = list(_figures(trials, lambda t: _cycles(t) * 1e9 / t.offered_duration_ns / cores))
+    hz = list(
+        _figures(
+            trials,
+            lambda t: ((t.switch.busy_cycles or 0) + (t.switch.idle_cycles or 0)) * 1e9 / t.offered_duration_ns / cores,
+        )
+    )
     return PathCost(
         result.point,
         (result.throughput_pps or 0.0) / cores,
@@ -109,10 +114,6 @@ def _figures(trials: Iterable[Trial], figure: Callable[[Trial], float]) -> Itera
     return (
         figure(t) for t in trials if t.switch.busy_cycles and t.switch.idle_cycles is not None and t.forwarded_packets
     )
-
-
-def _cycles(trial: Trial) -> int:
-    return (trial.switch.busy_cycles or 0) + (trial.switch.idle_cycles or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,30 +187,45 @@ Times = Mapping[Point, _Time]
 
 def predictions(derived: Derived, lengths: Iterable[int] = ()) -> tuple[Prediction, ...]:
     """Return the predictions of all chains of l2fwd that were measured, and of those of further ``lengths``."""
-    times = _times(derived)
+    accepted = [r for r in derived.results if counts(r) and not r.point.chain and r.point.placement == NEAR]
+    blocks = {r.point: throughput_blocks(saturating(derived.trials[r.point]).trials) for r in accepted}
+    noise = noise_of_sides(blocks.items())
+    times = {
+        r.point: _Time(1 / r.throughput_pps, noise.estimate(by_start(blocks[r.point])), r.verdict.kind.is_bound)
+        for r in accepted
+        if r.throughput_pps
+    }
     found = []
     for family in _families(times):
         known = {p.chain_length for p in times if _is_chain(p) and replace(p, chain_length=1) == family}
         for length in sorted({*known, *lengths}):
             point = replace(family, chain_length=length)
+            both = point.direction == "bidirectional"
+            # Both directions of p2v together have as many hops into a VNF as out of it.
+            into = replace(point, scenario="p2v", chain_length=0, hosting="process")
+            ends = [(2, into)] if both else [(1, into), (1, replace(into, direction="reversed"))]
+            # A chain of one and the hops after it; a chain of one itself is no prediction.
+            first = None
+            if length > 1:
+                first = _sum([(1, replace(point, chain_length=1)), (length - 1, replace(into, scenario="v2v"))], times)
             ways: tuple[tuple[Way, _Time | None], ...] = (
-                ("hops", _by_hops(point, times)),
-                ("first", _by_first(point, times)),
+                ("hops", _sum([*ends, (point.chain_length - 1, replace(into, scenario="v2v"))], times)),
+                ("first", first),
                 ("lengths", _by_lengths(point, known, times)),
             )
-            found += [_beside(point, way, it, times.get(point)) for way, it in ways if it is not None]
+            measured = times.get(point)
+            for way, it in ways:
+                if it is None:
+                    continue
+                prediction = Prediction(point, way, 1 / it.seconds, it.estimate, it.is_bound)
+                if measured is not None:
+                    one, other = measured.estimate, it.estimate
+                    estimate = None if one is None or other is None else one.minus(other)
+                    limits = Bounds(it.is_bound, measured.is_bound)
+                    against = effect_of(estimate, it.seconds / measured.seconds, bounds=limits)
+                    prediction = replace(prediction, measured_pps=1 / measured.seconds, against=against)
+                found.append(prediction)
     return tuple(found)
-
-
-def _times(derived: Derived) -> Times:
-    accepted = [r for r in derived.results if counts(r) and not r.point.chain and r.point.placement == NEAR]
-    blocks = {r.point: throughput_blocks(saturating(derived.trials[r.point]).trials) for r in accepted}
-    noise = noise_of_sides(blocks.items())
-    return {
-        r.point: _Time(1 / r.throughput_pps, noise.estimate(by_start(blocks[r.point])), r.verdict.kind.is_bound)
-        for r in accepted
-        if r.throughput_pps
-    }
 
 
 def _families(times: Times) -> list[Point]:
@@ -227,23 +243,6 @@ def _is_chain(point: Point) -> bool:
     """Return whether a point is a chain behind one switch."""
     scenario = scenario_named(point.scenario)
     return scenario.chained and not scenario.two_switches
-
-
-def _by_hops(chain: Point, times: Times) -> _Time | None:
-    """Return the time of the hops of a chain together; None if one was not measured."""
-    both = chain.direction == "bidirectional"
-    # Both directions of p2v together have as many hops into a VNF as out of it.
-    into = replace(chain, scenario="p2v", chain_length=0, hosting="process")
-    ends = [(2, into)] if both else [(1, into), (1, replace(into, direction="reversed"))]
-    return _sum([*ends, (chain.chain_length - 1, replace(into, scenario="v2v"))], times)
-
-
-def _by_first(chain: Point, times: Times) -> _Time | None:
-    """Return the time of a chain of one and the hops after it; None for a chain of one itself."""
-    if chain.chain_length == 1:
-        return None
-    between = replace(chain, scenario="v2v", chain_length=0, hosting="process")
-    return _sum([(1, replace(chain, chain_length=1)), (chain.chain_length - 1, between)], times)
 
 
 def _sum(points: Iterable[tuple[int, Point]], times: Times) -> _Time | None:
@@ -293,14 +292,3 @@ def _by_lengths(chain: Point, lengths: Iterable[int], times: Times) -> _Time | N
     estimates = [it.estimate for _, it in usable if it.estimate]
     degrees, n = min(it.degrees for it in estimates), min(it.n for it in estimates)
     return _Time(total, Estimate(-math.log(total), error, degrees, n), False)
-
-
-def _beside(point: Point, way: Way, predicted: _Time, measured: _Time | None) -> Prediction:
-    found = Prediction(point, way, 1 / predicted.seconds, predicted.estimate, predicted.is_bound)
-    if measured is None:
-        return found
-    ratio = predicted.seconds / measured.seconds
-    one, other = measured.estimate, predicted.estimate
-    estimate = None if one is None or other is None else one.minus(other)
-    against = effect_of(estimate, ratio, bounds=Bounds(predicted.is_bound, measured.is_bound))
-    return replace(found, measured_pps=1 / measured.seconds, against=against)

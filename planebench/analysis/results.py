@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from planebench.analysis.capacity import Capacity, capacity_of, near_ceiling, tester_ceiling_pps
-from planebench.analysis.counting import VALID, Counted, latency_counts, saturating, search_counts
+from planebench.analysis.counting import VALID, latency_counts, saturating, search_counts
 from planebench.analysis.disturbance import disturbed_switches
 from planebench.analysis.latency import control_summary, finding, latency_groups, percentile_blocks, summarise_latency
 from planebench.analysis.ledger import ledger, mean_forwarded_bytes, merge, sent_traffic
@@ -33,9 +33,8 @@ from planebench.model.chain_name import HOSTINGS
 from planebench.model.header import Run, RunHeader
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import POINT_KEY, Point, Trial, Verdict, VerdictKind, loss_ratio
-from planebench.model.results import Ledger, Result, SearchFigure, SearchResult
+from planebench.model.results import Result, SearchFigure, SearchResult, figures_of, median
 from planebench.model.scenario import scenario_named
-from planebench.model.switch_figures import figures_of, median
 from planebench.model.time_had import rate_pps, stood_in
 
 # The searches of a run, replayed from its trials and its plan.
@@ -133,7 +132,10 @@ def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
         name: _noise((it.result.point, [getattr(of, name) for of in it.percentiles]) for it in found) for name in names
     }
     methods = dict.fromkeys(search.method for it in found for search in it.result.searches)
-    searched = {method: _noise_of_search(method, found) for method in methods}
+    searched = {}
+    for method in methods:  # with the noise of R+: searches are few, and starts differ alike
+        bounds = ((it.throughput, lower_bounds(with_a_rate(it.result.searches, method))) for it in found)
+        searched[method] = _noise((it.result.point, both) for it, both in zip(found, bounds, strict=True))
     for it in found:
         low, high = _ends(throughput, it.throughput)
         if it.result.disturbed and low is not None and high is not None:
@@ -164,13 +166,6 @@ def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
             latency=tuple(latency),
             search_figures=tuple(_search_figures(it.result, searched)),
         )
-
-
-def _noise_of_search(method: str, found: Sequence[Sampled]) -> Noise:
-    """Return the noise of a search with that of R+: searches are few, and starts differ alike."""
-    return _noise(
-        (it.result.point, (it.throughput, lower_bounds(with_a_rate(it.result.searches, method)))) for it in found
-    )
 
 
 def _search_figures(result: Result, noise: Mapping[str, Noise]) -> Iterator[SearchFigure]:
@@ -240,12 +235,20 @@ def _derive(run: Run, point: Point, trials: list[Trial], disturbed: Collection[s
         if group.verdict.kind in (VALID, VerdictKind.OVERLOAD):
             counting.update(t.index for t in group.trials)
     rates = tuple(map(rate_pps, counted.trials))
-    verdict = _verdict(counted, bool(latency))
+    verdict = counted.verdict
+    if not counted.trials and verdict.has(ReasonCode.NO_TRIAL):
+        text = f"no saturating trial was run, only {'latency' if latency else 'warm-up'} trials"
+        verdict = Verdict(VerdictKind.INVALID, (Reason(ReasonCode.NO_SATURATING_TRIAL, text),))
     throughput, cycles = throughput_blocks(counted.trials), cycles_blocks(counted.trials)
     as_counted = counted_blocks(counted.trials)
     carries = capacity_of(run, point, trials) if verdict.kind.is_bound else None
     switch = {**figures_of(t.switch for t in counted.trials), "cycles_per_packet": geometric_mean(cycles)}
-    exact = counted.trials or tuple(t for t in trials if t.role == "r_plus" and _is_exact(t))
+    exact = counted.trials or tuple(
+        t
+        for t in trials
+        if t.role == "r_plus"
+        and (t.verdict.kind is not VerdictKind.INVALID or t.verdict.has(ReasonCode.NOTHING_FORWARDED))
+    )
     result = Result(
         point=point,
         version=run.version_of(point.switch),
@@ -265,7 +268,7 @@ def _derive(run: Run, point: Point, trials: list[Trial], disturbed: Collection[s
         capacity_estimate_pps=geometric_mean(carries.blocks) if carries else None,
         searches=searches,
         load_finding=finding(groups, latency),
-        ledger=_ledger(exact),
+        ledger=merge(ledger(trial) for trial in exact) if exact else None,
         mean_frame_bytes=mean_forwarded_bytes(counted.trials),
         sent=sent_traffic(counted.trials),
         fib_updates_per_s=median([t.updates.per_s for t in counted.trials if t.updates is not None]),
@@ -273,27 +276,9 @@ def _derive(run: Run, point: Point, trials: list[Trial], disturbed: Collection[s
         switch=switch,
         starts=len(by_start(throughput)),
     )
-    percentiles = tuple(_percentiles(group.trials) for group in groups.values())
-    return Sampled(result, throughput, as_counted, cycles, carries, percentiles)
-
-
-def _percentiles(trials: Sequence[Trial]) -> Percentiles:
-    return Percentiles(
-        *(percentile_blocks(trials, share, with_host=host) for host in (False, True) for share in (0.50, 0.99))
-    )
-
-
-def _verdict(counted: Counted, has_latency: bool) -> Verdict:
-    if counted.trials or not counted.verdict.has(ReasonCode.NO_TRIAL):
-        return counted.verdict
-    text = f"no saturating trial was run, only {'latency' if has_latency else 'warm-up'} trials"
-    return Verdict(VerdictKind.INVALID, (Reason(ReasonCode.NO_SATURATING_TRIAL, text),))
-
-
-def _ledger(trials: Sequence[Trial]) -> Ledger | None:
-    return merge(ledger(trial) for trial in trials) if trials else None
-
-
-def _is_exact(trial: Trial) -> bool:
-    """Return whether the counts of a trial that has no figure are exact."""
-    return trial.verdict.kind is not VerdictKind.INVALID or trial.verdict.has(ReasonCode.NOTHING_FORWARDED)
+    percentiles = []
+    for group in groups.values():
+        halves = [(host, share) for host in (False, True) for share in (0.50, 0.99)]
+        blocks = [percentile_blocks(group.trials, share, with_host=host) for host, share in halves]
+        percentiles.append(Percentiles(*blocks))
+    return Sampled(result, throughput, as_counted, cycles, carries, tuple(percentiles))

@@ -64,7 +64,10 @@ def cycles_blocks(trials: Iterable[Trial]) -> Blocks:
 
 def by_start(blocks: Blocks) -> list[float]:
     """Return the mean logarithm of each start, in the order of the starts."""
-    return _means((block.start, block.log) for block in blocks)
+    groups: dict[int, list[float]] = {}
+    for block in blocks:
+        groups.setdefault(block.start, []).append(block.log)
+    return [statistics.fmean(groups[key]) for key in sorted(groups)]
 
 
 def geometric_mean(blocks: Blocks) -> float | None:
@@ -152,14 +155,6 @@ def _starts(
         topology = None if one_topology else point.topology
         found.setdefault((topology, point.switch), set()).update(block.start for block in blocks)
     return {key: own for key, own in found.items() if own}
-
-
-def _means(values: Iterable[tuple[int, float]]) -> list[float]:
-    """Return the mean of each group, in the order of their keys."""
-    groups: dict[int, list[float]] = {}
-    for key, value in values:
-        groups.setdefault(key, []).append(value)
-    return [statistics.fmean(groups[key]) for key in sorted(groups)]
 
 
 # What explains a wide interval: the core distance, or another hyperthread on a core, differed between the trials.

@@ -178,7 +178,16 @@ def _distribution(
 
     items = [(source, item) for source in sources for item in latencies(source)]
     parts = []
-    for position in _chosen(latency, where):
+    mask = np.ones(len(latency), dtype=bool)
+    for key, value in where.items():
+        if key not in CHOSEN_BY:
+            raise unknown("column to choose by", key, CHOSEN_BY)
+        values = list(value) if isinstance(value, list | tuple | set) else [value]
+        mask &= latency[key].isin(values).to_numpy(dtype=bool)
+    if not mask.any():
+        there = {key: sorted(map(str, latency[key].unique())) for key in where or ("load",)}
+        raise UsageError(f"no latency {_words(where)}. There are: {_words(there)}")
+    for position in np.flatnonzero(mask):
         source, item = items[position]
         if not item.summary.samples:
             continue
@@ -189,20 +198,6 @@ def _distribution(
     if not parts:
         raise UsageError(f"no latency {_words(where)} has a returned probe; see run.latency")
     return pd.concat(parts, ignore_index=True)
-
-
-def _chosen(latency: pd.DataFrame, where: Mapping[str, Any]) -> NDArray[np.intp]:
-    """Return the positions of the latencies that match; a list matches any value. Raises UsageError if none does."""
-    mask = np.ones(len(latency), dtype=bool)
-    for key, value in where.items():
-        if key not in CHOSEN_BY:
-            raise unknown("column to choose by", key, CHOSEN_BY)
-        values = list(value) if isinstance(value, list | tuple | set) else [value]
-        mask &= latency[key].isin(values).to_numpy(dtype=bool)
-    if not mask.any():
-        there = {key: sorted(map(str, latency[key].unique())) for key in where or ("load",)}
-        raise UsageError(f"no latency {_words(where)}. There are: {_words(there)}")
-    return np.flatnonzero(mask)
 
 
 def _words(where: Mapping[str, Any]) -> str:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,7 +60,11 @@ def find_changes(values: Sequence[float], boots: Sequence[str] = ()) -> tuple[Ch
     Steps within a boot are found among its values. What is left is averaged by boot, and has the steps between boots.
     """
     logs = np.log(np.asarray(values, dtype=np.float64))
-    spans = list(_spans(boots or [""] * len(logs)))
+    spans: list[tuple[int, int]] = []  # the first index of each boot, and that after its last
+    end = 0
+    for _, same in groupby(boots or [""] * len(logs)):
+        begin, end = end, end + len(list(same))
+        spans.append((begin, end))
     found = []
     for begin, end in spans:
         for step in _steps(logs[begin:end]):
@@ -71,15 +74,6 @@ def find_changes(values: Sequence[float], boots: Sequence[str] = ()) -> tuple[Ch
         at, first, last = spans[step.at][0], spans[step.first][0], spans[step.last][1] - 1
         found.append(Change(at, first, last, step.estimate, step.deviation))
     return tuple(sorted(found, key=lambda it: it.at))
-
-
-def _spans(boots: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the first index of each boot and that after its last."""
-    begin = 0
-    for _, same in groupby(boots):
-        end = begin + len(list(same))
-        yield begin, end
-        begin = end
 
 
 def _steps(logs: Floats) -> Iterator[Change]:
@@ -253,7 +247,14 @@ class Trend:
 def find_trend(series: Series, samples: Sequence[TrendPoint]) -> Trend:
     """Return the trend of the samples of a series, in the order in which they were measured."""
     ordered = sorted(samples, key=lambda it: (it.started_at, it.run_id))
-    history, again = _history(ordered)
+    # The runs that go forward in the repository, and those that measure an older commit again.
+    forward: list[TrendPoint] = []
+    older: list[TrendPoint] = []
+    newest = ""
+    for sample in ordered:
+        (older if sample.committed_at < newest else forward).append(sample)
+        newest = max(newest, sample.committed_at)
+    history, again = tuple(forward), tuple(older)
     if len(history) < SERIES_MIN:
         return Trend(series, history, left_out=again, problem=f"{len(history)} runs; steps need {SERIES_MIN}")
     boots = [sample.boot for sample in history]
@@ -261,26 +262,19 @@ def find_trend(series: Series, samples: Sequence[TrendPoint]) -> Trend:
     minutes = [sample.minutes for sample in history if sample.minutes is not None]
     price = statistics.median(minutes) if minutes else None
     steps = tuple(_step(change, history, price) for change in changes)
-    number = len(list(itertools.groupby(boots)))
+    number = len(list(groupby(boots)))
     few = f"{number} boots; steps from one to the next need {SERIES_MIN}" if 1 < number < SERIES_MIN else ""
     return Trend(series, history, steps, again, few)
-
-
-def _history(samples: Sequence[TrendPoint]) -> tuple[tuple[TrendPoint, ...], tuple[TrendPoint, ...]]:
-    """Return the runs that go forward in the repository, and those that measure an older commit again."""
-    history: list[TrendPoint] = []
-    again: list[TrendPoint] = []
-    newest = ""
-    for sample in samples:
-        (again if sample.committed_at < newest else history).append(sample)
-        newest = max(newest, sample.committed_at)
-    return tuple(history), tuple(again)
 
 
 def _step(change: Change, history: Sequence[TrendPoint], price: float | None) -> TrendStep:
     low, high = change.estimate.interval()
     before, after = history[change.first], history[change.last]
-    changed = tuple(_changed(history[change.first : change.last + 1]))
+    changed = []
+    for a, b in pairwise(history[change.first : change.last + 1]):  # if both runs tell the fact
+        for name, value in a.facts.items():
+            if b.facts.get(name, value) != value:
+                changed.append(f"{name}: {value or 'none'} → {b.facts[name] or 'none'} in {b.run_id}")
     new_commit = (before.repository, before.commit, before.dirty) != (after.repository, after.commit, after.dirty)
     runs = runs_to_confirm(change)
     return TrendStep(
@@ -292,18 +286,10 @@ def _step(change: Change, history: Sequence[TrendPoint], price: float | None) ->
         after,
         history[change.at],
         "environment" if changed else "commit" if new_commit else "unknown",
-        changed,
+        tuple(changed),
         runs,
         None if runs is None or price is None else 2 * runs * price,
     )
-
-
-def _changed(samples: Sequence[TrendPoint]) -> Iterator[str]:
-    """Yield a sentence for each fact that changed from one run to the next, if both runs tell it."""
-    for a, b in itertools.pairwise(samples):
-        for name, value in a.facts.items():
-            if b.facts.get(name, value) != value:
-                yield f"{name}: {value or 'none'} → {b.facts[name] or 'none'} in {b.run_id}"
 
 
 def runs_to_confirm(change: Change) -> int | None:

@@ -47,13 +47,12 @@ from planebench.measure.header import read_labels
 from planebench.model.errors import FAULT, INTERRUPTED, PlanebenchError, StartError, UsageError, unknown
 from planebench.model.text import SECONDS, SUFFIXES, parse_number
 from planebench.model.words import result_words, throughput
-from planebench.plan.budget import duration_words, parse_budget
-from planebench.plan.estimate import estimate_longest
+from planebench.plan.estimate import duration_words, estimate_longest, parse_budget
 from planebench.plan.expand import expand, switch_labels
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
 from planebench.store import RunInfo, read_run
-from planebench.store.follow import read_status
+from planebench.store.reader import read_status
 from planebench.switches.registry import get_adapter
 
 MARGIN = 1.5

@@ -25,7 +25,7 @@ from planebench.model.scenario import SCENARIOS
 from planebench.model.scenarios import build
 from planebench.model.switch import Option
 from planebench.model.words import printable
-from planebench.plan.budget import describe, duration_words
+from planebench.plan.estimate import describe, duration_words
 from planebench.plan.expand import points_of
 from planebench.plan.schema import list_suites, load_plan
 from planebench.report.schemas import SCHEMAS, schema_text

@@ -20,7 +20,7 @@ from planebench.model.text import seconds_since_epoch
 from planebench.planed.client import PlanedClient, get_statistics
 from planebench.planed.statistics import PORT_DROPS, Statistics
 from planebench.store import default_runs_dir, find_run
-from planebench.store.follow import Follower, Seen, live_runs
+from planebench.store.reader import Follower, Seen, live_runs
 
 FORMATS = ("openmetrics", "text")
 _STATES = ("running", "complete", "interrupted", "killed")

@@ -17,8 +17,7 @@ from planebench.cli.options import print_json
 from planebench.model.errors import UsageError
 from planebench.model.words import printable
 from planebench.papers.claims import all_claims, all_papers
-from planebench.papers.conclusions import Conclusion, conclude, open_words
-from planebench.papers.judge import judge_all, shown
+from planebench.papers.judge import Conclusion, conclude, judge_all, open_words, shown
 from planebench.papers.measured import RunFigures
 from planebench.papers.told import ClaimOutcome
 from planebench.report.papers import conclusion_record, counts, record

@@ -29,7 +29,7 @@ from planebench.model.errors import INCONCLUSIVE, INTERRUPTED, PlanebenchError, 
 from planebench.model.header import RunStatus
 from planebench.model.plan import Plan
 from planebench.model.records import VerdictKind
-from planebench.plan.budget import describe
+from planebench.plan.estimate import describe
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
 from planebench.report.export import to_json as document_of

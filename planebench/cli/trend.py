@@ -12,7 +12,7 @@ from rich.console import Console
 from planebench.analysis.metrics.column import plain
 from planebench.analysis.trend import Trend, find_trend
 from planebench.cli.options import complain, plain_table, print_json
-from planebench.lab.history import histories
+from planebench.lab.store import histories
 from planebench.model.errors import DrawingError, unknown
 from planebench.model.results import Metric
 from planebench.report.export import write_bytes

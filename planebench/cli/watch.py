@@ -30,15 +30,14 @@ from planebench.measure.machine import terminable
 from planebench.model.errors import UsageError
 from planebench.model.header import Run
 from planebench.model.records import Point, Trial, VerdictKind
-from planebench.model.results import Result
+from planebench.model.results import SWITCH_FIGURES, Result
 from planebench.model.status import CurrentTrial, Status
-from planebench.model.switch_figures import SWITCH_FIGURES
 from planebench.model.words import NOTHING, batch, frames, load_words, mark, mpps, percent, throughput
 from planebench.report.terminal.grid import Glyphs, column_of, column_title, columns_of
 from planebench.report.terminal.grid import LoadColumn as Kind
 from planebench.store import default_runs_dir, find_run, list_runs
 from planebench.store.folder import FINISHED_FILE, STATUS_FILE
-from planebench.store.follow import Follower, Seen, live_runs
+from planebench.store.reader import Follower, Seen, live_runs
 
 # One frame of `planebench watch`: a run as lines that fit a terminal, 80x24 and up, in what characters it has.
 

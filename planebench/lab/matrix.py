@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -112,10 +112,9 @@ def _matrix(model: MatrixModel, path: Path, kinds: Kinds) -> Matrix:
         [(value, _options({name: value}, kinds, ("matrix",), number)) for number, value in enumerate(values)]
         for name, values in model.matrix.items()
     ]
+    places = [JobPlace(name, it.slurm, it.ssh, it.switch, it.lock) for name, it in model.testbeds.items()]
     runs = []
-    for place, chosen, number in itertools.product(
-        _places(model), itertools.product(*axes), range(1, model.repeat + 1)
-    ):
+    for place, chosen, number in itertools.product(places, itertools.product(*axes), range(1, model.repeat + 1)):
         own = _options(model.testbeds[place.name].options, kinds, ("testbeds", place.name, "options"))
         options = {**common, **own}
         for _, more in chosen:
@@ -132,11 +131,6 @@ def _matrix(model: MatrixModel, path: Path, kinds: Kinds) -> Matrix:
     return Matrix(model.name, plan, tuple(runs), time, store, model.tags)
 
 
-def _places(model: MatrixModel) -> Iterator[JobPlace]:
-    for name, it in model.testbeds.items():
-        yield JobPlace(name, it.slurm, it.ssh, it.switch, it.lock)
-
-
 def _options(given: Mapping[str, Any], kinds: Kinds, keys: Sequence[str], item: int | None = None) -> dict[str, Any]:
     """Return options with values as the command line has them. Raises _OptionError."""
     found = {}
@@ -146,16 +140,13 @@ def _options(given: Mapping[str, Any], kinds: Kinds, keys: Sequence[str], item: 
             raise _OptionError(where, str(unknown("option of a run", name, tuple(kinds))))
         many = list[str] in (kinds[name], *get_args(kinds[name]))
         try:
-            found[name] = TypeAdapter(kinds[name], config=_AS_TYPED).validate_python(value if many else _joined(value))
+            if isinstance(value, list) and not many:  # as the command line has it
+                value = ",".join(map(str, value))
+            found[name] = TypeAdapter(kinds[name], config=_AS_TYPED).validate_python(value)
         except ValidationError as error:
             what = error.errors(include_url=False)[0]["msg"]
             raise _OptionError(where, f'{name}: "{value}" is not valid: {what[:1].lower()}{what[1:]}') from None
     return found
-
-
-def _joined(value: Any) -> Any:
-    """Return a list as the command line has it: with commas."""
-    return ",".join(map(str, value)) if isinstance(value, list) else value
 
 
 def _words(keys: Sequence[int | str], found: Any) -> str:

@@ -29,7 +29,7 @@ from planebench.model.dimensions import HostingFacts
 from planebench.model.errors import PlanebenchError, StartError
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import MemoryEvidence
-from planebench.model.switch_figures import CORE_MHZ, DELIVERED, ENERGY_UJ, IDLE_ENERGY_UJ, WANTED_MHZ
+from planebench.model.results import CORE_MHZ, DELIVERED, ENERGY_UJ, IDLE_ENERGY_UJ, WANTED_MHZ
 from planebench.model.text import utc_now
 from planebench.model.topology import Topology
 from planebench.model.wire import wire_name, wire_named

@@ -43,7 +43,6 @@ from planebench.measure.hosted import (
 from planebench.measure.latency import StampedVnf, common_clock, read_anatomy
 from planebench.measure.updates import control_traffic, updating, wait_for_session
 from planebench.model.conditions import Conditions, of_losses
-from planebench.model.cpu_clock import OWN, CpuClock
 from planebench.model.dimensions import ClockChoice, ClockName, HostingFacts
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import Calibration
@@ -51,6 +50,7 @@ from planebench.model.reasons import Reason
 from planebench.model.records import Anatomy, FibUpdates, MemoryEvidence
 from planebench.model.scenario import Direction
 from planebench.model.scenarios import Flow, all_flows, build, echoing, flows
+from planebench.model.server import OWN_CLOCK, CpuClock
 from planebench.model.topology import END, Topology
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.model.wire import wire_arguments, wire_name, wire_named
@@ -128,7 +128,7 @@ class LiveTopology:
         self._kernel_wires = KernelWires({}, os.getpid())
         """The wires that are kernel interfaces."""
         self.planed = Path("planed")
-        self.cpu_clock = OWN
+        self.cpu_clock = OWN_CLOCK
         """The clock at which the switch is measured."""
         self.sender = Sender(self.traffic, queues=links.queues, check=self.check_here)
         self.pollers_on_core = 1
@@ -159,7 +159,7 @@ class LiveTopology:
         supervisor: Supervisor,
         directions: Sequence[Direction] = ("bidirectional",),
         profiles: Sequence[TrafficProfile] = (),
-        cpu_clock: CpuClock = OWN,
+        cpu_clock: CpuClock = OWN_CLOCK,
     ) -> LiveTopology:
         """Start tester and switch, connect them, and wait for frames in both directions. Leaves them paused.
 

@@ -22,7 +22,6 @@ from planebench.host.planed_program import complaint, find_planed
 from planebench.host.programs import Found, NotFound, run_tool
 from planebench.measure.machine import run_cpus
 from planebench.measure.runner import SelfMeasured
-from planebench.model.cpu_clock import OWN, mhz_of
 from planebench.model.cpus import Cpus, range_text
 from planebench.model.dimensions import is_external, is_tester_port
 from planebench.model.errors import NotInstalledError, UsageError
@@ -30,11 +29,11 @@ from planebench.model.plan import Plan, Skipped
 from planebench.model.records import Point, TopologyKey
 from planebench.model.scenario import scenario_named
 from planebench.model.scenarios import FRAME_SIZE_MAX_BYTES, build
+from planebench.model.server import OWN_CLOCK, mhz_of
 from planebench.model.switch import SwitchCost
 from planebench.model.traffic import TrafficProfile
 from planebench.model.wire import wire_arguments
-from planebench.plan.budget import duration_words, fit, parse_budget
-from planebench.plan.estimate import estimate, estimate_longest, fit_memory
+from planebench.plan.estimate import duration_words, estimate, estimate_longest, fit, fit_memory, parse_budget
 from planebench.plan.expand import SwitchLabel, expand, max_frame_bytes, skipped, switch_labels
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
@@ -374,7 +373,7 @@ def _refusal(plan: Plan, point: Point, adapter: Adapter, situation: Situation) -
         return f"not supported: {why}"
     profile, mhz = plan.profile(point.traffic), mhz_of(point.cpu_clock)
     why = refusal_of(adapter, situation)
-    if not why and isinstance(adapter, RemoteAdapter) and point.cpu_clock != OWN:
+    if not why and isinstance(adapter, RemoteAdapter) and point.cpu_clock != OWN_CLOCK:
         why = "the clock of the CPUs of another host cannot be set"
     elif not why:
         try:

@@ -23,10 +23,8 @@ from planebench.measure.live import LiveTopology
 from planebench.measure.updates import control_traffic
 from planebench.measure.verdict import NO_LIMITS, Limits, judge, remarks
 from planebench.model.conditions import NOT_BASIC
-from planebench.model.cpu_clock import mhz_of
 from planebench.model.errors import PlanebenchError
 from planebench.model.header import Calibration
-from planebench.model.placement import RANDOM
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import (
     Anatomy,
@@ -43,6 +41,7 @@ from planebench.model.records import (
     VerdictKind,
 )
 from planebench.model.scenarios import Flow, build, flows
+from planebench.model.server import RANDOM, mhz_of
 from planebench.model.text import utc_now
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.planed.client import Profile, get_ports

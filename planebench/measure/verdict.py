@@ -11,7 +11,6 @@ from planebench.analysis.ledger import describe, ledger, policy_packets, policy_
 from planebench.measure.counts import not_as_intended
 from planebench.measure.updates import not_answered, not_applied
 from planebench.model.chain_name import vnf_names
-from planebench.model.placement import RANDOM
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import (
     SCHEDSTAT_MIN_NS,
@@ -22,8 +21,9 @@ from planebench.model.records import (
     Verdict,
     VerdictKind,
 )
+from planebench.model.results import CORE_MHZ, WANTED_MHZ
 from planebench.model.scenarios import FRAME_SIZE_MIN_BYTES
-from planebench.model.switch_figures import CORE_MHZ, WANTED_MHZ
+from planebench.model.server import RANDOM
 from planebench.model.time_had import Stood, has_vnfs, lost_ns, stood, stood_in
 from planebench.model.traffic import TrafficProfile
 from planebench.testbed.vnfs import VNFS

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from planebench.model.cpu_clock import OWN, CpuClock
 from planebench.model.dimensions import HostingFacts, HostingName
-from planebench.model.placement import NEAR, Placing
 from planebench.model.scenario import ScenarioName
+from planebench.model.server import NEAR, OWN_CLOCK, CpuClock, Placing
 from planebench.model.text import Moment
 from planebench.model.wire import WireName
 
@@ -79,7 +78,7 @@ class Conditions:
     vnf_hosting: HostingName = "process"
     """As ``hosting`` of points."""
     placement: Placing = NEAR
-    cpu_clock: CpuClock = OWN
+    cpu_clock: CpuClock = OWN_CLOCK
 
 
 # The statement of a switch adapter about a virtio feature of its ports, to be compared with the negotiated feature.

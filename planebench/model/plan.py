@@ -14,10 +14,9 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 from pydantic import StringConstraints
 
-from planebench.model.cpu_clock import OWN, CpuClock
 from planebench.model.dimensions import EXTERNAL, TESTER_PLACES, ClockChoice, HostingName
-from planebench.model.placement import NEAR, Placing
 from planebench.model.scenario import Direction, ScenarioName
+from planebench.model.server import NEAR, OWN_CLOCK, CpuClock, Placing
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.model.wire import WireChoice, WireName, wire_name
 
@@ -206,7 +205,7 @@ class Plan:
     """Further hostings, each in a separate topology."""
     placements: tuple[Placing, ...] = (NEAR,)
     """The NUMA nodes of the VNFs, relative to the switch; each in a separate topology."""
-    cpu_clocks: tuple[CpuClock, ...] = (OWN,)
+    cpu_clocks: tuple[CpuClock, ...] = (OWN_CLOCK,)
     """The clocks of the CPUs of switch and VNFs; each in a separate topology."""
     tester: TesterChoice = "near"
     """The NUMA node of planed as the tester, relative to the switch; or an external tester."""

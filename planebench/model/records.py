@@ -13,15 +13,14 @@ from enum import StrEnum
 from typing import Literal
 
 from planebench.model.chain_name import chain_label, chain_slug, hostings, vnf_texts
-from planebench.model.cpu_clock import OWN, CpuClock, clock_words
 from planebench.model.dimensions import WORDS, HostingName, LatencyClock
 from planebench.model.outage import Restart
-from planebench.model.placement import NEAR, Placing
 from planebench.model.reasons import Reason as Reason
 from planebench.model.reasons import ReasonCode as ReasonCode
 from planebench.model.scenario import Direction as Direction
 from planebench.model.scenario import ScenarioName as ScenarioName
 from planebench.model.scenario import scenario_named
+from planebench.model.server import NEAR, OWN_CLOCK, CpuClock, Placing, clock_words
 from planebench.model.text import Moment
 from planebench.model.traffic import PLAIN_NAME
 from planebench.model.wire import WireName as WireName
@@ -169,7 +168,7 @@ class Point:
     """Name of the traffic profile; empty: frames of one size. With a mix, ``frame_size_bytes`` is its mean, rounded."""
     placement: Placing = NEAR
     """The NUMA nodes of its VNFs, relative to the switch."""
-    cpu_clock: CpuClock = OWN
+    cpu_clock: CpuClock = OWN_CLOCK
     """The clock of the CPUs of switch and VNFs."""
 
     def __post_init__(self) -> None:
@@ -296,7 +295,7 @@ class Point:
         shape = f"{self.scenario}-{self.chain_length}" if self.chain_length else self.scenario
         where = f"{shape}:{self.chain}" if self.chain else shape
         parts = (self.switch, where, self.direction, str(self.frame_size_bytes), self.wire, self.hosting)
-        tail = [(self.traffic, "", PLAIN_NAME), (self.placement, NEAR, NEAR), (self.cpu_clock, OWN, "own")]
+        tail = [(self.traffic, "", PLAIN_NAME), (self.placement, NEAR, NEAR), (self.cpu_clock, OWN_CLOCK, "own")]
         while tail and tail[-1][0] == tail[-1][1]:
             tail.pop()
         return "/".join((*parts, *(value or name for value, _, name in tail)))
@@ -524,7 +523,7 @@ class SwitchCycles:
     bursts: int | None = None
     """Polls of a port that found frames."""
     counters: dict[str, int] = field(default_factory=dict)
-    """Further counters by name: those of ``planebench.model.switch_figures`` that the switch has, and, as
+    """Further counters by name: those of ``planebench.model.results`` that the switch has, and, as
     ``n0:rx_crc_errors``, extended statistics of its NICs that speak of lost frames."""
 
     def ratio(self, part: str, whole: str) -> float | None:

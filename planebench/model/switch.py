@@ -52,11 +52,24 @@ class Option:
     def value(self, text: str, what: str) -> Value:
         """Return the value of the settings. UsageError: what has it, option, value, and what is valid."""
         if self.kind == "whole":
-            return self._whole(text, what)
+            number = parse_whole(text)
+            if number is None or number < self.least or (self.most is not None and number > self.most):
+                valid = f"{self.least}..{self.most}"
+                if self.most is None:
+                    least = f", from {self.least}" if self.least else ""
+                    valid = f"a whole number, e.g. 1500, 64k or 10G{least}"
+                raise self._refusal(text, what, valid)
+            return number
         if self.kind in _NUMBERS:
-            return self._number(text, what)
+            valid, fits = _NUMBERS[self.kind]
+            share = parse_number(text, SHARES)
+            if share is None or not fits(share):
+                raise self._refusal(text, what, valid)
+            return share
         if self.kind == "flag":
-            return self._flag(text, what)
+            if text not in _FLAGS:
+                raise self._refusal(text, what, "true, false")
+            return _FLAGS[text]
         if self.choices and text not in self.choices:
             raise self._refusal(text, what, ", ".join(self.choices))
         return text.split(LIST_SEPARATOR) if self.kind == "list" else text
@@ -72,29 +85,6 @@ class Option:
         if self.kind == "path" and (base / Path(text).expanduser()).is_dir():
             return str((base / Path(text).expanduser()).resolve())
         return str(existing_file(text, f"{what}: {self.name}", base)) if self.kind in ("file", "path") else text
-
-    def _whole(self, text: str, what: str) -> int:
-        number = parse_whole(text)
-        if number is None or number < self.least or (self.most is not None and number > self.most):
-            raise self._refusal(text, what, self._range())
-        return number
-
-    def _number(self, text: str, what: str) -> float:
-        valid, fits = _NUMBERS[self.kind]
-        number = parse_number(text, SHARES)
-        if number is None or not fits(number):
-            raise self._refusal(text, what, valid)
-        return number
-
-    def _range(self) -> str:
-        if self.most is not None:
-            return f"{self.least}..{self.most}"
-        return "a whole number, e.g. 1500, 64k or 10G" + (f", from {self.least}" if self.least else "")
-
-    def _flag(self, text: str, what: str) -> bool:
-        if text not in _FLAGS:
-            raise self._refusal(text, what, "true, false")
-        return _FLAGS[text]
 
     def _refusal(self, text: str, what: str, valid: str) -> UsageError:
         return UsageError(f'{what}: {self.name} "{text}" is not valid. Valid: {valid}')

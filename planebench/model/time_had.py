@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass
 from statistics import fmean
 
-from planebench.model.placement import RANDOM
 from planebench.model.records import SCHEDSTAT_MIN_NS, Evidence, ThreadEvidence, Trial
+from planebench.model.server import RANDOM
 
 READING_NS = 200_000
 """Between the readings of two threads' accounts: 50 us on a quiet machine."""

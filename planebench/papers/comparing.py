@@ -1,19 +1,57 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claims that compare pairs of points of a run: the shapes compare and trend."""
+"""The comparisons of a claim in a run, one function for each shape but those of ranks (planebench.papers.ordering)."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 
-from planebench.model.records import Point
+import numpy as np
+
+from planebench.analysis.answers import ALPHA
+from planebench.analysis.counting import search_counts
+from planebench.analysis.node_capacity import predictions
+from planebench.analysis.noise import RESOLUTION
+from planebench.analysis.starts import Blocks, blocks_of, by_start, noise_of_sides
+from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.scenario import scenario_named
-from planebench.model.words import load_words, point_words, printable
-from planebench.papers.claims import ANY, Claim, ClaimCell, ClaimMetric, Compare, TrendClaim
+from planebench.model.server import clock_words
+from planebench.model.words import listed, load_words, mpps, percent, point_words, printable, us
+from planebench.papers.claims import (
+    ANY,
+    Claim,
+    ClaimCell,
+    ClaimMetric,
+    Clocks,
+    Compare,
+    FarCores,
+    LineRate,
+    Minimum,
+    NoLeader,
+    Predicted,
+    ShareClaim,
+    Spread,
+    TrendClaim,
+)
 from planebench.papers.data import PaperFigure, paper_figures
-from planebench.papers.measured import UNITS, RunFigures, counterpart, expanded
-from planebench.papers.told import Compared, FigureSample, Told, told
+from planebench.papers.measured import UNITS, RunFigures, counterpart, expanded, fits, of_the_plan
+from planebench.papers.told import Compared, FigureSample, Told, middle, reached, told
+from planebench.testbed.rates import line_rate_pps
+
+MIN_SWITCHES = 3
+"""Two switches make one pair: a coin would be right in half of all cases."""
+NEAR_CAPACITY = 0.8
+"""Least share of R+ of the highest load at which a latency is expected to rise."""
+FULL = 0.98
+"""Minimum share of the line rate for a full line."""
+LINE_BPS = 1e10
+"""The speed of the papers' NICs."""
+LEAST_NS = 1.0
+"""The least time of a part: shares are compared as logarithms, and zero has none."""
 
 ClaimLimits = tuple[float | None, float | None]
 """A ratio is to be above the first and below the second; None is no limit."""
@@ -78,17 +116,14 @@ def trend(claim: Claim, shape: TrendClaim, measured: RunFigures, labels: Sequenc
             if not usable:
                 found.add(f"{printable(label)} {cell_words(cell)} with two of {values} as its {axis}")
             for points in usable:
-                _add_steps(found, claim, shape, measured, [Spot(point, cell.load) for point in points])
+                spots = [Spot(point, cell.load) for point in points]
+                limits: ClaimLimits = (1.0, None) if shape.goes == "up" else (None, 1.0)
+                found.add(_judged(claim, shape.metric, limits, measured, spots[-1], spots[0]))
+                for before, after in pairwise(spots):
+                    step = _judged(claim, shape.metric, limits, measured, after, before)
+                    if len(spots) > 2 and isinstance(step, Compared) and step.holds is False:
+                        found.add(step)
     return found
-
-
-def _add_steps(found: PairsFound, claim: Claim, shape: TrendClaim, measured: RunFigures, spots: Sequence[Spot]) -> None:
-    limits: ClaimLimits = (1.0, None) if shape.goes == "up" else (None, 1.0)
-    found.add(_judged(claim, shape.metric, limits, measured, spots[-1], spots[0]))
-    for before, after in pairwise(spots):
-        step = _judged(claim, shape.metric, limits, measured, after, before)
-        if len(spots) > 2 and isinstance(step, Compared) and step.holds is False:
-            found.add(step)
 
 
 def _judged(
@@ -102,13 +137,313 @@ def _judged(
         samples.append(sample)
     one, other = samples
     holds, answer = judged(one, other, limits)
+    figures = [paper_figure(claim.paper, metric, measured.adapters.get(spot.point.switch, ""), spot) for spot in (a, b)]
+    values = [figure.value if figure else None for figure in figures]
     return Compared(
         f"{spot_words(a)} against {_differs(b, a)}",
         f"{one.shown} against {other.shown} {UNITS[metric]}",
         holds,
         answer,
-        _paper_ratio(claim.paper, metric, measured, a, b),
+        values[0] / values[1] if values[0] is not None and values[1] is not None else None,
     )
+
+
+def no_leader(claim: Claim, shape: NoLeader, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
+    """Return for each switch whether another one of the paper is ahead of it in one of the cells.
+
+    A leader is ahead of every other in every cell that the run has, of which there are two or more.
+    """
+    found = PairsFound()
+    rivals = measured.labels(claim.switches)
+    cells = [cell for cell in shape.cells if sum(bool(measured.points(label, cell)) for label in rivals) > 1]
+    there = [label for label in rivals if any(measured.points(label, cell) for cell in cells)]
+    if len(there) < MIN_SWITCHES or len(cells) < 2:
+        missing = [cell_words(cell) for cell in shape.cells if cell not in cells]
+        found.add(f"{MIN_SWITCHES} of the paper's switches in two cells at least, as {', '.join(missing)}")
+        found.absent += measured.absent(claim.switches)
+        return found
+    for label in labels:
+        points = [point for cell in cells for point in measured.points(label, cell)]
+        known = []
+        for point in points:
+            for rival in (replace(point, switch=other) for other in there if other != label):
+                own, its = (measured.sample(one, "throughput", None) for one in (point, rival))
+                if own is not None and its is not None:
+                    known.append((point, rival, told(its, own)))
+        if known:
+            found.add(_leads(label, known, all(measured.points(label, cell) for cell in cells)))
+    return found
+
+
+def _leads(label: str, answers: Sequence[tuple[Point, Point, Told]], everywhere: bool) -> Compared:
+    """Return the strongest case of another switch ahead; or that there is none.
+
+    ``everywhere``: the switch was measured in all cells, without which it leads nowhere for certain.
+    """
+    ahead = [it for it in answers if it[2].above]
+    if ahead:
+        one, two, answer = min(ahead, key=lambda it: it[2].p_value or 0.0)
+        p_value = min((answer.p_value or 0.0) * len(answers), 1.0)  # the best of so many
+        answer = replace(answer, p_value=p_value)
+        what = f"{printable(two.switch)} against {spot_words(Spot(one, None))}"
+        return Compared(what, "ahead" if p_value < ALPHA else "perhaps ahead", p_value < ALPHA or None, answer)
+    what, scenarios = printable(label), listed([*dict.fromkeys(one.scenario for one, *_ in answers)])
+    if everywhere and all(it.above is False for *_, it in answers):
+        p_value = max(it.p_value or 0.0 for *_, it in answers)
+        return Compared(what, f"ahead of the others in {scenarios}", False, Told(None, above=False, p_value=p_value))
+    why = "neither ahead everywhere nor behind anywhere for certain"
+    return Compared(what, f"compared with the others in {scenarios}", None, Told(None, why=why))
+
+
+def minimum(claim: Claim, shape: Minimum, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
+    """Return for each point whether the mean latency at a load between the ends is below that at both ends."""
+    found = PairsFound()
+    for label in labels:
+        points = measured.points(label, shape.cell)
+        if not points:
+            found.add(f"{printable(label)} {cell_words(shape.cell)}")
+        for point in points:
+            found.add(_inside(point, shape.loads, measured))
+    return found
+
+
+def _inside(point: Point, loads: Sequence[str], measured: RunFigures) -> Compared | str:
+    samples = {load: measured.sample(point, "latency", load) for load in loads}
+    known = [(load, sample) for load, sample in samples.items() if sample is not None and sample.counts]
+    words = spot_words(Spot(point, None))
+    if len(known) < 3:
+        return f"{words} at three of the loads {', '.join(map(load_words, loads))}"
+    (first, low), *inner, (last, high) = known
+    result = measured.by_point[point]
+    reached = next((s.intended_pps for s in result.latency if s.load == last), 0.0)
+    if not result.throughput_pps or reached < NEAR_CAPACITY * result.throughput_pps:
+        return f"{words} at a load near its capacity ({load_words(last)} is not)"
+    best, least = min(inner, key=lambda it: middle(it[1]))
+    ends = [told(low, least), told(high, least)]
+    figures = f"{low.shown}, {least.shown} and {high.shown} µs at {', '.join(map(load_words, (first, best, last)))}"
+    if all(it.above for it in ends):
+        weaker = max(ends, key=lambda it: it.p_value or 0.0)
+        return Compared(words, figures, True, weaker, with_ratio=False)
+    against = next((it for it in ends if it.above is False), None)
+    if against is not None:
+        return Compared(words, figures, False, against, with_ratio=False)
+    return Compared(words, figures, None, next(it for it in ends if it.above is None), with_ratio=False)
+
+
+def spread(claim: Claim, shape: Spread, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
+    """Compare, for each switch, the variance of what a search finds with that of R+, over its points (F test)."""
+    from scipy import stats
+
+    found = PairsFound()
+    for label in labels:
+        of_search, of_rate, without = _Variance(), _Variance(), Counter[VerdictKind]()
+        for point, result in measured.by_point.items():
+            searches = [s for s in result.searches if s.method == shape.search and point.switch == label]
+            rates = [s.lower_pps for s in searches if s.lower_pps and search_counts(s)]
+            without.update(s.verdict.kind for s in searches if not search_counts(s))
+            sample = measured.sample(point, "throughput", None)
+            if len(rates) > 1 and sample is not None and len(sample.values) > 1:
+                of_search.add(rates)
+                of_rate.add(sample.values)
+        what = f"{printable(label)}, standard deviation of {shape.search}"
+        if of_search.degrees:
+            ratio = of_search.value / of_rate.value
+            law = stats.f(of_search.degrees, of_rate.degrees)
+            p_value = 2 * min(float(law.sf(ratio)), float(law.cdf(ratio)))
+            low, high = (math.sqrt(ratio / float(law.ppf(q))) for q in (1 - ALPHA / 2, ALPHA / 2))
+            above = ratio > 1 if p_value < ALPHA else None
+            why = "" if above is not None else "too few starts for this difference in spread"
+            answer = Told(math.sqrt(ratio), low, high, above, why, p_value)
+            figures = f"{percent(math.sqrt(of_search.value))} against {percent(math.sqrt(of_rate.value))} of R+"
+            found.add(Compared(what, figures, above, answer))
+        elif without.total() > 1:
+            ((kind, _),) = without.most_common(1)
+            why = f"no two searches of a point came to one ({kind.value})"
+            found.add(Compared(what, f"{without.total()} searches without a rate", None, Told(None, why=why)))
+        else:
+            found.add(f"{printable(label)} with a search in several starts (--search {shape.search} --search-starts 5)")
+    return found
+
+
+class _Variance:
+    """The variance of the logarithms that samples have in common."""
+
+    def __init__(self) -> None:
+        self.degrees = 0
+        self._sum = 0.0
+
+    def add(self, values: Sequence[float]) -> None:
+        """Add the figures of one point."""
+        self.degrees += len(values) - 1
+        self._sum += float(np.var(np.log(values), ddof=1)) * (len(values) - 1)
+
+    @property
+    def value(self) -> float:
+        """Return the variance; not below what counters and clocks tell apart."""
+        return max(self._sum / self.degrees, RESOLUTION**2)
+
+
+def predicted(claim: Claim, shape: Predicted, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
+    """Compare the throughput of each chain of a cell with its prediction from a chain of one and v2v."""
+    found = PairsFound()
+    for it in predictions(measured.derived):
+        if it.way != "first" or it.point.switch not in labels or not fits(it.point, shape.cell):
+            continue
+        sample = measured.sample(it.point, "throughput", None)
+        words = spot_words(Spot(it.point, None))
+        if sample is None:
+            found.add(words)
+            continue
+        kind = VerdictKind.TESTER_LIMITED if it.is_bound else VerdictKind.VALID
+        shown = ("≥" if it.is_bound else "") + mpps(it.pps)
+        wanted = FigureSample((it.pps,), kind, shown, it.estimate)
+        holds, answer = judged(sample, wanted, (1 - shape.within, 1 + shape.within))
+        figures = f"{sample.shown} against {shown} Mpps"
+        found.add(Compared(f"{words} against loopback-1 and v2v", figures, holds, answer))
+    if not found.compared:
+        found.add(f"v2v, loopback-1 and longer chains of one switch, {cell_words(shape.cell)}")
+    return found
+
+
+def line_rate(claim: Claim, shape: LineRate, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
+    """Compare the throughput of each cell with a line of 10 Gb/s, which the run must have been able to fill."""
+    found = PairsFound()
+    for cell in shape.cells:
+        for label in labels:
+            points = measured.points(label, cell)
+            if not points:
+                found.add(f"{printable(label)} {cell_words(cell)}")
+            for point in points:
+                found.add(_full(measured, point))
+    return found
+
+
+def _full(measured: RunFigures, point: Point) -> Compared | str:
+    words = spot_words(Spot(point, None))
+    # The mean size of the frames of a traffic profile; without one, of all frames.
+    sent = measured.by_point[point].sent
+    packets, size = sum(it.packets for it in sent), sum(it.bytes for it in sent)
+    line = line_rate_pps(size / packets if packets else point.frame_size_bytes)
+    highest, speed = map(measured.derived.run.header.settings.get, ("max_rate_pps", "line_bps"))
+    if isinstance(highest, int | float) and highest < FULL * line:
+        return f"{words} at the rate of a line: --max-rate {line / 1e6:.3f}M or none"
+    if isinstance(speed, int | float) and speed < LINE_BPS:
+        return f"{words} on a line of 10 Gb/s: --line 10G or none"
+    whole = line * (2 if point.direction == "bidirectional" else 1)
+    sample = measured.sample(point, "throughput", None)
+    assert sample is not None  # of a point that the run has
+    answer = reached(sample, FULL * whole)
+    return Compared(words, f"{sample.shown} of {mpps(whole)} Mpps", answer.above, answer, with_ratio=False)
+
+
+def far_cores(claim: Claim, shape: FarCores, measured: RunFigures) -> PairsFound:
+    """Compare each point on far cores with itself on near ones: it was measured on both where trials of both count."""
+    found = PairsFound()
+    for label in measured.labels(claim.switches):
+        points = measured.points(label, shape.cell)
+        if not points:
+            found.add(f"{printable(label)} {cell_words(shape.cell)}")
+        for point in points:
+            far, near = (measured.in_band(point, band) for band in ("far", "near"))
+            words = spot_words(Spot(point, None))
+            if far is None or near is None:
+                found.add(f"{words} on far and on near cores (core-to-core latency, not NUMA)")
+                continue
+            holds, answer = judged(far, near, (None, shape.below))
+            figures = (
+                f"{far.shown} Mpps on far cores against {near.shown} on near cores (core-to-core latency, not NUMA)"
+            )
+            found.compared.append(Compared(words, figures, holds, answer))
+    return found
+
+
+def clocks(claim: Claim, shape: Clocks, measured: RunFigures, *, emulated: bool) -> PairsFound:
+    """Compare each point at the highest CPU clock of the run with itself at the lowest one.
+
+    ``emulated``: at clocks that are emulated by waiting, instead of those that a CPU was set to.
+    """
+    found = PairsFound()
+    for label in measured.labels(claim.switches):
+        for slow, fast in measured.by_clock(label, shape.cell, emulated=emulated):
+            samples = [measured.sample(point, "throughput", None) for point in (fast, slow)]
+            a, b = (sample for sample in samples if sample is not None)  # of points that the run has
+            holds, answer = judged(a, b, (shape.above, None))
+            words = f"{spot_words(Spot(fast, None))} against {clock_words(slow.cpu_clock)}"
+            found.compared.append(Compared(words, f"{a.shown} against {b.shown} Mpps", holds, answer))
+    if not found.compared:
+        found.add(f"{cell_words(shape.cell)} at two CPU clocks (--cpu-mhz)")
+    return found
+
+
+def share(claim: Claim, shape: ShareClaim, measured: RunFigures) -> PairsFound:
+    """Compare the bounds of a part's share in each latency with stamped probes with the claim.
+
+    The noise between starts is what the shares of all places have in common, as that of throughputs.
+    """
+    found = PairsFound()
+    kinds = (shape.part, "hosting") if shape.part == "switch" else (shape.part,)  # the papers' switch serves VMs
+    bounds: dict[Spot, tuple[Blocks, Blocks]] = {}
+    for label in measured.labels(claim.switches):
+        for result in measured.derived.results:
+            for summary in result.latency if result.point.switch == label and of_the_plan(result.point) else ():
+                trials = measured.latency_trials(result.point, summary.load)
+                low, high = (blocks_of(trials, partial(_share, kinds=kinds, highest=it)) for it in (False, True))
+                if low and high:
+                    bounds[Spot(result.point, summary.load)] = low, high
+    noises = [noise_of_sides((spot.point, sides[it]) for spot, sides in bounds.items()) for it in (0, 1)]
+    for spot, sides in bounds.items():
+        words: list[str] = []
+        answers: list[Told] = []
+        for blocks, noise in zip(sides, noises, strict=True):
+            logs = by_start(blocks)
+            shares = tuple(map(math.exp, logs))
+            words.append(percent(sum(shares) / len(shares)))
+            sample = FigureSample(shares, VerdictKind.VALID, words[-1], noise.estimate(logs))
+            answers.append(reached(sample, shape.above))
+        # The lower bound is above the limit, or the upper one below, or neither.
+        low_end, high_end = answers
+        holds, answer = (False, high_end) if high_end.above is False else (None, low_end)
+        if low_end.above:
+            holds, answer = True, low_end
+        elif holds is None and low_end.above is False:
+            answer = replace(low_end, above=None, why="waits for polls decide: the limit lies between the bounds")
+        figures = f"{words[0]} to {words[1]} of the latency"
+        found.add(Compared(spot_words(spot), figures, holds, answer, with_ratio=False))
+    if not found.compared:
+        found.add("valid latency with its anatomy and bounds (--anatomy)")
+    return found
+
+
+def _share(trial: Trial, *, kinds: Sequence[str], highest: bool) -> float | None:
+    """Return the lowest or highest share of some parts of the way in the mean latency of a trial; None if unknown."""
+    anatomies = [anatomy for anatomy in trial.anatomy if not anatomy.problem and anatomy.sum_ns]
+    parts = [part for a in anatomies for part in a.parts if part.kind in kinds]
+    bounds = [part.high_ns if highest else part.low_ns for part in parts]
+    if not bounds:
+        return None
+    return max(sum(bounds), LEAST_NS) / sum(a.sum_ns for a in anatomies)
+
+
+def chain_below_parts(claim: Claim, measured: RunFigures) -> PairsFound:
+    """Compare each chain of two functions or more with its functions measured alone."""
+    found = PairsFound()
+    wanted = set(measured.labels(claim.switches))
+    for it in measured.derived.chains.latency:
+        if it.point.switch not in wanted:
+            continue
+        what = spot_words(Spot(it.point, it.load))
+        effect = it.effect
+        if it.mean_us is None or it.sum_us is None or effect is None:
+            found.add(f"{what}: {it.note}")
+            continue
+        above = effect.ratio > 1 if effect.distinguishable else None
+        why = "" if effect.distinguishable else it.note or "difference below the measurement noise"
+        answer = Told(effect.ratio, effect.low, effect.high, above, why)
+        words = f"{us(it.mean_us)} for {us(it.sum_us)} µs"
+        found.add(Compared(what, words, None if above is None else not above, answer))
+    if not found.compared:
+        found.add("latency of a chain and of its functions alone, at one fixed load (--chain, --rates)")
+    return found
 
 
 def judged(a: FigureSample, b: FigureSample, limits: ClaimLimits) -> tuple[bool | None, Told]:
@@ -155,12 +490,6 @@ def _differs(b: Spot, a: Spot) -> str:
         if b.point.switch == a.point.switch
         else spot_words(b)
     )
-
-
-def _paper_ratio(paper: str, metric: ClaimMetric, measured: RunFigures, a: Spot, b: Spot) -> float | None:
-    figures = [paper_figure(paper, metric, measured.adapters.get(spot.point.switch, ""), spot) for spot in (a, b)]
-    values = [figure.value if figure else None for figure in figures]
-    return values[0] / values[1] if values[0] is not None and values[1] is not None else None
 
 
 def paper_figure(paper: str, metric: ClaimMetric, switch: str, spot: Spot) -> PaperFigure | None:

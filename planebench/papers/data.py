@@ -152,11 +152,8 @@ class PaperFigure:
 
     def above(self, other: PaperFigure) -> bool:
         """Return whether the paper has this figure above another one for certain."""
-        return self._ends[0] > other._ends[1]
-
-    @property
-    def _ends(self) -> tuple[float, float]:
-        return self.bounds or (self.value or 0.0, self.value or 0.0)
+        (low, _), (_, high) = (it.bounds or (it.value or 0.0, it.value or 0.0) for it in (self, other))
+        return low > high
 
 
 def read_papers(text: str) -> PapersModel:
@@ -167,8 +164,24 @@ def read_papers(text: str) -> PapersModel:
 @cache
 def paper_figures() -> tuple[PaperFigure, ...]:
     """Return every published figure whose scenario planebench has."""
-    conext19 = _papers().conext19
-    return (*_throughput(conext19), *_table_3(conext19), *_table_4(conext19))
+    paper = _papers().conext19
+    found = []
+    for scenario, directions in paper.throughput_gbps.items():
+        for direction, sizes in directions.items():
+            for size, switches in sizes.items():
+                for switch, gbps in switches.items():
+                    value, bounds = (None, gbps) if isinstance(gbps, tuple) else (gbps, None)
+                    place = scenario, 0, direction, size, "", switch
+                    found.append(PaperFigure("conext19", "throughput", *place, value, bounds))
+    for label, rtts in paper.rtt_latency_us.items():
+        kind, _, length = label.partition("-")
+        for switch, values in rtts.items():
+            for load, us in zip(LOADS, values or (), strict=False):
+                row = kind, int(length or 0), None, LATENCY_FRAME_BYTES, load, switch
+                found.append(PaperFigure("conext19", "latency", *row, us))
+    for switch, us in paper.v2v_rtt_latency_us.items():
+        found.append(PaperFigure("conext19", "latency", "v2v", 0, None, LATENCY_FRAME_BYTES, V2V_LOAD, switch, us))
+    return tuple(found)
 
 
 def conext19_tables() -> Conext19Model:
@@ -191,30 +204,6 @@ def paper_facts(paper: str) -> Mapping[str, float]:
 @cache
 def _papers() -> PapersModel:
     return read_papers(files("planebench.papers").joinpath("papers.yaml").read_text(encoding="utf-8"))
-
-
-def _throughput(paper: Conext19Model) -> Iterator[PaperFigure]:
-    for scenario, directions in paper.throughput_gbps.items():
-        for direction, sizes in directions.items():
-            for size, switches in sizes.items():
-                for switch, gbps in switches.items():
-                    value, bounds = (None, gbps) if isinstance(gbps, tuple) else (gbps, None)
-                    yield PaperFigure("conext19", "throughput", scenario, 0, direction, size, "", switch, value, bounds)
-
-
-def _table_3(paper: Conext19Model) -> Iterator[PaperFigure]:
-    for label, switches in paper.rtt_latency_us.items():
-        kind, _, length = label.partition("-")
-        for switch, values in switches.items():
-            for load, us in zip(LOADS, values or (), strict=False):
-                yield PaperFigure(
-                    "conext19", "latency", kind, int(length or 0), None, LATENCY_FRAME_BYTES, load, switch, us
-                )
-
-
-def _table_4(paper: Conext19Model) -> Iterator[PaperFigure]:
-    for switch, us in paper.v2v_rtt_latency_us.items():
-        yield PaperFigure("conext19", "latency", "v2v", 0, None, LATENCY_FRAME_BYTES, V2V_LOAD, switch, us)
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, float]]:

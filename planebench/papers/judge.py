@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From a claim and a run to a judgement, with its evidence. The rules are docs/papers.md. Pure."""
+"""From a claim and one run or several to a judgement, with its evidence. The rules are docs/papers.md. Pure."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from planebench.model.header import RunHeader
-from planebench.papers import across, comparing, single
+from planebench.model.words import listed
+from planebench.papers import comparing
 from planebench.papers.claims import Claim, Order, all_claims
 from planebench.papers.comparing import PairsFound, all_words
 from planebench.papers.measured import RunFigures
@@ -42,23 +45,57 @@ def shown(header: RunHeader, judgements: Iterable[Judgement]) -> tuple[Judgement
 
 def judge(claim: Claim, measured: RunFigures, share: float = 1.0) -> Judgement:
     """Return the judgement on a claim by a run, which has this share of the level of all runs that test it."""
-    emulated = [] if claim.clocks is None else single.clocks(claim, claim.clocks, measured, emulated=True).compared
-    if unmet := claim.needs.unmet(_facts(measured.derived.run.header)):
+    emulated = [] if claim.clocks is None else comparing.clocks(claim, claim.clocks, measured, emulated=True).compared
+    header = measured.derived.run.header
+    # Of the host of the switch and the VNFs, where another one sends.
+    if unmet := claim.needs.unmet(header.host if header.switch_host is None else header.switch_host.host):
         return _untestable(claim, "not testable on this host", f"it takes {unmet}", emulated)
     if claim.order is not None:
         return _ranked(claim, measured, rank_order(claim, claim.order, measured), order_holds)
     if claim.correlation is not None:
         ranked = rank_correlation(claim, claim.correlation, measured)
         return _ranked(claim, measured, ranked, partial(correlation_holds, claim.correlation))
-    if missing := _missing_settings(claim, measured.derived.run.header):
+    alike = header.wire is not None and header.wire.vnf_ports
+    lacking = (
+        (
+            "VNFs that send in batches (send_burst of the plan)",
+            claim.batching and not header.settings.get("send_burst"),
+        ),
+        ("ports of NICs that differ from those of VNFs (another wire)", claim.nic_ports and alike),
+    )
+    if missing := tuple(words for words, lacks in lacking if lacks):
         words = _missing_words(claim, measured, missing)
         return _untestable(claim, "not covered by this run", words, (), missing)
     labels = measured.labels(claim.switches)
-    others = _compared(claim, measured, measured.others(claim.switches)).compared if _has_beside(claim) else []
-    beside = [*others, *emulated]
+    # Other switches can be tested too, beside, unless the claim compares one switch with others.
+    of_one_switch = (claim.trend, claim.line_rate, claim.no_leader, claim.minimum, claim.spread)
+    beside = emulated
+    if any(of_one_switch) or (claim.compare is not None and not claim.compare.b.switches):
+        beside = [*_compared(claim, measured, measured.others(claim.switches)).compared, *emulated]
     if not labels:
-        return _no_switch(claim, measured, beside)
-    return _judgement(claim, measured, _compared(claim, measured, labels), beside, share)
+        named = ", ".join(claim.switches)
+        missing = (f"a switch that the claim is about ({named})" if named else "a switch that is not simulated",)
+        words = _missing_words(claim, measured, missing)
+        return _untestable(claim, "not covered by this run", words, beside, missing, claim.switches)
+    found = _compared(claim, measured, labels)
+    missing = tuple(dict.fromkeys(found.missing))
+    compared = corrected(found.compared, share)
+    if not compared:
+        words = _missing_words(claim, measured, missing)
+        return _untestable(claim, "not covered by this run", words, beside, missing, found.absent)
+    held = [it.holds for it in compared]
+    support, against = held.count(True), held.count(False)
+    if claim.share is not None and not claim.share.everywhere:  # one that supports it is enough
+        confirmed, contradicted = support > 0, against == len(held)
+    else:  # all, or a majority, support it, and none contradicts it
+        confirmed = not against and (support == len(held) or (support > 0.5 * len(held) and not claim.no_leader))
+        contradicted = against > 0
+    outcome = ClaimOutcome.CANNOT_BE_TESTED
+    if confirmed or contradicted:
+        outcome = ClaimOutcome.CONFIRMED if confirmed else ClaimOutcome.NOT_CONFIRMED
+    why: Why = "insufficient data" if outcome is ClaimOutcome.CANNOT_BE_TESTED else ""
+    evidence = _evidence(compared, beside)
+    return Judgement(claim, outcome, why, evidence, tuple(compared), tuple(beside), missing)
 
 
 def judge_order(claim: Claim, shape: Order, runs: Sequence[RunFigures]) -> Judgement:
@@ -67,79 +104,21 @@ def judge_order(claim: Claim, shape: Order, runs: Sequence[RunFigures]) -> Judge
     return _by_pairs(claim, ranked, order_holds(ranked))
 
 
-def _facts(header: RunHeader) -> Mapping[str, Any]:
-    """Return the facts of the host of the switch and the VNFs."""
-    return header.host if header.switch_host is None else header.switch_host.host
-
-
-def _missing_settings(claim: Claim, header: RunHeader) -> tuple[str, ...]:
-    """Return what the settings of a run lack for a claim."""
-    settings = header.settings
-    alike = header.wire is not None and header.wire.vnf_ports
-    lacking = (
-        ("VNFs that send in batches (send_burst of the plan)", claim.batching and not settings.get("send_burst")),
-        ("ports of NICs that differ from those of VNFs (another wire)", claim.nic_ports and alike),
-    )
-    return tuple(words for words, lacks in lacking if lacks)
-
-
-def _has_beside(claim: Claim) -> bool:
-    """Return whether the claim can be tested on other switches too; not if it compares one switch with others."""
-    of_one_switch = (claim.trend, claim.line_rate, claim.no_leader, claim.minimum, claim.spread)
-    return any(of_one_switch) or (claim.compare is not None and not claim.compare.b.switches)
-
-
 def _compared(claim: Claim, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
     shapes: tuple[tuple[Any, Callable[[Any], PairsFound]], ...] = (
         (claim.compare, lambda shape: comparing.compare(claim, shape, measured, labels)),
         (claim.trend, lambda shape: comparing.trend(claim, shape, measured, labels)),
-        (claim.line_rate, lambda shape: single.line_rate(claim, shape, measured, labels)),
-        (claim.no_leader, lambda shape: across.no_leader(claim, shape, measured, labels)),
-        (claim.minimum, lambda shape: across.minimum(claim, shape, measured, labels)),
-        (claim.spread, lambda shape: across.spread(claim, shape, measured, labels)),
-        (claim.predicted, lambda shape: across.predicted(claim, shape, measured, labels)),
-        (claim.share, lambda shape: single.share(claim, shape, measured)),
-        (claim.chain_below_parts, lambda _: single.chain_below_parts(claim, measured)),
-        (claim.far_cores, lambda shape: single.far_cores(claim, shape, measured)),
-        (claim.clocks, lambda shape: single.clocks(claim, shape, measured, emulated=False)),
+        (claim.line_rate, lambda shape: comparing.line_rate(claim, shape, measured, labels)),
+        (claim.no_leader, lambda shape: comparing.no_leader(claim, shape, measured, labels)),
+        (claim.minimum, lambda shape: comparing.minimum(claim, shape, measured, labels)),
+        (claim.spread, lambda shape: comparing.spread(claim, shape, measured, labels)),
+        (claim.predicted, lambda shape: comparing.predicted(claim, shape, measured, labels)),
+        (claim.share, lambda shape: comparing.share(claim, shape, measured)),
+        (claim.chain_below_parts, lambda _: comparing.chain_below_parts(claim, measured)),
+        (claim.far_cores, lambda shape: comparing.far_cores(claim, shape, measured)),
+        (claim.clocks, lambda shape: comparing.clocks(claim, shape, measured, emulated=False)),
     )
     return next(make(shape) for shape, make in shapes if shape is not None)
-
-
-def _judgement(
-    claim: Claim, measured: RunFigures, found: PairsFound, beside: Sequence[Compared], share: float = 1.0
-) -> Judgement:
-    missing = tuple(dict.fromkeys(found.missing))
-    compared = corrected(found.compared, share)
-    if not compared:
-        words = _missing_words(claim, measured, missing)
-        return _untestable(claim, "not covered by this run", words, beside, missing, found.absent)
-    if claim.share is not None and not claim.share.everywhere:
-        outcome = _somewhere(compared)
-    else:
-        outcome = _everywhere(compared, least=1.0 if claim.no_leader else 0.5)
-    why: Why = "insufficient data" if outcome is ClaimOutcome.CANNOT_BE_TESTED else ""
-    evidence = _evidence(compared, beside)
-    return Judgement(claim, outcome, why, evidence, tuple(compared), tuple(beside), missing)
-
-
-def _everywhere(compared: Sequence[Compared], least: float) -> ClaimOutcome:
-    """Return confirmed if no comparison contradicts the claim and all, or more than the share ``least``, support it."""
-    held = [it.holds for it in compared]
-    if False in held:
-        return ClaimOutcome.NOT_CONFIRMED
-    support = held.count(True)
-    return (
-        ClaimOutcome.CONFIRMED if support == len(held) or support > least * len(held) else ClaimOutcome.CANNOT_BE_TESTED
-    )
-
-
-def _somewhere(compared: Sequence[Compared]) -> ClaimOutcome:
-    """Return confirmed if one comparison supports the claim; not confirmed only if all contradict it."""
-    held = {it.holds for it in compared}
-    if True in held:
-        return ClaimOutcome.CONFIRMED
-    return ClaimOutcome.NOT_CONFIRMED if held == {False} else ClaimOutcome.CANNOT_BE_TESTED
 
 
 def _ranked(claim: Claim, measured: RunFigures, ranked: Ranked, decide: Callable[[Ranked], bool | None]) -> Judgement:
@@ -160,13 +139,6 @@ def _by_pairs(claim: Claim, ranked: Ranked, holds: bool | None) -> Judgement:
     return Judgement(claim, outcome, open_why if holds is None else "", evidence, ranked.compared)
 
 
-def _no_switch(claim: Claim, measured: RunFigures, beside: Sequence[Compared]) -> Judgement:
-    named = ", ".join(claim.switches)
-    missing = (f"a switch that the claim is about ({named})" if named else "a switch that is not simulated",)
-    words = _missing_words(claim, measured, missing)
-    return _untestable(claim, "not covered by this run", words, beside, missing, claim.switches)
-
-
 def _untestable(
     claim: Claim,
     why: Why,
@@ -182,20 +154,13 @@ def _untestable(
 def _missing_words(claim: Claim, measured: RunFigures, missing: Sequence[str]) -> str:
     """Return what is missing in words, with the reason of the plan if it left that table or figure out."""
     more = f" and {len(missing) - MAX_MISSING} more" if len(missing) > MAX_MISSING else ""
-    reasons = _left_out(claim, measured.derived.run.header)
-    return f"missing: {'; '.join(missing[:MAX_MISSING])}{more}" + "".join(f"; left out: {reason}" for reason in reasons)
-
-
-def _left_out(claim: Claim, header: RunHeader) -> list[str]:
-    """Return the reasons of the plan for leaving out a table or figure of the claim: ``Table 4``, ``conext19 Table 4``.
-
-    An entry that names no paper belongs to the paper of the claim, if the plan has no other.
-    """
-    places = claim.where.split(", ")
+    header, places = measured.derived.run.header, claim.where.split(", ")
+    # An entry that names no paper belongs to the paper of the claim, if the plan has no other.
     wanted = {f"{claim.paper} {place}" for place in places}
     if header.papers == (claim.paper,):
         wanted.update(places)
-    return [f"{entry.what}: {entry.reason}" for entry in header.left_out if entry.what in wanted]
+    reasons = [f"{entry.what}: {entry.reason}" for entry in header.left_out if entry.what in wanted]
+    return f"missing: {'; '.join(missing[:MAX_MISSING])}{more}" + "".join(f"; left out: {reason}" for reason in reasons)
 
 
 def _evidence(compared: Sequence[Compared], beside: Sequence[Compared]) -> str:
@@ -214,3 +179,111 @@ def _joined(compared: Sequence[Compared]) -> str:
     ordered = sorted(compared, key=lambda it: rank[it.holds])
     more = f"; and {len(ordered) - MAX_EVIDENCE} more" if len(ordered) > MAX_EVIDENCE else ""
     return "; ".join(all_words(ordered[:MAX_EVIDENCE])) + more
+
+
+# One outcome for each claim from several runs, and what is missing for the claims that stay open.
+
+_NEAREST: tuple[Why, ...] = ("insufficient data", "not testable on this host", "not covered by this run")
+"""The reasons of open judgements: of several runs, the one that came nearest to an answer tells its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """A claim, its outcome by several runs, and the judgements that it rests on, each with the name of its run.
+
+    ``absent``: the switches, by adapter, for want of which no run covers the claim. ``together``: the evidence of a
+    ranking, which is of the pairs of all these runs; empty where each run is judged alone.
+    """
+
+    claim: Claim
+    outcome: ClaimOutcome
+    why: Why
+    judgements: tuple[tuple[str, Judgement], ...]
+    absent: tuple[str, ...] = ()
+    together: str = ""
+
+    @property
+    def words(self) -> str:
+        """Return the outcome and its reason: ``inconclusive: runs disagree``."""
+        return f"{self.outcome.value}: {self.why}" if self.why else self.outcome.value
+
+    @property
+    def runs(self) -> str:
+        """Return the names of the runs that it rests on: ``conext19 and netsoft19``."""
+        return listed([name for name, _ in self.judgements])
+
+    @property
+    def evidence(self) -> str:
+        """Return the evidence of the first run; of all where none decides, each after the name of its run."""
+        if self.together:
+            return self.together
+        if not self.why or len(self.judgements) == 1:
+            return self.judgements[0][1].evidence
+        return " ".join(f"{name}: {judged.evidence}" for name, judged in self.judgements)
+
+
+def conclude(runs: Mapping[str, RunFigures]) -> tuple[Conclusion, ...]:
+    """Return a conclusion for every claim from one run or several, by name.
+
+    A claim is confirmed if a run confirms it and none contradicts it, and the other way round. Where both happen, a
+    comparison that contradicts it in one run and is confirmed in no other decides against it: the others lack that
+    switch or test point. The order of switches is judged by the pairs of all runs as one ranking, in which a pair is
+    inconclusive that two runs tell differently. The runs that test a claim share the level, each in proportion to the
+    starts that its plan asks for, so several are wrong together no more often than one. Runs that reproduce the paper
+    of a claim come first in what it rests on.
+    """
+    return tuple(_conclusion(claim, runs) for claim in all_claims())
+
+
+def _conclusion(claim: Claim, runs: Mapping[str, RunFigures]) -> Conclusion:
+    order = sorted(runs.items(), key=lambda it: claim.paper not in it[1].derived.run.header.papers)
+    found = [(name, judge(claim, measured)) for name, measured in order]
+    starts = {
+        name: runs[name].derived.run.header.plan.throughput.repetitions for name, judged in found if judged.compared
+    }
+    if claim.order is not None and len(starts) > 1:
+        ranked = tuple(it for it in found if it[0] in starts)
+        judged = judge_order(claim, claim.order, [runs[name] for name in starts])
+        return Conclusion(claim, judged.outcome, judged.why, ranked, together=judged.evidence)
+    if len(starts) > 1:
+        shares = {name: number / sum(starts.values()) for name, number in starts.items()}
+        found = [(name, judge(claim, measured, shares.get(name, 1.0))) for name, measured in order]
+    decided = tuple(it for it in found if it[1].outcome is not ClaimOutcome.CANNOT_BE_TESTED)
+    outcomes = {judged.outcome for _, judged in decided}
+    if len(outcomes) == 1:
+        return Conclusion(claim, outcomes.pop(), "", decided)
+    if outcomes and (against := _against(claim, decided)):
+        return Conclusion(claim, ClaimOutcome.NOT_CONFIRMED, "", against)
+    if outcomes:
+        return Conclusion(claim, ClaimOutcome.CANNOT_BE_TESTED, "runs disagree", decided)
+    _, nearest = min(found, key=lambda it: _NEAREST.index(it[1].why))
+    open_judgements = [it for it in found if it[1].why == nearest.why]
+    if nearest.why != "insufficient data":
+        del open_judgements[1:]
+    wanted = set.intersection(*(set(judged.absent) for _, judged in found))
+    absent = tuple(name for name in nearest.absent if name in wanted)
+    return Conclusion(claim, ClaimOutcome.CANNOT_BE_TESTED, nearest.why, tuple(open_judgements), absent)
+
+
+def _against(claim: Claim, decided: Sequence[tuple[str, Judgement]]) -> tuple[tuple[str, Judgement], ...]:
+    """Return the judgements with a comparison that contradicts the claim and that holds in no other run."""
+    if not claim.of_all:
+        return ()
+    held = {it.what for _, judged in decided for it in judged.compared if it.holds}
+    return tuple(
+        (name, judged)
+        for name, judged in decided
+        if any(it.holds is False and it.what not in held for it in judged.compared)
+    )
+
+
+def open_words(conclusions: Iterable[Conclusion]) -> str:
+    """Return why claims stay open, with their numbers; empty if none does.
+
+    ``12 for want of a switch (bess 9, vale 7), 9 not testable on this host``: 9 of the 12 are also about BESS.
+    """
+    undecided = [it for it in conclusions if it.outcome is ClaimOutcome.CANNOT_BE_TESTED]
+    of_switch = Counter(name for it in undecided for name in it.absent)
+    switches = ", ".join(f"{name} {number}" for name, number in of_switch.most_common())
+    reasons = Counter(f"for want of a switch ({switches})" if it.absent else it.why for it in undecided)
+    return ", ".join(f"{number} {reason}" for reason, number in reasons.most_common())

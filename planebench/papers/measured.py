@@ -17,12 +17,10 @@ from planebench.analysis.latency import burst_sizes
 from planebench.analysis.noise import Noise
 from planebench.analysis.starts import Blocks, blocks_of, by_start, noise_of_sides, throughput_blocks
 from planebench.model.chain_name import OWN
-from planebench.model.cpu_clock import OWN as OWN_CLOCK
-from planebench.model.cpu_clock import mhz_of, speed_of
-from planebench.model.placement import NEAR
 from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKind
-from planebench.model.results import LatencySummary, Result
+from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
+from planebench.model.server import NEAR, OWN_CLOCK, mhz_of, speed_of
 from planebench.model.words import mpps, throughput, us
 from planebench.papers.claims import ANY, ClaimCell, ClaimMetric, Each
 from planebench.papers.told import FigureSample
@@ -129,7 +127,9 @@ class RunFigures:
         size = result.mean_frame_bytes or point.frame_size_bytes
         gbits = (size + L1_OVERHEAD_BYTES) * 8 / 1e9
         estimate = estimate and replace(estimate, mean=estimate.mean + math.log(gbits))
-        return FigureSample(tuple(rate * gbits for rate in rates), kind, _gbps(result), estimate)
+        mark = throughput(result).removesuffix(mpps(result.throughput_pps))
+        shown = f"{mark}{result.throughput_l1_gbps or 0.0:.2f}"
+        return FigureSample(tuple(rate * gbits for rate in rates), kind, shown, estimate)
 
     def in_band(self, point: Point, band: str) -> FigureSample | None:
         """Return the throughput of a point at a core distance; None without a trial there."""
@@ -166,8 +166,11 @@ class RunFigures:
 
     def _latency(self, result: Result, load: str, metric: ClaimMetric) -> FigureSample | None:
         summary = next((s for s in result.latency if s.load == load), None)
-        figure = None if summary is None else _latency_figure(summary, metric)
-        if summary is None or figure is None:
+        if summary is None:
+            return None
+        jitter = summary.burst_jitter.mean if summary.burst_jitter else None
+        figure = {"jitter": jitter, "deviation": summary.stddev}.get(metric, summary.mean)
+        if figure is None:
             return None
         counted = self.derived.latency_trials(result)[load]
         if not latency_counts(summary):
@@ -232,29 +235,17 @@ def expanded(each: Each, *cells: ClaimCell) -> Iterator[tuple[ClaimCell, ...]]:
         yield tuple(cell.model_copy(update=dict(zip(used, values, strict=True))) for cell in cells)
 
 
-def _latency_figure(summary: LatencySummary, metric: ClaimMetric) -> float | None:
-    if metric == "jitter":
-        return summary.burst_jitter.mean if summary.burst_jitter else None
-    return summary.stddev if metric == "deviation" else summary.mean
-
-
 def _latency_blocks(trials: Iterable[Trial], metric: ClaimMetric) -> Blocks:
-    return blocks_of(trials, lambda trial: _latency_us(trial, metric))
+    """Return the logarithms of one metric of latency of some trials."""
 
+    def latency_us(trial: Trial) -> float | None:
+        if trial.latency is None:
+            return None
+        texts = burst_sizes(trial.latency) if metric == "jitter" else (trial.latency.histogram,)
+        known = [text for text in texts if text]
+        summary = summarise(merge(known)) if known else None
+        if summary is None:
+            return None
+        return summary.stddev if metric == "deviation" else summary.mean
 
-def _latency_us(trial: Trial, metric: ClaimMetric) -> float | None:
-    if trial.latency is None:
-        return None
-    texts = [
-        text for text in (burst_sizes(trial.latency) if metric == "jitter" else (trial.latency.histogram,)) if text
-    ]
-    summary = summarise(merge(texts)) if texts else None
-    if summary is None:
-        return None
-    return summary.stddev if metric == "deviation" else summary.mean
-
-
-def _gbps(result: Result) -> str:
-    """Return the layer-1 rate with the mark of the throughput."""
-    mark = throughput(result).removesuffix(mpps(result.throughput_pps))
-    return f"{mark}{result.throughput_l1_gbps or 0.0:.2f}"
+    return blocks_of(trials, latency_us)

@@ -9,14 +9,12 @@ from itertools import combinations
 
 from planebench.model.records import Point
 from planebench.model.words import printable
-from planebench.papers.claims import Claim, ClaimCell, ClaimMetric, Correlation, Order
-from planebench.papers.comparing import Spot, cell_words, paper_figure
+from planebench.papers.claims import Claim, ClaimCell, Correlation, Order
+from planebench.papers.comparing import MIN_SWITCHES, Spot, cell_words, paper_figure
 from planebench.papers.data import PaperFigure, paper_figures
 from planebench.papers.measured import LATENCIES, UNITS, RunFigures, expanded
 from planebench.papers.told import Compared, FigureSample, Told, told
 
-MIN_SWITCHES = 3
-"""Two switches make one pair: a coin would be right in half of all cases."""
 MIN_TAU = 0.5
 """Three pairs of four as in the paper."""
 DISPUTED = Told(None, why="two runs tell it differently")
@@ -76,7 +74,7 @@ def rank_order(claim: Claim, shape: Order, measured: RunFigures) -> Ranked:
         placed = sorted(_placed(claim, shape, cell, measured), key=lambda it: it.point.switch)  # alike in all runs
         switches |= dict.fromkeys(it.point.switch for it in placed)
         pairs = [(a, b) for a, b in combinations(placed, 2) if _alike(a.point, b.point)]
-        compared += [_pair(a, b, shape, cell) for a, b in pairs if _ordered(a, b)]
+        compared += [_pair(a, b, shape, cell) for a, b in pairs if (a.paper.above(b.paper) or b.paper.above(a.paper))]
     held = [it.holds for it in compared]
     return Ranked(tuple(switches), tuple(compared), held.count(True), held.count(False))
 
@@ -101,10 +99,6 @@ def _alike(a: Point, b: Point) -> bool:
     return replace(a, switch=b.switch) == b
 
 
-def _ordered(a: RankedSwitch, b: RankedSwitch) -> bool:
-    return a.paper.above(b.paper) or b.paper.above(a.paper)
-
-
 def _pair(a: RankedSwitch, b: RankedSwitch, shape: Order, cell: ClaimCell) -> Compared:
     answer = told(a.sample, b.sample)
     holds = None if answer.above is None else answer.above is a.paper.above(b.paper)
@@ -114,50 +108,33 @@ def _pair(a: RankedSwitch, b: RankedSwitch, shape: Order, cell: ClaimCell) -> Co
     return Compared(what, figures, holds, answer, both[0] / both[1] if both[0] and both[1] else None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Figures:
-    """A switch with its figures by two metrics."""
-
-    point: Point
-    samples: tuple[FigureSample, FigureSample]
-
-
 def rank_correlation(claim: Claim, shape: Correlation, measured: RunFigures) -> Ranked:
-    """Return the pairs of switches in a cell; they agree where one is above the other by both metrics."""
-    labels = [label for adapter, label in _first_labels(measured).items() if adapter in claim.switches]
-    found = [_both(measured, point, shape) for label in labels for point in measured.points(label, shape.cell)]
-    known = [it for it in found if it is not None]
-    pairs = [(a, b) for a, b in combinations(known, 2) if _alike(a.point, b.point)]
-    same = [_same_way(a, b) for a, b in pairs]
-    compared = tuple(_pair_of(a, b, shape, it) for (a, b), it in zip(pairs, same, strict=True))
-    return Ranked(tuple(dict.fromkeys(it.point.switch for it in known)), compared, same.count(True), same.count(False))
+    """Return the pairs of switches in a cell; they agree where one is above the other by both metrics.
 
-
-def _both(measured: RunFigures, point: Point, shape: Correlation) -> _Figures | None:
-    one, other = (measured.sample(point, metric, shape.cell.load) for metric in shape.metrics)
-    return None if one is None or other is None else _Figures(point, (one, other))
-
-
-def _same_way(a: _Figures, b: _Figures) -> bool | None:
-    """Return whether ``a`` is above ``b`` by both metrics or by none; None if one of the two is inconclusive."""
-    answers = [told(one, other).above for one, other in zip(a.samples, b.samples, strict=True)]
-    return None if None in answers else answers[0] is answers[1]
-
-
-def _pair_of(a: _Figures, b: _Figures, shape: Correlation, same: bool | None) -> Compared:
-    """Return a pair in words. Only of opposite ranks a single pair tells something."""
-    figures = [
-        f"{one.shown} against {other.shown} {_metric_words(metric)}"
-        for metric, one, other in zip(shape.metrics, a.samples, b.samples, strict=True)
-    ]
+    Only of opposite ranks a single pair tells something.
+    """
+    known: list[tuple[Point, tuple[FigureSample, FigureSample]]] = []
+    for adapter, label in _first_labels(measured).items():
+        for point in measured.points(label, shape.cell) if adapter in claim.switches else ():
+            one, other = (measured.sample(point, metric, shape.cell.load) for metric in shape.metrics)
+            if one is not None and other is not None:
+                known.append((point, (one, other)))
+    units = [f"{UNITS[metric]} {metric}" if metric in LATENCIES else UNITS[metric] for metric in shape.metrics]
     words = {True: "the same order by both", False: "opposite orders", None: "a difference below the measurement noise"}
-    holds = not same if shape.sign == "opposite" and same is not None else None
-    what = f"{printable(a.point.switch)} and {printable(b.point.switch)}, {cell_words(shape.cell)}"
-    return Compared(what, ", ".join(figures), holds, Told(None, why=words[same]))
-
-
-def _metric_words(metric: ClaimMetric) -> str:
-    return f"{UNITS[metric]} {metric}" if metric in LATENCIES else UNITS[metric]
+    compared: list[Compared] = []
+    same: list[bool | None] = []
+    for (a, of_a), (b, of_b) in combinations(known, 2):
+        if not _alike(a, b):
+            continue
+        sides = list(zip(of_a, of_b, strict=True))
+        above = [told(one, other).above for one, other in sides]
+        same.append(None if None in above else above[0] is above[1])
+        figures = [f"{one.shown} against {other.shown} {unit}" for (one, other), unit in zip(sides, units, strict=True)]
+        holds = not same[-1] if shape.sign == "opposite" and same[-1] is not None else None
+        what = f"{printable(a.switch)} and {printable(b.switch)}, {cell_words(shape.cell)}"
+        compared.append(Compared(what, ", ".join(figures), holds, Told(None, why=words[same[-1]])))
+    switches = tuple(dict.fromkeys(point.switch for point, _ in known))
+    return Ranked(switches, tuple(compared), same.count(True), same.count(False))
 
 
 def ranked_together(runs: Sequence[Ranked]) -> Ranked:

@@ -126,7 +126,14 @@ def _across(measured: RunFigures, cells: dict[_Cell, list[PaperFigure]]) -> Iter
     for cell, figures in cells.items():
         theirs = _values(figures)
         ours = _samples(measured, cell)
-        reference = _reference(measured, cell, theirs, ours)
+        # The best published switch with an accepted figure here; a valid one before a lower bound.
+        shared = [label for label, sample in ours.items() if sample.counts and measured.adapters[label] in theirs]
+        sign = 1 if cell.metric == "throughput" else -1
+        reference = max(
+            shared,
+            key=lambda label: (ours[label].kind is VerdictKind.VALID, sign * theirs[measured.adapters[label]]),
+            default=None,
+        )
         if reference is None or len(theirs) < 2:  # one figure of the paper has no shape
             continue
         base, adapter = ours[reference], measured.adapters[reference]
@@ -137,19 +144,6 @@ def _across(measured: RunFigures, cells: dict[_Cell, list[PaperFigure]]) -> Iter
             entry = ShapeEntry(switch, name, reference, paper, _ratio(ours.get(switch), base))
             if entry.paper or entry.ours:
                 yield entry
-
-
-def _reference(
-    measured: RunFigures, cell: _Cell, theirs: dict[str, float], ours: dict[str, FigureSample]
-) -> str | None:
-    """Return the best published switch with an accepted figure here; a valid one before a lower bound."""
-    shared = [label for label, sample in ours.items() if sample.counts and measured.adapters[label] in theirs]
-    sign = 1 if cell.metric == "throughput" else -1
-    return max(
-        shared,
-        key=lambda label: (ours[label].kind is VerdictKind.VALID, sign * theirs[measured.adapters[label]]),
-        default=None,
-    )
 
 
 def _own(measured: RunFigures, cells: dict[_Cell, list[PaperFigure]]) -> Iterator[ShapeEntry]:

@@ -137,11 +137,16 @@ def told(a: FigureSample, b: FigureSample, limit: float = 1.0) -> Told:
             return Told(None, why=f"no trial counts ({sample.kind.value})")
     if a.estimate is None or b.estimate is None:
         return Told(middle(a) / middle(b), why="one start each: how starts differ is not known")
-    estimate, bounds = a.estimate.minus(b.estimate), Bounds(_bound(b), _bound(a))
+    estimate, bounds = a.estimate.minus(b.estimate), Bounds(b.kind.is_bound, a.kind.is_bound)
     above_limit = replace(estimate, mean=estimate.mean - math.log(limit))
     effect = effect_of(above_limit, 1.0, bounds=bounds)
     low, high = (None if end is None else end * limit for end in (effect.low, effect.high))
-    why = "" if effect.distinguishable else _why_not(bounds, above_limit)
+    why = ""
+    if not effect.distinguishable and bounds.a and bounds.b:
+        why = "both are tester-limited (lower bounds)"
+    elif not effect.distinguishable:
+        hidden = bounds.hide(above_limit)
+        why = "tester-limited: the direction is unknown" if hidden else "difference below the measurement noise"
     p_value = 1.0 if bounds.hide(above_limit) else above_limit.p_value()
     above = None if why else effect.ratio > 1
     return Told(math.exp(estimate.mean), low, high, above, why, p_value, estimate)
@@ -174,21 +179,6 @@ def corrected(compared: Sequence[Compared], share: float = 1.0) -> list[Compared
         else:
             found.append(replace(it, told=told_wider))
     return found
-
-
-def _why_not(bounds: Bounds, estimate: Estimate) -> str:
-    """Return why the answer is uncertain."""
-    if bounds.a and bounds.b:
-        return "both are tester-limited (lower bounds)"
-    return (
-        "tester-limited: the direction is unknown"
-        if bounds.hide(estimate)
-        else "difference below the measurement noise"
-    )
-
-
-def _bound(sample: FigureSample) -> bool:
-    return sample.kind.is_bound
 
 
 def middle(sample: FigureSample) -> float:

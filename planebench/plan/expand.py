@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from planebench.model.chain_name import join, vnf_texts
 from planebench.model.dimensions import HostingName
 from planebench.model.errors import UsageError
-from planebench.model.placement import NEAR, Placing
 from planebench.model.plan import Plan, Skipped
 from planebench.model.records import Point
 from planebench.model.scenario import Direction, ScenarioName, scenario_named, scenarios_with
 from planebench.model.scenarios import FRAME_SIZE_MAX_BYTES
+from planebench.model.server import NEAR
 from planebench.model.switch import parse_switch, plain
 from planebench.model.traffic import TrafficProfile
 from planebench.model.wire import wire_named
@@ -52,8 +52,29 @@ def expand(plan: Plan) -> tuple[Point, ...]:
     its chains. UsageError when nothing is left, or for traffic that does not go with the rest.
     """
     for section in plan.sections:
-        _check_traffic(section)
-        _check_anatomy(section)
+        beside = scenarios_with("side-by-side", section.scenarios)
+        for profile in section.traffic:
+            if profile.pcap is not None and beside:
+                raise UsageError(
+                    f"traffic {profile.name}: frames of a capture keep their addresses, but scenario {beside[0]} "
+                    "sends to those of its VNFs; give other traffic"
+                )
+            check_sizes(profile, section.frame_sizes_bytes)
+            check_wire(section.wire, profile, section.frame_sizes_bytes)
+            check_methods(
+                profile,
+                section.search.methods,
+                _latency_loads(section),
+                section.throughput.max_rate_pps is not None or section.throughput.line_bps is not None,
+            )
+        latency = section.latency
+        probes = round(latency.probe_rate_pps * latency.duration_s * 2)
+        if latency.anatomy and _latency_loads(section) and probes > STAMPS_MAX:
+            raise UsageError(
+                f"anatomy: {latency.probe_rate_pps} probes a second for {latency.duration_s:g} s in both directions "
+                f"are {probes}; a task notes {STAMPS_MAX}. Give a shorter --duration, or a "
+                "lower latency.probe_rate_pps in the plan"
+            )
     points = tuple(dict.fromkeys(point for section in plan.sections for point in points_of(section)))
     if not points:
         raise UsageError(f"nothing to measure: {'; '.join(dict.fromkeys(entry.reason for entry in skipped(plan)))}")
@@ -72,7 +93,7 @@ def points_of(plan: Plan) -> tuple[Point, ...]:
         if not plan.only or label.label in plan.only
         for scenario in plan.scenarios
         for length, chain, hosting in _shapes(plan, scenario)
-        for placing in _placings(plan, scenario)
+        for placing in (plan.placements if scenario_named(scenario).has_vnfs else (NEAR,))
         for clock in plan.cpu_clocks
         for direction in _directions(plan, scenario)
         for traffic, size in _frames(plan, chain)
@@ -87,7 +108,8 @@ def _shapes(plan: Plan, scenario: ScenarioName) -> tuple[tuple[int, str, Hosting
         return tuple(dict.fromkeys(chains))
     if not known.side_by_side:
         return tuple((0, "", hosting) for hosting in (plan.hostings if known.ends_in_vnfs else ("process",)))
-    hosted = {kind: [hosted_chain(kind, 1, hosting) for hosting in plan.hostings] for kind in _kinds(plan)}
+    functions = tuple(join((chain,)) for chain in plan.chains if len(vnf_texts(chain, 0)) == 1) or ("",)
+    hosted = {kind: [hosted_chain(kind, 1, hosting) for hosting in plan.hostings] for kind in functions}
     # Side by side each VNF is a process of its own in any case.
     beside = (
         (n, chain, "process" if hosting == "separate" else hosting)
@@ -96,15 +118,6 @@ def _shapes(plan: Plan, scenario: ScenarioName) -> tuple[tuple[int, str, Hosting
         for chain, hosting in kinds
     )
     return tuple(dict.fromkeys(beside))
-
-
-def _placings(plan: Plan, scenario: ScenarioName) -> tuple[Placing, ...]:
-    return plan.placements if scenario_named(scenario).has_vnfs else (NEAR,)
-
-
-def _kinds(plan: Plan) -> tuple[str, ...]:
-    """Return the functions of VNFs side by side."""
-    return tuple(join((chain,)) for chain in plan.chains if len(vnf_texts(chain, 0)) == 1) or ("",)
 
 
 def skipped(plan: Plan) -> tuple[Skipped, ...]:
@@ -212,35 +225,6 @@ def _sizes(profile: TrafficProfile, frame_sizes_bytes: tuple[int, ...]) -> tuple
 def _latency_loads(plan: Plan) -> tuple[float, ...]:
     """Return every load at which latency is taken: shares of R+, fixed rates and bit rates."""
     return (*plan.latency.loads, *plan.latency.fixed)
-
-
-def _check_anatomy(plan: Plan) -> None:
-    """Raise UsageError for more probes than a task can note."""
-    latency = plan.latency
-    probes = round(latency.probe_rate_pps * latency.duration_s * 2)
-    if latency.anatomy and _latency_loads(plan) and probes > STAMPS_MAX:
-        raise UsageError(
-            f"anatomy: {latency.probe_rate_pps} probes a second for {latency.duration_s:g} s in both directions "
-            f"are {probes}; a task notes {STAMPS_MAX}. Give a shorter --duration, or a "
-            "lower latency.probe_rate_pps in the plan"
-        )
-
-
-def _check_traffic(plan: Plan) -> None:
-    beside = scenarios_with("side-by-side", plan.scenarios)
-    for profile in plan.traffic:
-        if profile.pcap is not None and beside:
-            raise UsageError(
-                f"traffic {profile.name}: frames of a capture keep their addresses, but scenario {beside[0]} "
-                "sends to those of its VNFs; give other traffic"
-            )
-        check_sizes(profile, plan.frame_sizes_bytes)
-        check_wire(plan.wire, profile, plan.frame_sizes_bytes)
-        check_methods(profile, plan.search.methods, _latency_loads(plan), _is_paced(plan))
-
-
-def _is_paced(plan: Plan) -> bool:
-    return plan.throughput.max_rate_pps is not None or plan.throughput.line_bps is not None
 
 
 def _chains(plan: Plan) -> tuple[tuple[int, str], ...]:

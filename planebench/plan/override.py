@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from planebench.analysis.search import parameters
 from planebench.model.chain_name import split
 from planebench.model.errors import UsageError, unknown
-from planebench.model.placement import parse_placing
 from planebench.model.plan import R_PLUS, Plan
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.scenarios import (
@@ -21,6 +20,7 @@ from planebench.model.scenarios import (
     parse_scenario,
     parse_vnf_count,
 )
+from planebench.model.server import parse_placing
 from planebench.model.switch import parse_switch, plain
 from planebench.model.traffic import PLAIN_NAME
 from planebench.plan.passes import each_part, with_parts
@@ -81,14 +81,6 @@ def choose(plan: Plan, options: Mapping[str, Any]) -> Plan:
 
     Raises UsageError for a value that no part has.
     """
-    wanted = _wanted(plan, options)
-    for field, values in wanted.items():
-        _check_known(plan, field, values)
-    return each_part(plan, lambda part: _chosen(part, wanted)) if wanted else plan
-
-
-def _wanted(plan: Plan, options: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-    """Return the wanted values by field of a plan. Chains by name exclude chains by length, and the reverse."""
     given = {option: text for option, text in options.items() if text is not None}
     found = {
         field: each(NAMES[field], given[option], parse) for option, (field, parse) in PARSERS.items() if option in given
@@ -98,7 +90,22 @@ def _wanted(plan: Plan, options: Mapping[str, Any]) -> dict[str, tuple[Any, ...]
         found["traffic"] = tuple(on_wire(profile, plan.wire) for profile in profiles)
     if "vnfs" in given and "scenario" not in given:
         found["scenarios"] = scenarios_with("side-by-side", plan.scenarios)
-    return found | _wanted_chains(plan, options)
+    wanted = found | _wanted_chains(plan, options)
+    for field, values in wanted.items():
+        known = getattr(plan, field)
+        for value in values:
+            if value not in known:
+                valid = ", ".join(map(_name, known)) or "none"
+                raise UsageError(
+                    f'{NAMES[field]} "{_name(value)}": no part of {plan.name} has it. '
+                    f"Valid: {valid}; or write a plan (docs/suites.md)"
+                )
+
+    def chosen(part: Plan) -> Plan:
+        kept = {field: tuple(v for v in values if v in getattr(part, field)) for field, values in wanted.items()}
+        return replace(part, **cast(dict[str, Any], kept))
+
+    return each_part(plan, chosen) if wanted else plan
 
 
 def _wanted_chains(plan: Plan, options: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
@@ -113,24 +120,6 @@ def _wanted_chains(plan: Plan, options: Mapping[str, Any]) -> dict[str, tuple[An
     }
     said = text is not None or options.get("scenario") is not None or options.get("vnfs") is not None
     return found if said else found | {"scenarios": scenarios_with("chain", plan.scenarios)}
-
-
-def _chosen(part: Plan, wanted: Mapping[str, tuple[Any, ...]]) -> Plan:
-    kept: dict[str, Any] = {
-        field: tuple(v for v in values if v in getattr(part, field)) for field, values in wanted.items()
-    }
-    return replace(part, **kept)
-
-
-def _check_known(plan: Plan, field: str, values: tuple[Any, ...]) -> None:
-    known = getattr(plan, field)
-    for value in values:
-        if value not in known:
-            valid = ", ".join(map(_name, known)) or "none"
-            raise UsageError(
-                f'{NAMES[field]} "{_name(value)}": no part of {plan.name} has it. '
-                f"Valid: {valid}; or write a plan (docs/suites.md)"
-            )
 
 
 def _name(value: Any) -> str:
@@ -149,28 +138,20 @@ def with_switch_options(switches: Sequence[str], options: Sequence[str]) -> tupl
     """
     found = list(switches)
     for text in options:
-        label, key, value = _parse(text)
+        where, equals, value = text.partition("=")
+        label, dot, key = where.rpartition(".")
+        if not (label and dot and key and equals and value) or ":" in value:
+            raise UsageError(f'switch option "{text}" is not SWITCH.KEY=VALUE, as in vpp.rx_ring=1024')
         specs = [parse_switch(switch) for switch in found]
         chosen = {n for n, spec in enumerate(specs) if spec.label == label}
         chosen = chosen or {n for n, spec in enumerate(specs) if spec.adapter == label}
         if not chosen:
             raise unknown("switch", label, tuple(dict.fromkeys(spec.label for spec in specs)))
-        found = [_with_option(switch, key, value) if n in chosen else switch for n, switch in enumerate(found)]
+        for n in chosen:  # an earlier value of the same key goes
+            adapter, *others = plain(found[n]).split(":")
+            kept = (it for it in others if it.partition("=")[0] != key)
+            found[n] = ":".join([adapter, *kept, f"{key}={value}"])
     return tuple(found)
-
-
-def _parse(text: str) -> tuple[str, str, str]:
-    where, equals, value = text.partition("=")
-    label, dot, key = where.rpartition(".")
-    if not (label and dot and key and equals and value) or ":" in value:
-        raise UsageError(f'switch option "{text}" is not SWITCH.KEY=VALUE, as in vpp.rx_ring=1024')
-    return label, key, value
-
-
-def _with_option(switch: str, key: str, value: str) -> str:
-    """Return the switch with the option; an earlier value of the same key goes."""
-    adapter, *options = plain(switch).split(":")
-    return ":".join([adapter, *(it for it in options if it.partition("=")[0] != key), f"{key}={value}"])
 
 
 LOAD_SETS: dict[str, tuple[float, ...]] = {
@@ -208,10 +189,6 @@ def _share(text: str) -> float:
     return share
 
 
-def _rates(flag: str, text: str) -> tuple[str, ...]:
-    return () if text.strip() == "none" else items(flag, text)
-
-
 OPTIONS: Mapping[str, _Option] = {
     "switch": _Option(("switches",), items),
     "switch_option": _Option(("switches",)),
@@ -238,7 +215,7 @@ OPTIONS: Mapping[str, _Option] = {
     "ring_size": _Option(("ring_size",)),
     "switch_cores": _Option(("switch_cores",)),
     "loads": _Option(("latency.loads",), _loads),
-    "rates": _Option(("latency.rates_pps",), _rates),
+    "rates": _Option(("latency.rates_pps",), lambda flag, text: () if text.strip() == "none" else items(flag, text)),
     "traffic": _Option(("traffic",), items),
     "anatomy": _Option(("latency.anatomy",)),
 }
@@ -264,24 +241,20 @@ def override(plan: Plan, **options: Any) -> Plan:
     """
     if strange := set(options) - {*OPTIONS, *_MATTERS_OF_FORM, "chain"}:
         raise TypeError(f"override() has no option {', '.join(sorted(strange))}")
-    new = _put_into_parts(plan, options) if plan.parts else _with_chains(_put(plan, options), options)
+    if plan.parts:
+        # Of latency in those parts that take any. Those of the matrix choose among what the parts have, so that a part
+        # stays what it is for.
+        chosen = choose(plan, options)
+        latency = {part.name for part in plan.parts if part.latency.wanted} or {part.name for part in plan.parts}
+        besides = {part.name: CHOICES if part.name in latency else (*CHOICES, *_OF_LATENCY) for part in plan.parts}
+        parts = [_put(part, options, besides[part.name]) for part in chosen.parts]
+        new = with_parts(_put(chosen, options, CHOICES), parts)
+    else:
+        new = _with_chains(_put(plan, options), options)
     if new != plan:
         new = replace(new, time_budget_s=None)
     form = {key: options[key] for key in _MATTERS_OF_FORM if options.get(key) is not None}
     return _checked(new, form, form) if form else new
-
-
-def _put_into_parts(plan: Plan, options: Mapping[str, Any]) -> Plan:
-    """Return the plan with the options in every part, of latency in those that take any.
-
-    Those of the matrix choose among what the parts have, so that a part stays what it is for.
-    """
-    chosen = choose(plan, options)
-    with_latency = {part.name for part in plan.parts if part.latency.wanted} or {part.name for part in plan.parts}
-    parts = [
-        _put(part, options, CHOICES if part.name in with_latency else (*CHOICES, *_OF_LATENCY)) for part in chosen.parts
-    ]
-    return with_parts(_put(chosen, options, CHOICES), parts)
 
 
 def _put(plan: Plan, options: Mapping[str, Any], besides: Collection[str] = ()) -> Plan:
@@ -289,15 +262,42 @@ def _put(plan: Plan, options: Mapping[str, Any], besides: Collection[str] = ()) 
     named = {key: value for key, value in options.items() if value is not None and key not in besides}
     given = {key: named[key] for key in OPTIONS if key in named}
     for option in given:
-        plan = _PUT.get(option, _put_one)(plan, option, given)
+        if option == "switch_option":
+            plan = replace(plan, switches=with_switch_options(plan.switches, given[option]))
+            continue
+        plan = _prepared(plan, option, given[option])
+        entry = OPTIONS[option]
+        value = entry.value(option.replace("_", " "), given[option])
+        plan = _checked(plan, {option: value}, dict.fromkeys(entry.keys, value))
+        if option == "switch":  # those that are named must be there
+            plan = replace(plan, missing_switches="error")
+        elif option == "hosting":
+            plan = replace(plan, missing_hostings="error")
+        elif (
+            option == "scenario" and not any(scenario_named(scenario).has_vnfs for scenario in plan.scenarios)
+        ) or option == "chain_length":
+            plan = replace(plan, chains=())
+        elif option == "loads":  # ``0.10,0.50`` are shares of R+, ``carried:0.10`` of that load
+            of = given[option].rpartition(":")[0] or R_PLUS
+            plan = _checked(plan, {option: given[option]}, {"latency.of": of})
     return plan
 
 
-def _put_one(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
-    """Return the plan with one option in it, by the keys that it sets."""
-    entry = OPTIONS[option]
-    value = entry.value(option.replace("_", " "), given[option])
-    return _checked(plan, {option: value}, dict.fromkeys(entry.keys, value))
+def _prepared(plan: Plan, option: str, value: Any) -> Plan:
+    """Return the plan as it takes an option. Raises UsageError for one that none of its scenarios takes."""
+    if option == "chain_length" and not scenarios_with("chain", plan.scenarios):
+        names = scenarios_with("chain")
+        raise UsageError(f"--chain-length {value}: applies only to {' and '.join(names)}; add --scenario {names[0]}")
+    if option == "vnfs" and not scenarios_with("side-by-side", plan.scenarios):
+        name = " and ".join(scenarios_with("side-by-side"))
+        raise UsageError(f"--vnfs {value}: applies only to {name}; add --scenario {name}")
+    if option != "repeat":
+        return plan
+    # So many repetitions, no more. Fewer have fewer gaps to restart in.
+    throughput = replace(plan.throughput, repetitions_max=None)
+    if throughput.restarts is not None:
+        throughput = replace(throughput, restarts=max(0, min(throughput.restarts, value - 1)))
+    return replace(plan, throughput=throughput)
 
 
 def _checked(plan: Plan, options: Mapping[str, Any], keys: Mapping[str, Any]) -> Plan:
@@ -307,7 +307,10 @@ def _checked(plan: Plan, options: Mapping[str, Any], keys: Mapping[str, Any]) ->
     for path, value in keys.items():
         section, _, key = path.rpartition(".")
         if section in SECTIONS:
-            document[section] = {**_record(document[section]), key: value}
+            known = document[section]  # a record at first
+            if not isinstance(known, dict):
+                known = {field.name: getattr(known, field.name) for field in fields(known)}
+            document[section] = {**known, key: value}
         else:
             document[key] = value
     try:
@@ -318,77 +321,6 @@ def _checked(plan: Plan, options: Mapping[str, Any], keys: Mapping[str, Any]) ->
         for path in keys:
             text = text.removeprefix(f"{path}: ")
         raise UsageError(f"{flags}: {text}") from None
-
-
-def _record(section: Any) -> dict[str, Any]:
-    """Return the keys of a section, which is a record at first."""
-    return dict(section) if isinstance(section, dict) else {f.name: getattr(section, f.name) for f in fields(section)}
-
-
-def _with_switches(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
-    """Return the plan with other switches; they must be there."""
-    return replace(_put_one(plan, option, given), missing_switches="error")
-
-
-def _with_hostings(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
-    """Return the plan with other hostings; they must be there."""
-    return replace(_put_one(plan, option, given), missing_hostings="error")
-
-
-def _with_switch_options(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
-    return replace(plan, switches=with_switch_options(plan.switches, given[option]))
-
-
-def _with_scenarios(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
-    """Return the plan with other scenarios; chains by name that it has go with scenarios that have VNFs."""
-    new = _put_one(plan, option, given)
-    with_vnfs = any(scenario_named(scenario).has_vnfs for scenario in new.scenarios)
-    return new if with_vnfs else replace(new, chains=())
-
-
-def _with_length(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
-    """Return the plan with chains of l2fwd of these lengths, instead of those that it names."""
-    if not scenarios_with("chain", plan.scenarios):
-        names = scenarios_with("chain")
-        raise UsageError(
-            f"--chain-length {given[option]}: applies only to {' and '.join(names)}; add --scenario {names[0]}"
-        )
-    return replace(_put_one(plan, option, given), chains=())
-
-
-def _with_vnfs(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
-    """Return the plan with other numbers of VNFs side by side."""
-    if not scenarios_with("side-by-side", plan.scenarios):
-        names = " and ".join(scenarios_with("side-by-side"))
-        raise UsageError(f"--vnfs {given[option]}: applies only to {names}; add --scenario {names}")
-    return _put_one(plan, option, given)
-
-
-def _with_repeat(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
-    """Return the plan with so many repetitions, no more. Fewer have fewer gaps to restart in."""
-    throughput = replace(plan.throughput, repetitions_max=None)
-    if throughput.restarts is not None:
-        throughput = replace(throughput, restarts=max(0, min(throughput.restarts, given[option] - 1)))
-    return _put_one(replace(plan, throughput=throughput), option, given)
-
-
-def _with_loads(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
-    """Return the plan with other loads of latency: ``0.10,0.50`` are shares of R+, ``carried:0.10`` of that load."""
-    of = given[option].rpartition(":")[0] or R_PLUS
-    return _checked(_put_one(plan, option, given), {option: given[option]}, {"latency.of": of})
-
-
-_PUT: Mapping[str, Callable[[Plan, str, Mapping[str, Any]], Plan]] = {
-    "switch": _with_switches,
-    "switch_option": _with_switch_options,
-    "hosting": _with_hostings,
-    "scenario": _with_scenarios,
-    "chain_length": _with_length,
-    "vnfs": _with_vnfs,
-    "repeat": _with_repeat,
-    "loads": _with_loads,
-}
-"""The options that do more than set their keys."""
 
 
 def _with_chains(plan: Plan, options: Mapping[str, Any]) -> Plan:

@@ -15,13 +15,12 @@ from random import Random
 from typing import Any, TypeVar
 
 from planebench.analysis.search import load_name
-from planebench.model.cpu_clock import OWN, CpuClock
 from planebench.model.dimensions import HostingName
 from planebench.model.errors import UsageError
-from planebench.model.placement import NEAR, Placing
 from planebench.model.plan import R_PLUS, LatencyPlan, Plan
 from planebench.model.records import Point, TopologyKey
 from planebench.model.scenario import Direction, ScenarioName, scenario_named
+from planebench.model.server import NEAR, OWN_CLOCK, CpuClock, Placing
 from planebench.model.switch import USUAL_COST, SwitchCost
 from planebench.model.traffic import TrafficProfile
 from planebench.model.wire import WireName
@@ -46,7 +45,7 @@ class TopologyGroup:
     chain: str = ""
     hosting: HostingName = "process"
     placement: Placing = NEAR
-    cpu_clock: CpuClock = OWN
+    cpu_clock: CpuClock = OWN_CLOCK
 
     @property
     def key(self) -> TopologyKey:
@@ -110,7 +109,11 @@ class Rounds:
     def next(self, points: Sequence[Point]) -> tuple[TrialStep, ...]:
         """Return a step for each load and each of ``points``, those still wanted; the repetition is the round."""
         group = replace(self._group, points=tuple(points))
-        cells = _cells(group, self._loads)
+        cells = list(
+            dict.fromkeys(
+                (p.direction, p.frame_size_bytes, p.traffic, load) for p in group.points for load in self._loads
+            )
+        )
         self._rng.shuffle(cells)
         steps: list[TrialStep] = []
         for cell in cells:
@@ -118,12 +121,6 @@ class Rounds:
         self._number += 1
         self._last = steps[-1] if steps else None
         return tuple(steps)
-
-
-def _cells(group: TopologyGroup, loads: Sequence[str]) -> list[CellKey]:
-    return list(
-        dict.fromkeys((p.direction, p.frame_size_bytes, p.traffic, load) for p in group.points for load in loads)
-    )
 
 
 def _cell_steps(
@@ -215,27 +212,24 @@ def latency_steps(plan: Plan, group: TopologyGroup) -> tuple[LatencyStep, ...]:
     """Return every latency trial of a topology, in order. One that several parts want comes once."""
     steps: dict[TrialStep, LatencyStep] = {}
     for section in plan.sections:
-        for step in _of_section(section, group, plan.seed):
-            steps.setdefault(step, LatencyStep(step, section.latency))
+        wanted = frozenset(points_of(section))
+        mine = replace(group, points=tuple(point for point in group.points if point in wanted))
+        labels = _labels(section, group.points[0])
+        if labels and mine.points:
+            for step in interleave(mine, section.latency.repetitions, plan.seed, labels):
+                steps.setdefault(step, LatencyStep(step, section.latency))
     return tuple(steps.values())
-
-
-def _of_section(section: Plan, group: TopologyGroup, seed: int) -> tuple[TrialStep, ...]:
-    labels = _labels(section, group.points[0])
-    if not labels:
-        return ()
-    wanted = frozenset(points_of(section))
-    mine = replace(group, points=tuple(point for point in group.points if point in wanted))
-    return interleave(mine, section.latency.repetitions, seed, labels) if mine.points else ()
 
 
 def check_latency(plan: Plan) -> None:
     """Raise UsageError for parts that measure latency of one point at one load in different ways."""
     seen: dict[tuple[Point, str], Plan] = {}
     for section in plan.sections if plan.parts else ():
+        how = section.latency
         for point, label in _loads(section):
             other = seen.setdefault((point, label), section)
-            if _how(other) != _how(section):
+            keys = [(it.duration_s, it.probe_rate_pps, it.anatomy, it.stamp) for it in (other.latency, how)]
+            if keys[0] != keys[1]:
                 raise UsageError(
                     f"parts {other.name} and {section.name} both take latency of {point.point_id} at {label}, with "
                     "other latency keys: give both the same duration_s, probe_rate_pps, anatomy and stamp, or other "
@@ -258,11 +252,6 @@ def _labels(section: Plan, point: Point) -> tuple[str, ...]:
     return (*latency_labels(point.scenario, latency.loads, latency.v2v_pps, latency.rates_pps, of), *bits)
 
 
-def _how(section: Plan) -> tuple[float, int, bool, str]:
-    latency = section.latency
-    return latency.duration_s, latency.probe_rate_pps, latency.anatomy, latency.stamp
-
-
 # Plans of several parts: what they have between them, and what options make of them.
 
 T = TypeVar("T")
@@ -276,6 +265,12 @@ def with_parts(plan: Plan, parts: Sequence[Plan]) -> Plan:
     names = [part.name for part in parts]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(f'two parts have the name "{twice[0]}"; rename one')
+    found: dict[str, TrafficProfile] = {}
+    for profile in (profile for part in parts for profile in part.traffic):
+        if found.setdefault(profile.name, profile) != profile:
+            raise UsageError(f'two traffic profiles have the name "{profile.name}"; rename one')
+    plans = [part.latency for part in parts]
+    first = next((plan for plan in plans if plan.wanted), plans[0])
     whole = replace(
         plan,
         parts=tuple(parts),
@@ -288,8 +283,15 @@ def with_parts(plan: Plan, parts: Sequence[Plan]) -> Plan:
         **of_hostings(union(part.hostings for part in parts)),
         placements=union(part.placements for part in parts),
         cpu_clocks=union(part.cpu_clocks for part in parts),
-        traffic=_profiles(parts),
-        latency=_latency([part.latency for part in parts]),
+        traffic=tuple(found.values()),
+        latency=replace(
+            first,
+            loads=union(plan.loads for plan in plans),
+            rates_pps=union(plan.rates_pps for plan in plans),
+            total_bps=union(plan.total_bps for plan in plans),
+            per_vnf_bps=union(plan.per_vnf_bps for plan in plans),
+            anatomy=any(plan.anatomy for plan in plans),
+        ),
         search=replace(plan.search, methods=union(part.search.methods for part in parts)),
     )
     check_latency(whole)
@@ -309,27 +311,6 @@ def of_hostings(hostings: tuple[HostingName, ...]) -> dict[str, Any]:
 def union(values: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
     """Return every value once, in order."""
     return tuple(dict.fromkeys(value for some in values for value in some))
-
-
-def _profiles(parts: Sequence[Plan]) -> tuple[TrafficProfile, ...]:
-    found: dict[str, TrafficProfile] = {}
-    for profile in (profile for part in parts for profile in part.traffic):
-        if found.setdefault(profile.name, profile) != profile:
-            raise UsageError(f'two traffic profiles have the name "{profile.name}"; rename one')
-    return tuple(found.values())
-
-
-def _latency(plans: Sequence[LatencyPlan]) -> LatencyPlan:
-    """Return all loads of the parts; of the rest what the first part that takes latency has."""
-    first = next((plan for plan in plans if plan.wanted), plans[0])
-    return replace(
-        first,
-        loads=union(plan.loads for plan in plans),
-        rates_pps=union(plan.rates_pps for plan in plans),
-        total_bps=union(plan.total_bps for plan in plans),
-        per_vnf_bps=union(plan.per_vnf_bps for plan in plans),
-        anatomy=any(plan.anatomy for plan in plans),
-    )
 
 
 CHEAP_START_S = 5.0

@@ -21,10 +21,8 @@ from pydantic import ValidationError
 from planebench.analysis.search import METHODS
 from planebench.model.chain_name import WHOLE, vnf_texts
 from planebench.model.closed import adapter
-from planebench.model.cpu_clock import parse_cpu_clock
 from planebench.model.dimensions import ClockChoice, HostingName
 from planebench.model.errors import UsageError, unknown
-from planebench.model.placement import parse_placing
 from planebench.model.plan import R_PLUS, LatencyPlan, Plan, RingSize, SearchPlan, SwitchCores, ThroughputPlan
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.scenarios import (
@@ -34,6 +32,7 @@ from planebench.model.scenarios import (
     parse_scenario,
     parse_vnf_count,
 )
+from planebench.model.server import parse_cpu_clock, parse_placing
 from planebench.model.text import is_yaml_file, parse_yaml, read_text, type_remedy
 from planebench.model.traffic import PLAIN_NAME
 from planebench.model.wire import parse_wire
@@ -120,15 +119,14 @@ def _plan_of_parts(document: PlanDocument, folder: Path) -> Plan:
 def _part(common: PlanDocument, entry: PlanDocument) -> PlanDocument:
     """Return a plan of a part alone: its keys, and those of its sections, go over those of the plan."""
     own = {key: value for key, value in entry.items() if key != "for"}
-    merged = {name: _over(common.get(name, {}), own.get(name, {})) for name in ("latency", "search")}
+    merged = {}
+    for name in ("latency", "search"):
+        section, mine = common.get(name, {}), own.get(name, {})
+        if isinstance(section, dict) and isinstance(mine, dict):
+            merged[name] = {**section, **mine}
+        else:  # what is no mapping is left for the record to refuse
+            merged[name] = section if isinstance(mine, dict) else mine
     return {**common, **own, **merged}
-
-
-def _over(section: Any, own: Any) -> Any:
-    """Return the keys of a section with a part's own; what is no mapping is left for the record to refuse."""
-    if isinstance(section, dict) and isinstance(own, dict):
-        return {**section, **own}
-    return section if isinstance(own, dict) else own
 
 
 def flat_plan(document: PlanDocument, folder: Path) -> Plan:

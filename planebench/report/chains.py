@@ -12,8 +12,8 @@ from rich.text import Text
 
 from planebench.analysis.answers import Answer
 from planebench.analysis.chains import ChainLatency, Chains, ChainThroughput, part_points, told_words
-from planebench.model.placement import NEAR
 from planebench.model.records import Point
+from planebench.model.server import NEAR
 from planebench.model.words import ARROWS, NOTHING, frames, load_words, mpps, printable, us
 from planebench.report.figure import WHOLE, ChartRow, Figure, frames_key, tip
 from planebench.report.page.table import PageColumn, PageTable, number, page_table

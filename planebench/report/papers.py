@@ -13,8 +13,7 @@ from planebench.analysis.counting import latency_counts
 from planebench.model.results import LatencySummary, Result
 from planebench.model.words import ARROWS, NOTHING, frames, load_words, printable, throughput, us
 from planebench.papers.claims import Claim, all_papers
-from planebench.papers.conclusions import Conclusion
-from planebench.papers.judge import judge_all, shown
+from planebench.papers.judge import Conclusion, judge_all, shown
 from planebench.papers.measured import RunFigures
 from planebench.papers.shape import Ratio, Shape, ShapeEntry, shapes
 from planebench.papers.told import ClaimOutcome, Compared, Judgement

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from planebench.analysis.counting import counts, same_cell
-from planebench.model.placement import NEAR
 from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import Result
+from planebench.model.server import NEAR
 from planebench.model.time_had import STOOD_SHARE
 from planebench.model.words import (
     ARROWS,

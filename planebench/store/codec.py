@@ -55,24 +55,21 @@ def from_json(kind: type[R], data: bytes, where: str) -> R:
         try:
             record: R = adapter(kind).validate_json(data)  # type: ignore[arg-type]
         except ValidationError as error:
-            record = adapter(kind).validate_json(_without_gone(data, error))  # type: ignore[arg-type]
+            keys = {key for names in GONE.values() for key in names}
+            gone = [
+                e["loc"] for e in error.errors() if e["type"] == "unexpected_keyword_argument" and e["loc"][-1] in keys
+            ]
+            if not gone:
+                raise error
+            whole = json.loads(data)
+            for *path, key in gone:
+                del functools.reduce(lambda inner, name: inner[name], path, whole)[key]
+            record = adapter(kind).validate_json(json.dumps(whole).encode())  # type: ignore[arg-type]
     except ValidationError as error:
         raise StoreError(f"{where}: {explain(error)}") from error
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{where}: {error}") from error
     return record
-
-
-def _without_gone(data: bytes, error: ValidationError) -> bytes:
-    """Return a record without the keys in GONE that are unexpected. Raises ``error`` if none is."""
-    keys = {key for names in GONE.values() for key in names}
-    gone = [e["loc"] for e in error.errors() if e["type"] == "unexpected_keyword_argument" and e["loc"][-1] in keys]
-    if not gone:
-        raise error
-    whole = json.loads(data)
-    for *path, key in gone:
-        del functools.reduce(lambda inner, name: inner[name], path, whole)[key]
-    return json.dumps(whole).encode()
 
 
 def _bounded(digits: str) -> int:

@@ -77,12 +77,13 @@ def read_finished(folder: Path) -> Finished | None:
 def list_runs(runs_dir: Path | None = None) -> tuple[RunInfo, ...]:
     """Return all readable runs, oldest first. Folders with no run.json, or one of another version, are left out."""
     found = []
-    for folder in _run_folders(runs_dir or default_runs_dir()):
+    directory = runs_dir or default_runs_dir()
+    for folder in [path for path in directory.iterdir() if _is_run(path)] if directory.is_dir() else ():
         try:
             found.append(RunInfo(folder, read_header(folder), read_finished(folder)))
         except (OSError, StoreError):  # another user's, or removed meanwhile
             continue
-    return tuple(sorted(found, key=_age))
+    return tuple(sorted(found, key=lambda it: (it.header.started_at, (it.path / HEADER_FILE).stat().st_mtime_ns)))
 
 
 def runs_named(runs_dir: Path | None, name: str) -> tuple[Path, ...]:
@@ -103,10 +104,6 @@ def find_run(runs_dir: Path | None, wanted: str) -> Path:
         raise UsageError(f"no run {wanted!r}: {directory} holds no runs. Make one with `planebench run quick`")
     if wanted == "latest":
         return infos[-1].path
-    return _match(infos, wanted, directory)
-
-
-def _match(infos: tuple[RunInfo, ...], wanted: str, directory: Path) -> Path:
     for info in infos:
         if info.run_id == wanted:
             return info.path
@@ -121,22 +118,12 @@ def _match(infos: tuple[RunInfo, ...], wanted: str, directory: Path) -> Path:
     raise UsageError(f"{problem}. Give one of: latest, {shown}")
 
 
-def _run_folders(directory: Path) -> list[Path]:
-    if not directory.is_dir():
-        return []
-    return [p for p in directory.iterdir() if _is_run(p)]
-
-
 def _is_run(folder: Path) -> bool:
     """Return whether a folder may be a run, also if it is not readable: its reader then reports that."""
     try:
         return (folder / HEADER_FILE).is_file()
     except PermissionError:
         return True
-
-
-def _age(info: RunInfo) -> tuple[str, int]:
-    return (info.header.started_at, (info.path / HEADER_FILE).stat().st_mtime_ns)
 
 
 # The runs of a plan, of which one that did not come to its end can be resumed.

@@ -17,12 +17,12 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 from planebench.host.memory import MB_PER_SWITCH
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import PATH_OPTION, Found, Installation, NotFound, build_of, installation
-from planebench.model.cpu_clock import CpuClock, duty_of
 from planebench.model.errors import UsageError
 from planebench.model.header import Build
 from planebench.model.records import FibUpdates, SwitchCycles
 from planebench.model.scenario import ScenarioName, scenario_named
 from planebench.model.scenarios import QUEUES_MAX
+from planebench.model.server import CpuClock, duty_of
 from planebench.model.switch import USUAL_COST, Option, SwitchCost, Value, parse_values
 from planebench.model.traffic import Updates
 from planebench.model.wire import WireName

@@ -21,9 +21,9 @@ from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.conditions import LOOK_PER_RING
 from planebench.model.errors import UsageError
 from planebench.model.records import SwitchCycles
+from planebench.model.results import further_counters
 from planebench.model.scenarios import queue_name
 from planebench.model.switch import Option
-from planebench.model.switch_figures import further_counters
 from planebench.model.topology import MONITOR_MAC
 from planebench.planed.client import Call, RpcError, get_ports, get_statistics
 from planebench.planed.document import Document, Memory, Port, PortKind, Task, Worker

@@ -15,7 +15,7 @@ from itertools import chain
 
 from planebench.model.cpus import NO_NODE, Cpus, range_text
 from planebench.model.errors import UsageError
-from planebench.model.placement import NEAR, RANDOM, SPLIT, Placing, far_vnfs
+from planebench.model.server import NEAR, RANDOM, SPLIT, Placing, far_vnfs
 
 RANDOM_MIN_CPUS = 2
 """VNFs on one CPU are not at random."""

@@ -14,7 +14,7 @@ from planebench.host import energy
 from planebench.host.energy import Ipmi, Meter, MeterReading, Rapl, energy_uj, find_meter
 from planebench.measure.conditions import EnergyAccount
 from planebench.model.records import SwitchCycles
-from planebench.model.switch_figures import SWITCH_FIGURES
+from planebench.model.results import SWITCH_FIGURES
 
 POWERCAP = "sys/class/powercap"
 RANGE = 262_143_328_850

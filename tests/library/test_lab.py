@@ -11,8 +11,7 @@ from builders import make_run, store_run
 
 from planebench.analysis.results import derive_results
 from planebench.lab import store as lab
-from planebench.lab.history import METRICS, histories
-from planebench.lab.store import add_run, open_store
+from planebench.lab.store import METRICS, add_run, histories, open_store
 from planebench.model.errors import StoreError, UsageError
 from planebench.model.header import Run, Subject
 

@@ -21,7 +21,7 @@ from planebench.analysis.tables import TABLES, RunSource
 from planebench.loaded import Loaded
 from planebench.model.header import Run
 from planebench.model.records import ControlPackets, FibUpdates, SwitchCycles, TrafficSent
-from planebench.model.switch_figures import SWITCH_FIGURES, SwitchFigure, further_counters
+from planebench.model.results import SWITCH_FIGURES, SwitchFigure, further_counters
 from planebench.report.export import to_csv, to_json
 from planebench.report.html import to_html
 from planebench.report.schemas import schema_text

@@ -32,7 +32,7 @@ from planebench.model.records import POINT_KEY, Point, Trial
 from planebench.plan.expand import expand
 from planebench.plan.schema import plan_from_document
 from planebench.report.export import to_csv, to_json
-from planebench.store.follow import Seen
+from planebench.store.reader import Seen
 
 OF_POINT = tuple(column.name for column in POINT)
 KEYS: dict[str, tuple[str, ...]] = {

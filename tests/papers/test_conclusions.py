@@ -15,7 +15,7 @@ from making import Figure, measured, rate, run
 from planebench.cli.papers import papers
 from planebench.model.header import Run
 from planebench.papers.claims import all_claims
-from planebench.papers.conclusions import Conclusion, conclude, open_words
+from planebench.papers.judge import Conclusion, conclude, open_words
 from planebench.papers.told import ClaimOutcome
 from planebench.plan.schema import load_plan
 from planebench.report.papers import conclusion_record

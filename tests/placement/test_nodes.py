@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from planebench.host.facts import collect, cpus_of
 from planebench.model.cpus import Cpus, parse_cpus, range_text
 from planebench.model.errors import UsageError
-from planebench.model.placement import far_vnfs, parse_placing
+from planebench.model.server import far_vnfs, parse_placing
 from planebench.testbed.placement import Placement, place, refusal, tester_elsewhere
 from tests.sysfs_tree import server
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from planebench.model.errors import UsageError
 from planebench.model.plan import Plan
-from planebench.plan.budget import (
+from planebench.plan.estimate import (
     LEAST_MAX,
     LONG_S,
     REPETITIONS_MAX,
@@ -19,10 +19,10 @@ from planebench.plan.budget import (
     TRIAL_FLOOR_S,
     describe,
     duration_words,
+    estimate,
     fit,
     parse_budget,
 )
-from planebench.plan.estimate import estimate
 from planebench.plan.expand import expand
 from planebench.plan.override import override
 from planebench.plan.schema import list_suites, load_plan, plan_from_document

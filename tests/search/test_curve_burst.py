@@ -9,7 +9,7 @@ import pytest
 from builders import make_point, make_trial
 
 from planebench.analysis.search import SearchSettings, step
-from planebench.analysis.search.others import summarise
+from planebench.analysis.search.goals import summarise
 from planebench.model.records import DirectionCounts, Load, VerdictKind
 
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planebench.analysis.search import SearchSettings, step
-from planebench.analysis.search.goals import BSWLV
-from planebench.analysis.search.others import _duration_s
+from planebench.analysis.search.goals import BSWLV, _duration_s
 from planebench.analysis.search.task import GaveUp, SearchFinding, SearchTask, offered_share, tester_cap_pps
 from planebench.model.records import DirectionCounts, Evidence, Load, Trial, VerdictKind
 

@@ -13,10 +13,10 @@ from test_workers import request
 from planebench.host.facts import HostFacts
 from planebench.measure.conditions import clocked_cpus, held_clock
 from planebench.measure.survey import survey
-from planebench.model.cpu_clock import clock_words, parse_cpu_clock, speed_of
 from planebench.model.cpus import Cpus
 from planebench.model.errors import UsageError
 from planebench.model.records import DirectionCounts, Evidence, SwitchCycles, VerdictKind
+from planebench.model.server import clock_words, parse_cpu_clock, speed_of
 from planebench.plan.expand import expand
 from planebench.plan.override import override
 from planebench.plan.passes import group_points

@@ -115,10 +115,6 @@ def _us_words(value: float | None) -> str:
     return NOTHING if value is None else us(value)
 
 
-def _jitter_words(jitter: JitterSummary) -> str:
-    return f"{us(jitter.p50)} / {us(jitter.p99)} / {us(jitter.max)}"
-
-
 def _latency(name: str, title: str, order: int) -> Column:
     return Column(name, Number, f"summary.{name}", unit="us", page=OnPage(title, order, _us_words))
 
@@ -139,7 +135,7 @@ def _percentile(
 
 def _jitter(name: str, doc: str, title: str, order: int) -> tuple[Column, ...]:
     """Return the columns of one definition of jitter: a record in JSON, figures of their own in a table."""
-    page = OnPage(title, order, _jitter_words, section=JITTER)
+    page = OnPage(title, order, lambda it: f"{us(it.p50)} / {us(it.p99)} / {us(it.max)}", section=JITTER)
     whole = Column(name, JitterSummary | None, f"summary.{name}", doc, JSON, page=page)
     figures = ("mean", "p50", "p99", "max")
     flat = (Column(f"{name}_{it}", Number, f"summary.{name}.{it}", outputs=TABLE, unit="us") for it in figures)
@@ -267,21 +263,13 @@ _PLACED = ("ndr", "pdr", "rfc2544", "bswlv", "curve", "b2b")
 """The searches whose CSV columns have their place, or that have none (a curve); those of any other follow."""
 
 
-def _further_searches() -> Iterator[Column]:
-    """Yield the CSV column of the figure of each further search."""
-    for method in METHODS.values():
-        if method.name not in _PLACED:
-            unit = "packets" if method.figure == "burst" else "pps"
-            yield Column(f"{method.name}_{unit}", Number, _found(method.name), outputs=CSV)
-
-
 def _latencies_by_load(it: OfResult) -> dict[str, Any]:
     columns = having(LATENCY, "json")
     return {s.load: row(columns, OfLatency(it.run, it.result, s)) for s in it.result.latency}
 
 
 def _switch(name: str) -> Callable[[OfResult], float | None]:
-    """Return the getter of a figure of ``planebench.model.switch_figures``."""
+    """Return the getter of a figure of ``planebench.model.results``."""
     return lambda it: it.result.switch.get(name)
 
 
@@ -295,15 +283,6 @@ def _reported(
 ) -> Column:
     """Return the column of a figure that the switch itself reports."""
     return Column(f"switch_{name}", type_, _switch(name), doc, outputs, page=page, brief=brief, by_switch=True)
-
-
-def _rate_cell(it: OfResult) -> tuple[str, str]:
-    return throughput(it.result), interval(it.result.throughput_low_pps, it.result.throughput_high_pps, mpps)
-
-
-def _estimate_cell(it: OfResult) -> tuple[str, str]:
-    result = it.result
-    return estimate(result.capacity_estimate_pps), interval(result.capacity_low_pps, result.capacity_high_pps, mpps)
 
 
 def _cycles_cell(it: OfResult) -> tuple[str, str]:
@@ -340,7 +319,15 @@ RESULT: tuple[Column, ...] = (
         Number,
         "result.throughput_pps",
         "Per time that the pollers had; a lower bound where the verdict is tester-limited; null where no trial counts.",
-        page=OnPage("Mpps", 1, kind="two", cell=_rate_cell),
+        page=OnPage(
+            "Mpps",
+            1,
+            kind="two",
+            cell=lambda it: (
+                throughput(it.result),
+                interval(it.result.throughput_low_pps, it.result.throughput_high_pps, mpps),
+            ),
+        ),
     ),
     Column(
         "throughput_l1_gbps",
@@ -385,7 +372,11 @@ RESULT: tuple[Column, ...] = (
     Column("b2b_packets", Number, _found("b2b"), outputs=CSV),
     Column("ndr_verdict", str | None, _found_verdict("ndr"), outputs=CSV),
     Column("pdr_verdict", str | None, _found_verdict("pdr"), outputs=CSV),
-    *_further_searches(),
+    *(
+        Column(f"{it.name}_{'packets' if it.figure == 'burst' else 'pps'}", Number, _found(it.name), outputs=CSV)
+        for it in METHODS.values()
+        if it.name not in _PLACED
+    ),
     Column(
         "throughput_trials_pps",
         tuple[float, ...],
@@ -406,7 +397,15 @@ RESULT: tuple[Column, ...] = (
         "result.capacity_estimate_pps",
         "Where tester-limited: from cycles per packet fitted over batch sizes; null where that does not tell it.",
         NOT_CSV,
-        page=OnPage("estimate", 70, kind="two", cell=_estimate_cell),
+        page=OnPage(
+            "estimate",
+            70,
+            kind="two",
+            cell=lambda it: (
+                estimate(it.result.capacity_estimate_pps),
+                interval(it.result.capacity_low_pps, it.result.capacity_high_pps, mpps),
+            ),
+        ),
     ),
     Column("capacity_low_pps", Number, "result.capacity_low_pps", OF_CAPACITY, NOT_CSV),
     Column("capacity_high_pps", Number, "result.capacity_high_pps", OF_CAPACITY, NOT_CSV),
@@ -570,10 +569,6 @@ def _searches(derived: Derived) -> Iterator[TableRow]:
             yield TableRow(run=derived.run, result=r, search=search, figure=r.search_figure(search.method))
 
 
-def _curves(derived: Derived) -> Iterator[TableRow]:
-    return (TableRow(**vars(it), point=point) for it in _searches(derived) for point in it.search.curve)
-
-
 def _losses(derived: Derived) -> Iterator[TableRow]:
     """Yield a row for each loss; the last of each result has the loss None, for what no counter explains."""
     for result in derived.results:
@@ -592,6 +587,10 @@ RESULT_TABLES: Mapping[str, Table] = {
     "latency": _table("a result and load: percentiles, jitter, latency baseline of the tester", LATENCY, latencies),
     "anatomy": _table("a latency, flow and part of the path", ANATOMY, _parts),
     "searches": _table("a result, search and start: bounds or burst; `figure_pps` of all starts", SEARCH, _searches),
-    "curve": _table("a load of a frame loss rate test (--search curve)", CURVE, _curves),
+    "curve": _table(
+        "a load of a frame loss rate test (--search curve)",
+        CURVE,
+        lambda derived: (TableRow(**vars(it), point=point) for it in _searches(derived) for point in it.search.curve),
+    ),
     "ledger": _table("a result and place where frames were lost, `unexplained` last", LEDGER, _losses),
 }

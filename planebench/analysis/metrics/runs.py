@@ -20,7 +20,7 @@ from planebench.analysis.metrics.column import (
     verdict_columns,
 )
 from planebench.model.records import CoreDistance
-from planebench.model.switch_figures import SWITCH_FIGURES, SwitchFigure, median
+from planebench.model.results import SWITCH_FIGURES, SwitchFigure, median
 from planebench.model.time_had import stood_in
 
 _RUN_ID = Column("run_id", str, "run.header.run_id")

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from planebench.analysis.search.goals import BSWLV, NDR, PDR, RFC2544
+from planebench.analysis.search.goals import B2B, BSWLV, CARRIED, CURVE, NDR, PDR, RFC2544
 from planebench.analysis.search.method import METHODS, Method, Parameter, load_name, parameters, register, short_name
-from planebench.analysis.search.others import B2B, CARRIED, CURVE
 from planebench.analysis.search.replay import repetitions, so_far, step
 from planebench.analysis.search.task import Ask, Measure, SearchSettings, search_settings
 

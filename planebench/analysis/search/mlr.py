@@ -54,20 +54,16 @@ def search_goal(measure: Measure, task: SearchTask, found: SearchFinding, wanted
     try:
         search.search(_Measurer(measure, task), debug=_say_nothing)
     finally:
-        _note_bounds(search, task, found, goal)
+        # Bounds are from complete sums of trials; a load that was only tried is none.
+        bounds = search.database.get_relevant_bounds(search.scaling.goal_to_final_target[goal])
+        if bounds.clo is not None:
+            found.lower_pps = task.whole(float(bounds.clo))
+            loss_ratio = next(iter(bounds.clo.target_to_stat.values())).pessimistic_loss_ratio
+            found.conditional_pps = found.lower_pps * (1 - loss_ratio)
+        if bounds.chi is not None:
+            found.upper_pps = task.whole(float(bounds.chi))
     if found.lower_pps is None:
         found.remarks += (Reason(ReasonCode.NO_LOAD_MET, f"no load met the goal, down to the lowest, {low:g} pps"),)
-
-
-def _note_bounds(search: MultipleLossRatioSearch, task: SearchTask, found: SearchFinding, goal: SearchGoal) -> None:
-    """Note the bounds, from complete sums of trials; a load that was only tried is not a bound."""
-    bounds = search.database.get_relevant_bounds(search.scaling.goal_to_final_target[goal])
-    if bounds.clo is not None:
-        found.lower_pps = task.whole(float(bounds.clo))
-        loss_ratio = next(iter(bounds.clo.target_to_stat.values())).pessimistic_loss_ratio
-        found.conditional_pps = found.lower_pps * (1 - loss_ratio)
-    if bounds.chi is not None:
-        found.upper_pps = task.whole(float(bounds.chi))
 
 
 def _say_nothing(text: str) -> None:

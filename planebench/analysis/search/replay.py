@@ -74,7 +74,8 @@ def _replay(
     stop_at_end: bool = False,
 ) -> Ask | SearchResult:
     mine = [t for t in trials if t.role != "search" or t.repetition == repetition]
-    settings = replace(settings, line_rate_pps=_line_rate_pps(trials))
+    rates = [t.line_rate_pps * len(t.directions) for t in trials if t.line_rate_pps is not None]
+    settings = replace(settings, line_rate_pps=min(rates, default=None))
     log, found, task = TrialLog(mine), SearchFinding(), SearchTask(settings, point)
     unloaded: Trial | None = None
     complete = False
@@ -109,12 +110,6 @@ def _replay(
         curve=found.curve,
         burst=found.burst,
     )
-
-
-def _line_rate_pps(trials: Sequence[Trial]) -> float | None:
-    """Return what the links carry in all directions together, as the slowest was in any trial; None without a speed."""
-    rates = [t.line_rate_pps * len(t.directions) for t in trials if t.line_rate_pps is not None]
-    return min(rates, default=None)
 
 
 def _above(

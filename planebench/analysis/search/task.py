@@ -182,22 +182,20 @@ class TrialLog:
         if any(trial.verdict.kind is VerdictKind.FUNCTIONAL for trial in failed):
             raise GaveUp(failed[-1].verdict)  # the next would be, too
         if len(failed) >= ASKED_MAX:
-            raise GaveUp(_gave_up(ask, failed))
+            load = "at maximum offered load" if ask.load_pps is None else f"at {ask.load_pps / 1e6:.6g} Mpps"
+            kinds = Counter(t.verdict.kind.value for t in failed)
+            said = ", ".join(f"{count} {what}" for what, count in sorted(kinds.items()))
+            reason = f"gave up {load}, {ask.duration_s:g} s: {len(failed)} trials in a row were no answer ({said})"
+            last = failed[-1].verdict
+            raise GaveUp(
+                Verdict(last.kind, (Reason(ReasonCode.GAVE_UP, reason, {"tries": len(failed)}), *last.reasons[:1]))
+            )
         raise Unanswered(ask)
 
 
 def _answers(trial: Trial, ask: Ask) -> bool:
     kind = trial.verdict.kind
     return kind is VerdictKind.VALID or (kind.is_bound and (ask.load_pps is None or ask.rough))
-
-
-def _gave_up(ask: Ask, failed: Sequence[Trial]) -> Verdict:
-    load = "at maximum offered load" if ask.load_pps is None else f"at {ask.load_pps / 1e6:.6g} Mpps"
-    kinds = Counter(t.verdict.kind.value for t in failed)
-    said = ", ".join(f"{count} {what}" for what, count in sorted(kinds.items()))
-    reason = f"gave up {load}, {ask.duration_s:g} s: {len(failed)} trials in a row were no answer ({said})"
-    last = failed[-1].verdict
-    return Verdict(last.kind, (Reason(ReasonCode.GAVE_UP, reason, {"tries": len(failed)}), *last.reasons[:1]))
 
 
 MAX_LOAD_FACTOR = 1.25

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names of the CPU clocks of a server, as plans and points have them (docs/switches.md, Clock and energy)."""
+"""Names of what a point asks of a server: the clocks of its CPUs, and the placements of VNFs on its NUMA nodes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from pydantic import StringConstraints
 
 from planebench.model.errors import UsageError
 
+# The CPU clocks of a server, as plans and points have them (docs/switches.md, Clock and energy).
+
 CpuClock = Annotated[str, StringConstraints(pattern=r"^([1-9][0-9]{2,4}MHz|duty:0\.[0-9]{1,2})?$")]
 """``1200MHz``; ``duty:0.46``, emulated; empty: that which the machine has."""
-OWN: CpuClock = ""
+OWN_CLOCK: CpuClock = ""
 _MHZ, _DUTY = re.compile(r"([1-9][0-9]{2,4})MHz"), "duty:"
 MOST_MHZ = 10_000
 
@@ -21,14 +23,14 @@ def parse_cpu_clock(text: str) -> CpuClock:
     """Return the clock of a text: ``1200MHz``, ``duty:0.46``, or ``own``. Raises UsageError for any other text."""
     mhz = _MHZ.fullmatch(text)
     if text == "own" or (mhz and int(mhz[1]) <= MOST_MHZ):
-        return OWN if text == "own" else text
+        return OWN_CLOCK if text == "own" else text
     percent = _percent(text.removeprefix(_DUTY)) if text.startswith(_DUTY) else None
     if percent is None:
         raise UsageError(
             f'CPU clock "{text}" is not valid. Valid: 100MHz to {MOST_MHZ}MHz (cpufreq), duty:0.01 to duty:1 (emulated '
             "by planed), own"
         )
-    return OWN if percent == 100 else f"{_DUTY}{percent / 100:g}"
+    return OWN_CLOCK if percent == 100 else f"{_DUTY}{percent / 100:g}"
 
 
 def mhz_of(clock: CpuClock) -> int | None:
@@ -62,3 +64,30 @@ def _percent(text: str) -> int | None:
     except (ValueError, OverflowError):
         return None
     return percent if 1 <= percent <= 100 else None
+
+
+# The placements of VNFs on NUMA nodes, as plans and points have them (docs/placements.md).
+
+Placing = Annotated[str, StringConstraints(pattern=r"^(near|random|far|split:[1-9][0-9]?)$")]
+"""``near``, ``random``, ``far``, or ``split:K``."""
+NEAR: Placing = "near"
+RANDOM: Placing = "random"
+FAR: Placing = "far"
+SPLIT = "split:"
+_SYNTAX = re.compile(r"near|random|far|split:[1-9][0-9]?")
+
+
+def parse_placing(text: str) -> Placing:
+    """Return the placement of a name. Raises UsageError for any other text."""
+    if not _SYNTAX.fullmatch(text):
+        raise UsageError(
+            f'placement "{text}" is not valid. Valid: near, random, far, split:K with K VNFs near, 1 or more'
+        )
+    return text
+
+
+def far_vnfs(placing: Placing, count: int) -> frozenset[int]:
+    """Return the numbers of those of ``count`` VNFs that a placement puts on another node than the switch."""
+    if placing.startswith(SPLIT):
+        return frozenset(range(int(placing.removeprefix(SPLIT)), count))
+    return frozenset(range(count)) if placing == FAR else frozenset()
