@@ -13,12 +13,12 @@ from typing import Literal
 from planebench.analysis.compare import Derived, Open, price
 from planebench.analysis.counting import cell_id, saturating
 from planebench.analysis.disturbance import SharedCore
+from planebench.analysis.standings import DECIDED, Standing, Standings
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import VerdictKind
 from planebench.model.results import Comparison
 from planebench.model.time_had import is_disturbed, stood_in
 from planebench.model.words import percent, printable, reasons, result_words
-from planebench.report.answers import DECIDED, Standing, Standings
 from planebench.report.trials import causes
 
 Confidence = Literal["high", "medium", "low"]

@@ -17,13 +17,14 @@ from planebench.analysis.compare import Derived
 from planebench.analysis.metrics.column import in_terminal
 from planebench.analysis.metrics.results import RESULT, OfResult
 from planebench.analysis.results import DIRECTION_ORDER
+from planebench.analysis.standings import Standings
 from planebench.model.header import Run
 from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
 from planebench.model.words import ARROW_WORDS, NOTHING, WIDE, reasons, throughput
 from planebench.report.anatomy import anatomy_sentences
-from planebench.report.answers import STATES, Line, PathAnswer, Standings, limits_words, needs, path_answers
+from planebench.report.answers import STATES, Line, PathAnswer, limits_words, needs, path_answers
 from planebench.report.chains import chain_blocks
 from planebench.report.comparison import brief_comparison_table
 from planebench.report.latency import (
