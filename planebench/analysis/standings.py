@@ -114,6 +114,12 @@ class Standing:
         return None if pair is None else Lead(pair.b, pair.a, pair.metric, pair.ratio, pair.low, pair.high, pair.answer)
 
     @property
+    def second_lead(self) -> Comparison | None:
+        """Return the comparison of the second with the one after it, if it shows that the second is ahead of that."""
+        pair = self.next_pairs[1] if len(self.next_pairs) > 1 else None
+        return pair if pair is not None and pair.answer == "different" and pair.ratio > 1 else None
+
+    @property
     def level(self) -> tuple[tuple[Result, Comparison | None], ...]:
         """Return the others that are not shown to be behind the first, each with its comparison."""
         others = zip(self.results[1:], self.pairs, strict=True)
@@ -165,6 +171,11 @@ class Standings:
     def throughput(self) -> tuple[Standing, ...]:
         """Return the standings by throughput."""
         return _standings(self.derived, "throughput")
+
+    @property
+    def compared(self) -> tuple[Standing, ...]:
+        """Return those by throughput that have several switches, with a figure or without."""
+        return tuple(it for it in self.throughput if len(it.results) + len(it.missing) > 1)
 
     @cached_property
     def cost(self) -> dict[Point, Standing]:

@@ -30,7 +30,7 @@ from planebench.model.records import VerdictKind
 from planebench.plan.budget import describe
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
-from planebench.report.terminal.table import print_table
+from planebench.report.terminal.screen import print_screen, print_where
 from planebench.report.trust import nothing_decided, nothing_measured, points_without_figure
 from planebench.store import read_run, runs_named
 from planebench.store.codec import from_json, to_json
@@ -185,7 +185,7 @@ def _show(derived: Derived, *, json: bool, quiet: bool) -> None:
 
         sys.stdout.buffer.write(to_json(derived))
     elif not quiet:
-        print_table(derived, printed=derived.run.header.warnings)
+        print_screen(derived, printed=derived.run.header.warnings)
 
 
 def _write_page(derived: Derived, folder: Path, *, silent: bool, page: bool) -> None:
@@ -199,7 +199,7 @@ def _write_page(derived: Derived, folder: Path, *, silent: bool, page: bool) -> 
     except Exception as error:  # as MemoryError: the answer of the run stands without a page
         complain(f"the report is left out: {fault_words(error)}")
     if not silent:
-        print(f"\n{where}")
+        print_where(where)
 
 
 def _judge(derived: Derived, *, quiet: bool) -> int:

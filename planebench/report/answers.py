@@ -36,6 +36,7 @@ from planebench.model.words import (
     printable,
     significant,
     throughput,
+    us,
 )
 from planebench.report.comparison import open_words
 from planebench.report.setup import conditions_remark, switch_cores
@@ -277,6 +278,40 @@ def _range(won: Sequence[Standing]) -> str:
     )
     load = {it.load for it in won}
     return words + (f", at {load_words(next(iter(load)))}" if len(load) == 1 and any(load) else "")
+
+
+def winner_sentence(standings: Standings) -> str:
+    """Return who has the highest throughput and who is next, where and by how much; empty with one switch.
+
+    The factors are those that comparisons found, of a lower bound the least one.
+    """
+    found = standings.compared
+    if not found:
+        return ""
+    taken = choice(found)
+    undecided = listed([f"{STATES[state]} at {n}" for state, n in _counted(taken.rest)])
+    if not taken.won:
+        return f"No switch is shown to be the fastest: {undecided} of {_points(len(found))}."
+    of = f"of {_points(len(found))}"
+    fastest = [
+        f"{printable(label)} at {len(won)} {of} ({_factors([it.pairs[0] for it in won])} × the next)"
+        for label, won in taken.won.items()
+    ]
+    behind: dict[str, list[Comparison | None]] = {}
+    for it in (it for won in taken.won.values() for it in won if it.second_lead is not None):
+        behind.setdefault(printable(it.results[1].point.switch), []).append(it.second_lead)
+    second = [f"{label} at {len(pairs)} ({_factors(pairs)} × the one after it)" for label, pairs in behind.items()]
+    parts = (f"Fastest: {listed(fastest)}", undecided, f"second: {listed(second)}" if second else "")
+    return f"{'; '.join(filter(None, parts))}."
+
+
+def _factors(pairs: Sequence[Comparison | None]) -> str:
+    """Return the factors of some comparisons, from the smallest to the largest; of a lower bound its lower end."""
+    known = [pair for pair in pairs if pair is not None]
+    bounds = [pair.low for pair in known if pair.high is None and pair.low is not None]
+    factors = sorted([*bounds, *(pair.ratio for pair in known if pair.high is not None or pair.low is None)])
+    ends = dict.fromkeys(us(factor) for factor in (factors[0], factors[-1]))
+    return f"{'at least ' if bounds else ''}{' to '.join(ends)}"
 
 
 def title_facts(derived: Derived) -> tuple[str, ...]:

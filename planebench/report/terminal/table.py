@@ -58,7 +58,7 @@ from planebench.report.vnfs import outage_lines
 
 TABLE_WIDTH = 90
 """Columns that the table needs; a narrower terminal gets sentences."""
-_STYLES = {"high": "bold green", "medium": "bold yellow", "low": "bold red"}
+TRUST_STYLES = {"high": "bold green", "medium": "bold yellow", "low": "bold red"}
 _STATE_STYLES = {"different": "green", "same": "green", "open": "yellow", "untested": "yellow", "none": "red"}
 
 
@@ -69,7 +69,7 @@ def answer_lines(standings: Standings, glyphs: Glyphs, width: int) -> Iterator[R
     for need in needs(standings):
         text = Text(glyphs.text(f"If you need {need.title}: "))
         yield text.append(glyphs.text(need.pick), style="bold").append(glyphs.text(f": {need.why}"))
-    yield Text(glyphs.text(f"{found.title}. "), style=_STYLES[found.level]).append(
+    yield Text(glyphs.text(f"{found.title}. "), style=TRUST_STYLES[found.level]).append(
         glyphs.text(" ".join(found.facts)), style="not bold default"
     )
     if found.advice:
