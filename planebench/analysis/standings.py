@@ -53,7 +53,7 @@ def _reversed(c: Comparison) -> Comparison | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RateOfSwitch:
     """The throughput of a switch at a test point, with its 95 % interval; the ends are null where not known."""
 
     switch: str
@@ -100,10 +100,10 @@ class Standing:
     missing: tuple[Result, ...] = ()
 
     @property
-    def ranked(self) -> tuple[Ranked, ...]:
+    def ranked(self) -> tuple[RateOfSwitch, ...]:
         """Return the throughput of each switch, in the same order."""
         return tuple(
-            Ranked(r.point.switch, r.throughput_pps, r.throughput_low_pps, r.throughput_high_pps, is_limited(r))
+            RateOfSwitch(r.point.switch, r.throughput_pps, r.throughput_low_pps, r.throughput_high_pps, is_limited(r))
             for r in self.results
         )
 

@@ -16,7 +16,7 @@ from planebench.analysis.compare import Derived
 from planebench.analysis.counting import cell_id
 from planebench.analysis.metrics.column import Column, having, plain, point_columns, row
 from planebench.analysis.metrics.results import LATENCY, RESULT, OfLatency, OfResult, results
-from planebench.analysis.standings import AnswerState, Lead, Ranked, Standings
+from planebench.analysis.standings import AnswerState, Lead, RateOfSwitch, Standings
 from planebench.model.errors import unwritable
 from planebench.report.papers import paper_records
 
@@ -31,7 +31,10 @@ ANSWER = (
     *(column for name, column in point_columns("point").items() if name != "switch"),
     Column("state", AnswerState, "state", "What is known of the first: docs/report.md."),
     Column(
-        "ranked", list[Ranked], "ranked", "Best first; a lower bound by its estimated capacity where that is known."
+        "ranked",
+        list[RateOfSwitch],
+        "ranked",
+        "Best first; a lower bound by its estimated capacity where that is known.",
     ),
     Column("best_to_next", Lead | None, "lead", "Null with one switch, or where the two were not compared."),
     Column("missing", list[str], lambda standing: [it.point.switch for it in standing.missing], "Without a rate."),

@@ -201,8 +201,8 @@ def _few(rows: Sequence[ScreenRow], run: Run) -> Sequence[ScreenRow]:
         groups: dict[Point, list[ScreenRow]] = {}
         for row in rows:
             groups.setdefault(alike(row.there[0].point), []).append(row)
-        kept = [row for group in groups.values() for row in (group[0], group[-1])]
-        return [row for row in rows if row in kept]
+        kept = {id(row) for group in groups.values() for row in (group[0], group[-1])}
+        return [row for row in rows if id(row) in kept]
 
     def hop(point: Point) -> Point:
         return point if point.chained or point.side_by_side else replace(point, scenario="p2p", chain_length=0)
@@ -218,7 +218,8 @@ def _few(rows: Sequence[ScreenRow], run: Run) -> Sequence[ScreenRow]:
         rows = ends(lambda point: replace(point, chain_length=1, chain="") if point.chained else point)
     if len(rows) > MAX_ROWS:
         by_lead = sorted(rows, key=lambda row: row.lead)
-        rows = [row for row in rows if row in (*by_lead[:EXTREMES], *by_lead[-EXTREMES:])]
+        kept = {id(row) for row in (*by_lead[:EXTREMES], *by_lead[-EXTREMES:])}
+        rows = [row for row in rows if id(row) in kept]
     return rows
 
 
@@ -253,7 +254,7 @@ def _fitting(standings: Standings, width: int, glyphs: Glyphs) -> Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ScreenCell:
     """A figure on the screen. ``share`` of the best, for its bar; None for a figure without one."""
 
     text: str
@@ -266,8 +267,8 @@ class GridRow:
     """A line of the grid: its name, the figures of each switch, and how far the first is ahead of the next."""
 
     name: str
-    figures: Sequence[Sequence[Cell]]
-    leads: Sequence[Cell]
+    figures: Sequence[Sequence[ScreenCell]]
+    leads: Sequence[ScreenCell]
 
 
 class Grid:
@@ -306,9 +307,9 @@ class Grid:
         rates = max(len(found) * (self.slot + (self.bar + 1 if self.bar else 0) + 1) - 1 for found in cells)
         return max([rates, len(self.heads[1][number]), *(len(row.figures[number][0].text) for row in self.below)])
 
-    def _cell(self, words: str, style: str = "", share: float | None = None) -> Cell:
+    def _cell(self, words: str, style: str = "", share: float | None = None) -> ScreenCell:
         self.signs += words
-        return Cell(self.glyphs.text(words), style, share)
+        return ScreenCell(self.glyphs.text(words), style, share)
 
     def _label(self, label: str) -> str:
         label = self.glyphs.text(printable(label))
@@ -352,7 +353,7 @@ class Grid:
         leads = [self._rate_lead(it) for it in row.standings]
         return GridRow(self.glyphs.text(row.name), figures, leads)
 
-    def _rate(self, standing: Standing | None, label: str) -> Cell:
+    def _rate(self, standing: Standing | None, label: str) -> ScreenCell:
         results = standing.results if standing is not None else ()
         found = next((r for r in results if r.point.switch == label), None)
         if standing is None or found is None:
@@ -362,15 +363,15 @@ class Grid:
         share = (found.throughput_pps or 0.0) / best if best else 0.0
         return self._cell(rate_words(found), BEST if leads else "", share)
 
-    def _rate_lead(self, standing: Standing | None) -> Cell:
+    def _rate_lead(self, standing: Standing | None) -> ScreenCell:
         if standing is None or not standing.results:
-            return Cell("")
+            return ScreenCell("")
         if self.is_alone:
             first = standing.results[0]
             return self._cell(within(first.throughput_pps, first.throughput_low_pps, first.throughput_high_pps))
         return self._lead(standing)
 
-    def _lead(self, standing: Standing) -> Cell:
+    def _lead(self, standing: Standing) -> ScreenCell:
         pair = standing.pairs[0] if standing.pairs else None
         style = "green" if pair is not None and pair.answer in DECIDED else "yellow"
         return self._cell(lead_words(pair), style)
