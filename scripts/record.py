@@ -27,6 +27,7 @@ from record_kept import RESULTS, ROOT, SUITES, derived, keep_run, kept, standing
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, latency_counts, same_cell, saturating
 from planebench.analysis.node_capacity import predictions
+from planebench.analysis.standings import Standing, Standings
 from planebench.model.records import Point
 from planebench.model.results import LatencySummary, Result
 from planebench.model.scenario import scenario_named
@@ -52,7 +53,7 @@ from planebench.papers.judge import Conclusion, conclude, open_words
 from planebench.papers.measured import RunFigures, of_the_plan
 from planebench.papers.shape import Shape, shapes
 from planebench.papers.told import ClaimOutcome
-from planebench.report.answers import STATES, Standing, Standings, needs, times
+from planebench.report.answers import STATES, missing_words, needs, times
 from planebench.report.chains import latency_claim, throughput_claim
 from planebench.report.figure import DARK_COLORS, GRID, INK, MUTED, SWITCH_COLORS, Figure, FigureId, switch_colors
 from planebench.report.figures import FIGURES, make_figures
@@ -353,7 +354,7 @@ def _ahead(it: Standing) -> str:
 
 
 def _answer(it: Standing) -> str:
-    missing = f"; not in it: {_short(', '.join(it.missing))}" if it.missing else ""
+    missing = f"; not in it: {_short(', '.join(missing_words(it)))}" if it.missing else ""
     return STATES[it.state] + missing
 
 

@@ -8,10 +8,10 @@ from functools import cache
 from pathlib import Path
 
 from planebench.analysis.compare import Derived
+from planebench.analysis.standings import Standings
 from planebench.analysis.tables import RunSource
 from planebench.loaded import files_in, write_tables
 from planebench.plan.schema import load_plan
-from planebench.report.answers import Standings
 from planebench.store import read_run
 from planebench.store.reader import keep
 

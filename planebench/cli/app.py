@@ -225,11 +225,17 @@ def list_(
 
 
 @app.command(
-    epilog=examples("planebench report", "planebench report latest --html page.html", "planebench report --conditions")
+    epilog=examples(
+        "planebench report",
+        "planebench report --all",
+        "planebench report latest --html page.html",
+        "planebench report --conditions",
+    )
 )
 def report(
     run: RunArgument = "latest",
     html: PageOption = None,
+    everything: Annotated[bool, option("--all", "Print every table of the run, not only its last screen.")] = False,
     conditions: Annotated[
         bool, option("--conditions", "Print the test conditions of each switch instead of the results.")
     ] = False,
@@ -240,7 +246,7 @@ def report(
     """Print the results of a run and write its self-contained HTML report."""
     from planebench.cli import output
 
-    output.report(run, html, runs, conditions=conditions, json=json, quiet=quiet)
+    output.report(run, html, runs, everything=everything, conditions=conditions, json=json, quiet=quiet)
 
 
 @app.command(

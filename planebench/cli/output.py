@@ -11,6 +11,7 @@ from planebench.analysis.compare import Derived
 from planebench.cli.options import complain, print_json
 from planebench.model.errors import INCONCLUSIVE, DrawingError, UsageError, unknown
 from planebench.report.export import write_bytes
+from planebench.report.terminal.screen import print_screen, print_where
 from planebench.report.terminal.table import print_conditions, print_table
 from planebench.store import find_run, read_run
 
@@ -27,11 +28,12 @@ def report(
     html: Path | None,
     runs_dir: Path | None,
     *,
+    everything: bool = False,
     conditions: bool = False,
     json: bool = False,
     quiet: bool = False,
 ) -> None:
-    """Print the table of a run, or only its conditions, write its page, and say where it is.
+    """Print the last screen of a run, or everything, or only its conditions; write its page, and say where it is.
 
     As JSON: ``run``, ``report`` (the page), and what export has.
     """
@@ -45,10 +47,14 @@ def report(
         print_json({"run": folder.name, "report": str(write_report(derived, page)), **exported})
         return
     if not quiet:
-        (print_conditions if conditions else print_table)(derived)
+        (print_conditions if conditions else print_table if everything else print_screen)(derived)
     write_report(derived, page)
-    if not quiet:
+    if quiet:
+        return
+    if conditions or everything:
         print(f"\nreport: {page}")
+    else:
+        print_where(f"report: {page}")
 
 
 def write_report(derived: Derived, path: Path) -> Path:

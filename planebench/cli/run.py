@@ -33,7 +33,7 @@ from planebench.plan.estimate import describe
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
 from planebench.report.export import to_json as document_of
-from planebench.report.terminal.table import print_table
+from planebench.report.terminal.screen import print_screen, print_where
 from planebench.report.trust import nothing_decided, nothing_measured, points_without_figure
 from planebench.store import read_run, runs_named
 from planebench.store.codec import from_json, to_json
@@ -85,7 +85,7 @@ def run_plan(
         if json:
             sys.stdout.buffer.write(document_of(derived))
         elif not quiet:
-            print_table(derived, printed=derived.run.header.warnings)
+            print_screen(derived, printed=derived.run.header.warnings)
         code = _judge(derived, quiet=quiet) if status == "complete" else INTERRUPTED
         _write_page(derived, folder, silent=json or quiet, page=page)
     except KeyboardInterrupt:  # while calibrating, or in the report of a run that was complete
@@ -191,7 +191,7 @@ def _write_page(derived: Derived, folder: Path, *, silent: bool, page: bool) -> 
     except Exception as error:  # as MemoryError: the answer of the run stands without a page
         complain(f"the report is left out: {fault_words(error)}")
     if not silent:
-        print(f"\n{where}")
+        print_where(where)
 
 
 def _judge(derived: Derived, *, quiet: bool) -> int:

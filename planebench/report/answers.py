@@ -1,23 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The answers of a run: which switch is best at each test point, by how much, and how sure that is.
-
-Page and terminal draw the same answers. No lead is claimed here that a comparison has not shown.
-"""
+"""The answers of a run in words: the standings of ``planebench.analysis.standings`` as page and terminal print them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import pairwise, zip_longest
-from typing import Literal
+from itertools import zip_longest
 
 from planebench.analysis.answers import MARGIN
 from planebench.analysis.compare import Derived
-from planebench.analysis.counting import latency_compares, reach_pps, same_cell
+from planebench.analysis.standings import (
+    AnswerState,
+    Standing,
+    Standings,
+    choice,
+    is_limited,
+    latency_at,
+    middle_load,
+)
 from planebench.model.chain_name import vnf_name
 from planebench.model.records import Point, VerdictKind
-from planebench.model.results import AnswerKind, Comparison, LatencySummary, Metric, Result
+from planebench.model.results import AnswerKind, Comparison, Metric, Result
 from planebench.model.scenario import ScenarioName, scenario_named
 from planebench.model.wire import wire_name
 from planebench.model.words import (
@@ -33,13 +36,10 @@ from planebench.model.words import (
     printable,
     significant,
     throughput,
+    us,
 )
-from planebench.report.comparison import ComparisonsByPair, by_pair, open_words, versus
+from planebench.report.comparison import open_words
 from planebench.report.setup import conditions_remark, switch_cores
-
-AnswerState = Literal["different", "same", "open", "untested", "tester-limited", "alone", "none"]
-"""What is known of the first of a standing: it differs from all others; some are the same; more starts would decide it;
-some were not tested; the tester hides which is first; it is the only one; there is none."""
 
 STATES: Mapping[AnswerState, str] = {
     "different": "different",
@@ -52,149 +52,22 @@ STATES: Mapping[AnswerState, str] = {
 }
 """The states in words, as the page and the terminal print them."""
 
-DECIDED: tuple[AnswerState, ...] = ("different", "same")
-
 _SIGNS: Mapping[AnswerKind, str] = {"different": ">", "same": "=", "open": "?", "untested": "?"}
 
 MAX_NAMES = 3
 """Switches that are named; of more, the number is given."""
 
-MIDDLE = 0.5
-"""The load, as a share, that the latency of the first screen is nearest to."""
+
+def order_words(standing: Standing) -> str:
+    """Return all switches, best first: ``a > b = c ? d``: ahead, the same within the margin, not decided."""
+    labels = [printable(r.point.switch) for r in standing.results]
+    signs = ["?" if it is None else _SIGNS[it.answer] for it in standing.next_pairs]
+    return " ".join(part for pair in zip_longest(labels, signs, fillvalue="") for part in pair if part)
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """The switches of one test point by one metric, best first.
-
-    A throughput that the tester or the links limit is compared by the capacity estimated, where that is known.
-    ``pairs``: the comparison of the first with each other, None where there is none. Their ratio is the advantage of
-    the first: above 1 it has the higher throughput, or the lower cost or latency. ``missing``: switches without a
-    figure, with the reason.
-    """
-
-    point: Point
-    metric: Metric
-    load: str
-    results: tuple[Result, ...]
-    pairs: tuple[Comparison | None, ...]
-    next_pairs: tuple[Comparison | None, ...] = ()
-    """The comparison of each with the one after it, as in ``pairs``."""
-    missing: tuple[str, ...] = ()
-
-    @property
-    def level(self) -> tuple[tuple[Result, Comparison | None], ...]:
-        """Return the others that are not shown to be behind the first, each with its comparison."""
-        others = zip(self.results[1:], self.pairs, strict=True)
-        return tuple((r, c) for r, c in others if c is None or c.answer != "different" or c.ratio <= 1)
-
-    @property
-    def hidden(self) -> tuple[Result, ...]:
-        """Return the others whose throughput is a lower bound, so that they may be faster than the first."""
-        if self.metric != "throughput":
-            return ()
-        return tuple(r for r, c in self.level if is_limited(r) and (c is None or c.answer != "same"))
-
-    @property
-    def at_line_rate(self) -> bool:
-        """Return whether it is the links alone that hide how fast others are."""
-        return bool(self.hidden) and all(r.verdict.kind is VerdictKind.LINE_RATE for r in self.hidden)
-
-    @property
-    def state(self) -> AnswerState:
-        """Return what is known of the first; of several level switches, what is known least."""
-        if len(self.results) < 2:
-            return "alone" if self.results else "none"
-        undecided = [(r, c) for r, c in self.level if c is None or c.answer != "same"]
-        if not undecided:
-            return "same" if self.level else "different"
-        if self.hidden:
-            return "tester-limited"
-        return "untested" if any(c is None or c.answer == "untested" for _, c in undecided) else "open"
-
-    @property
-    def order(self) -> str:
-        """Return all switches, best first: ``a > b = c ? d``: ahead, the same within the margin, not decided."""
-        labels = [printable(r.point.switch) for r in self.results]
-        signs = ["?" if it is None else _SIGNS[it.answer] for it in self.next_pairs]
-        return " ".join(part for pair in zip_longest(labels, signs, fillvalue="") for part in pair if part)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the labels of the first and of those that a test has not shown to be behind it."""
-        level = (r for r, c in self.level if r in self.hidden or (c is not None and c.answer in ("same", "open")))
-        return tuple(r.point.switch for r in (*self.results[:1], *level))
-
-
-def is_limited(result: Result) -> bool:
-    """Return whether the throughput of a result is a lower bound."""
-    return result.verdict.kind.is_bound
-
-
-class Standings:
-    """The standings of a run, one per test point in the order of the results; each metric is derived once."""
-
-    def __init__(self, derived: Derived) -> None:
-        self.derived = derived
-
-    @cached_property
-    def throughput(self) -> tuple[Standing, ...]:
-        """Return the standings by throughput."""
-        return _standings(self.derived, "throughput")
-
-    @cached_property
-    def cost(self) -> dict[Point, Standing]:
-        """Return the standings by cycles per packet, by test point."""
-        return {it.point: it for it in _standings(self.derived, "cycles_per_packet")}
-
-    @cached_property
-    def latency(self) -> tuple[Standing, ...]:
-        """Return the standings by p99 latency, each at :func:`middle_load`, where a latency was measured."""
-        return tuple(it for it in _standings(self.derived, "latency_p99") if it.load)
-
-
-def _standings(derived: Derived, metric: Metric) -> tuple[Standing, ...]:
-    ranked = {r.point: r.results for r in derived.rankings}
-    pairs = by_pair(c for c in derived.comparisons if c.metric in (metric, "capacity"))
-    cells = same_cell(derived.results)
-    return tuple(_standing(pairs, metric, cell, m, ranked.get(cell, ())) for cell, m in cells.items())
-
-
-def _standing(
-    pairs: ComparisonsByPair, metric: Metric, cell: Point, members: Sequence[Result], ranked: Sequence[Result]
-) -> Standing:
-    load = middle_load(members) if metric == "latency_p99" else ""
-    figures = {r.point: _figure(r, metric, load) for r in members if metric == "latency_p99" or r in ranked}
-    known = [r for r in members if figures.get(r.point) is not None]
-    ordered = sorted(known, key=lambda r: figures[r.point] or 0.0, reverse=metric == "throughput")
-
-    def advantage(one: Result, other: Result) -> Comparison | None:
-        return _advantage(pairs, cell, metric, load, one, other)
-
-    compared = tuple(advantage(ordered[0], other) for other in ordered[1:])
-    in_turn = tuple(advantage(one, other) for one, other in pairwise(ordered))
-    missing = tuple(f"{printable(r.point.switch)} ({_why_missing(r, metric)})" for r in members if r not in known)
-    return Standing(cell, metric, load, tuple(ordered), compared, in_turn, missing)
-
-
-def _figure(result: Result, metric: Metric, load: str) -> float | None:
-    if metric == "throughput":
-        return reach_pps(result) or None
-    if metric == "cycles_per_packet":
-        return None if is_limited(result) else result.switch_cycles_per_packet
-    found = latency_at(result, load)
-    return None if found is None else found.p99
-
-
-def _advantage(
-    pairs: ComparisonsByPair, cell: Point, metric: Metric, load: str, first: Result, other: Result
-) -> Comparison | None:
-    names = first.point.switch, other.point.switch
-    one, two = names if metric == "throughput" else reversed(names)
-    found = versus(pairs, cell, metric, one, two, load)
-    estimated = versus(pairs, cell, "capacity", one, two) if metric == "throughput" else None
-    decided = found is not None and found.answer in DECIDED
-    return found if decided or estimated is None or estimated.answer not in DECIDED else estimated
+def missing_words(standing: Standing) -> tuple[str, ...]:
+    """Return the switches without a figure, each with the reason."""
+    return tuple(f"{printable(r.point.switch)} ({_why_missing(r, standing.metric)})" for r in standing.missing)
 
 
 def _why_missing(result: Result, metric: Metric) -> str:
@@ -207,28 +80,6 @@ def _why_missing(result: Result, metric: Metric) -> str:
     if metric == "cycles_per_packet" and result.switch_cycles_per_packet is None:
         return "no cycle counter"
     return "not saturated: its cycles are what it had time for"
-
-
-def middle_load(members: Iterable[Result]) -> str:
-    """Return the load that most switches carried; of several, the one nearest to MIDDLE."""
-    found: dict[str, int] = {}
-    for summary in (s for r in members for s in r.latency):
-        found[summary.load] = found.get(summary.load, 0) + latency_compares(summary)
-    return max(found, key=lambda load: (found[load], -abs(_share(load) - MIDDLE)), default="")
-
-
-def _share(load: str) -> float:
-    """Return the number that a load label begins with, as a share; a fixed rate is far from any share."""
-    number = load.split()[0] if load else ""
-    try:
-        return float(number)
-    except ValueError:
-        return 10.0
-
-
-def latency_at(result: Result, load: str) -> LatencySummary | None:
-    """Return the latency of a result at a load that it carried."""
-    return next((s for s in result.latency if s.load == load and latency_compares(s)), None)
 
 
 # What the first screen says
@@ -293,7 +144,7 @@ def _line(standing: Standing) -> Line:
         interval(first.throughput_low_pps, first.throughput_high_pps, mpps) if first and not is_limited(first) else "",
         ratio,
         ratio_interval,
-        standing.order,
+        order_words(standing),
         percentiles(latency) if latency else NOTHING,
         f"at {load_words(load)}" if latency else "not carried" if load else "",
         standing.state,
@@ -324,7 +175,7 @@ def times(pair: Comparison) -> str:
 
 def evidence(standing: Standing) -> str:
     """Return in a sentence or two how sure the first place of a standing is, and who is missing."""
-    missing = f"Not in this ranking: {', '.join(standing.missing)}." if standing.missing else ""
+    missing = f"Not in this ranking: {', '.join(missing_words(standing))}." if standing.missing else ""
     return " ".join(filter(None, (_found(standing), missing)))
 
 
@@ -392,27 +243,21 @@ def needs(standings: Standings) -> tuple[Need, ...]:
 
 
 def _need(title: str, found: Sequence[Standing]) -> Need:
-    first: dict[str, list[Standing]] = {}
-    for it in found:
-        if it.state == "different":
-            first.setdefault(it.results[0].point.switch, []).append(it)
-    rest = [it for it in found if it.state != "different"]
-    undecided = listed([f"{STATES[state]} at {n}" for state, n in _counted(rest)])
-    if not first:
-        pick = "any of the best" if rest and all(it.state == "same" for it in rest) else "cannot say"
-        return Need(title, pick, f"{undecided} of {_points(len(found))}." if rest else "nothing was measured.")
+    taken = choice(found)
+    undecided = listed([f"{STATES[state]} at {n}" for state, n in _counted(taken.rest)])
+    if not taken.won:
+        pick = "any of the best" if taken.any_of_best else "cannot say"
+        return Need(title, pick, f"{undecided} of {_points(len(found))}." if taken.rest else "nothing was measured.")
     parts = [
-        f"{printable(label)} at {len(won)} of {_points(len(found))} ({_range(won)})" for label, won in first.items()
+        f"{printable(label)} at {len(won)} of {_points(len(found))} ({_range(won)})" for label, won in taken.won.items()
     ]
-    if len(first) == 1:
-        label = printable(next(iter(first)))
-        parts = [parts[0].removeprefix(f"{label} ")]
-    missing = sorted({name for it in found for name in it.missing if it.metric == "cycles_per_packet"})
-    unknown = f" Not compared: {', '.join(missing)}." if missing else ""
     pick = "depends"
-    if len(first) == 1:
-        pick = printable(next(iter(first))) + (", where it is known" if len(rest) >= len(found) / 2 else "")
-    return Need(title, pick, f"{listed(parts)}{f'; {undecided}' if rest else ''}.{unknown}")
+    if taken.only is not None:
+        pick = printable(taken.only) + (", where it is known" if len(taken.rest) >= len(found) / 2 else "")
+        parts = [parts[0].removeprefix(f"{printable(taken.only)} ")]
+    missing = sorted({name for it in found for name in missing_words(it) if it.metric == "cycles_per_packet"})
+    unknown = f" Not compared: {', '.join(missing)}." if missing else ""
+    return Need(title, pick, f"{listed(parts)}{f'; {undecided}' if taken.rest else ''}.{unknown}")
 
 
 def _counted(found: Iterable[Standing]) -> Iterator[tuple[AnswerState, int]]:
@@ -433,6 +278,40 @@ def _range(won: Sequence[Standing]) -> str:
     )
     load = {it.load for it in won}
     return words + (f", at {load_words(next(iter(load)))}" if len(load) == 1 and any(load) else "")
+
+
+def winner_sentence(standings: Standings) -> str:
+    """Return who has the highest throughput and who is next, where and by how much; empty with one switch.
+
+    The factors are those that comparisons found, of a lower bound the least one.
+    """
+    found = standings.compared
+    if not found:
+        return ""
+    taken = choice(found)
+    undecided = listed([f"{STATES[state]} at {n}" for state, n in _counted(taken.rest)])
+    if not taken.won:
+        return f"No switch is shown to be the fastest: {undecided} of {_points(len(found))}."
+    of = f"of {_points(len(found))}"
+    fastest = [
+        f"{printable(label)} at {len(won)} {of} ({_factors([it.pairs[0] for it in won])} × the next)"
+        for label, won in taken.won.items()
+    ]
+    behind: dict[str, list[Comparison | None]] = {}
+    for it in (it for won in taken.won.values() for it in won if it.second_lead is not None):
+        behind.setdefault(printable(it.results[1].point.switch), []).append(it.second_lead)
+    second = [f"{label} at {len(pairs)} ({_factors(pairs)} × the one after it)" for label, pairs in behind.items()]
+    parts = (f"Fastest: {listed(fastest)}", undecided, f"second: {listed(second)}" if second else "")
+    return f"{'; '.join(filter(None, parts))}."
+
+
+def _factors(pairs: Sequence[Comparison | None]) -> str:
+    """Return the factors of some comparisons, from the smallest to the largest; of a lower bound its lower end."""
+    known = [pair for pair in pairs if pair is not None]
+    bounds = [pair.low for pair in known if pair.high is None and pair.low is not None]
+    factors = sorted([*bounds, *(pair.ratio for pair in known if pair.high is not None or pair.low is None)])
+    ends = dict.fromkeys(us(factor) for factor in (factors[0], factors[-1]))
+    return f"{'at least ' if bounds else ''}{' to '.join(ends)}"
 
 
 def title_facts(derived: Derived) -> tuple[str, ...]:

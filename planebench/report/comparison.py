@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
 
@@ -11,7 +11,7 @@ from planebench.analysis.answers import MARGIN
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import cell_id
 from planebench.model.records import Point
-from planebench.model.results import Comparison, Metric
+from planebench.model.results import Comparison
 from planebench.model.words import METRICS, NOTHING, load_words, point_words
 from planebench.report.page.table import PageColumn, PageTable, page_table
 
@@ -93,31 +93,6 @@ def interval_words(comparison: Comparison) -> str:
     if comparison.high is None:
         return f"no upper limit; lower limit {comparison.low:#.3g}"
     return f"{comparison.low:#.3g} to {comparison.high:#.3g}"
-
-
-ComparisonsByPair = Mapping[tuple[str, Metric, str, frozenset[str]], Comparison]
-"""Comparisons by point, metric, load and the two switches."""
-
-
-def by_pair(comparisons: Iterable[Comparison]) -> ComparisonsByPair:
-    """Return comparisons by what they compare."""
-    return {(c.point, c.metric, c.load, frozenset((c.a, c.b))): c for c in comparisons}
-
-
-def versus(
-    pairs: ComparisonsByPair, cell: Point, metric: Metric, one: str, other: str, load: str = ""
-) -> Comparison | None:
-    """Return the comparison with the ratio ``one`` / ``other`` at a test point, whatever the order it was made in.
-
-    The switch of ``cell`` is ignored. None if they were not compared, or if the ratio is not defined.
-    """
-    found = pairs.get((cell_id(cell), metric, load, frozenset((one, other))))
-    return found if found is None or found.b == one else _reversed(found)
-
-
-def _reversed(c: Comparison) -> Comparison | None:
-    low, high = (1 / end if end else None for end in (c.high, c.low))
-    return replace(c, a=c.b, b=c.a, ratio=1 / c.ratio, low=low, high=high) if c.ratio else None
 
 
 def _point_column(derived: Derived) -> PageColumn:

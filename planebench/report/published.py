@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from planebench.analysis.compare import Derived
+from planebench.analysis.standings import by_pair, versus
 from planebench.model.header import SwitchInfo
 from planebench.model.records import Point
 from planebench.model.words import point_words
 from planebench.papers.data import conext19_tables
 from planebench.papers.told import Judgement
-from planebench.report.comparison import by_pair, versus
 from planebench.report.page.table import PageColumn, PageTable, page_table
 
 MAX_LEADS = 3

@@ -13,12 +13,12 @@ from typing import Literal
 from planebench.analysis.compare import Derived, Open, price
 from planebench.analysis.counting import cell_id, saturating
 from planebench.analysis.disturbance import SharedCore
+from planebench.analysis.standings import DECIDED, Standing, Standings
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import VerdictKind
 from planebench.model.results import Comparison
 from planebench.model.time_had import is_disturbed, stood_in
 from planebench.model.words import percent, printable, reasons, result_words
-from planebench.report.answers import DECIDED, Standing, Standings
 from planebench.report.trials import causes
 
 Confidence = Literal["high", "medium", "low"]
@@ -54,7 +54,7 @@ class Trust:
 def trust(standings: Standings) -> Trust:
     """Return how far a run can be trusted: by the share of the test points that it decides."""
     derived = standings.derived
-    found = _compared(standings)
+    found = standings.compared
     decided = sum(it.state in DECIDED for it in found)
     has_figure = any(it.trials for it in derived.results)
     share = decided / len(found) if found else float(has_figure)
@@ -72,10 +72,6 @@ def trust(standings: Standings) -> Trust:
     )
 
 
-def _compared(standings: Standings) -> list[Standing]:
-    return [it for it in standings.throughput if len(it.results) + len(it.missing) > 1]
-
-
 def nothing_decided(derived: Derived) -> str:
     """Return that a run which came to its end has no answer, and what to do; empty if it has one, or compares nothing.
 
@@ -86,7 +82,7 @@ def nothing_decided(derived: Derived) -> str:
         why = reasons(tuple(dict.fromkeys(text for trial in functional for text in trial.verdict.texts)), CAUSE_LENGTH)
         return f"no test point has a rate, only packet counts, because this was a functional check: {why}"
     standings = Standings(derived)
-    found = _compared(standings)
+    found = standings.compared
     if not found or any(it.state in DECIDED for it in found):
         return ""
     return f"{_decided_words(len(found), 0, True)}. {' '.join(trust(standings).advice)}".rstrip()

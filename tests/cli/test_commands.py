@@ -171,6 +171,7 @@ def test_export_json(planebench, stored: Run) -> None:
         "results",
         "comparisons",
         "calibration",
+        "answers",
         "chains",
         "conditions",
         "drift",
@@ -197,7 +198,7 @@ def test_export_csv_has_the_same_results(planebench, stored: Run, tmp_path: Path
             assert row[f"latency_{load}_p99_us"] == str(figures["p99"])
 
 
-def test_report(planebench, stored: Run, own_run_folder: Path, tmp_path: Path) -> None:
+def test_report(planebench, stored: Run, own_run_folder: Path, tmp_path: Path, monkeypatch) -> None:
     done = planebench("report")
     assert (done.code, done.err) == (0, "")
     page = own_run_folder / stored.header.run_id / "report.html"
@@ -205,6 +206,10 @@ def test_report(planebench, stored: Run, own_run_folder: Path, tmp_path: Path) -
     assert page.read_bytes().lstrip().startswith(b"<!")
     for word in ("p2p", "p2v", "v2v", "loopback", "planed", "ovs-dpdk", "testpmd"):
         assert word in done.out
+    assert len(done.out.splitlines()) < 31 and done.out.rstrip().endswith(" · planebench report --all")
+    monkeypatch.setattr("planebench.report.html.to_html", lambda _: b"<!")  # charts take seconds
+    everything = planebench("report", "--all").out
+    assert "If you need the highest throughput" in everything and len(everything.splitlines()) > 100
     elsewhere = tmp_path / "page.html"
     assert f"report: {elsewhere}" in planebench("report", "latest", "--html", elsewhere).out
     assert elsewhere.is_file()
@@ -223,6 +228,7 @@ def test_report_of_a_run_without_trials(planebench, own_run_folder: Path) -> Non
         "results": [],
         "comparisons": [],
         "calibration": None,
+        "answers": [],
         "drift": None,
         "papers": [],
         "export_version": 2,

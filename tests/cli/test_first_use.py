@@ -119,12 +119,12 @@ def test_a_name_that_is_used_twice_is_said(planebench, own_run_folder: Path) -> 
     assert newest not in planebench("compare", newest, "quick", "--quiet").err.partition("newest of")[0]
 
 
-def test_warnings_are_printed_once(planebench, own_run_folder: Path) -> None:
+def test_warnings_are_printed_once(planebench, own_run_folder: Path, monkeypatch) -> None:
     done = planebench("run", "quick", "--switch=sim", "--chain=l3fwd", *SHORT[5:], "--no-report")
     everything = done.out + done.err
     assert everything.count("does not model") == 1
-    assert "1 warning printed before the first trial" in done.out
-    assert "does not model" in planebench("report").out
+    monkeypatch.setattr("planebench.report.html.to_html", lambda _: b"")  # charts take seconds
+    assert "does not model" in planebench("report", "--all").out
 
 
 def test_a_report_that_cannot_be_written_is_a_store_error_after_the_results(

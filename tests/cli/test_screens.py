@@ -9,6 +9,7 @@ from planebench.switches.registry import all_adapters
 SCREENS = (
     *(["list", name] for name in LISTS),
     ["report"],
+    ["report", "--all"],
     ["report", "--conditions"],
     ["papers", "latest"],
     ["capacity"],

@@ -119,6 +119,7 @@ def test_comparisons_are_at_the_top() -> None:
         "results",
         "comparisons",
         "calibration",
+        "answers",
         "chains",
         "conditions",
         "drift",
@@ -154,3 +155,30 @@ def test_json_has_the_calibration_and_its_floor_at_each_latency() -> None:
     latencies = [summary for result in document["results"] for summary in result["latency_us"].values()]
     assert latencies and all((s["floor_p50"], s["floor_p99"]) == (1.2, 3.1) for s in latencies)
     assert json.loads(to_json(Derived(_small_run())))["calibration"] is None
+
+
+def test_answers_rank_the_switches_and_set_the_best_against_the_next() -> None:
+    trials = [
+        make_trial(i, make_point(switch), rate, repetition=i // 2, start=i // 2)
+        for i, (switch, rate) in enumerate([("planed", 20.0), ("testpmd", 10.0)] * 4)
+    ]
+    (answer,) = json.loads(to_json(Derived(Run(make_header(("testpmd", "planed")), tuple(trials)))))["answers"]
+    assert (answer["scenario"], answer["direction"], answer["frame_size_bytes"]) == ("p2p", "unidirectional", 64)
+    assert [(it["switch"], it["throughput_pps"], it["is_bound"]) for it in answer["ranked"]] == [
+        ("planed", pytest.approx(20e6), False),
+        ("testpmd", pytest.approx(10e6), False),
+    ]
+    lead = answer["best_to_next"]
+    assert (lead["best"], lead["next"], lead["answer"], answer["state"]) == (
+        "planed",
+        "testpmd",
+        "different",
+        "different",
+    )
+    assert lead["low"] <= lead["ratio"] <= lead["high"] and lead["ratio"] == pytest.approx(2.0)
+
+
+def test_an_answer_names_who_has_no_rate_and_which_rate_is_a_bound() -> None:
+    first, last = json.loads(to_json(Derived(_small_run())))["answers"]
+    assert [(it["switch"], it["is_bound"]) for it in first["ranked"]] == [("ovs-dpdk", True), ("planed", False)]
+    assert (last["ranked"], last["best_to_next"], last["missing"], last["state"]) == ([], None, ["testpmd"], "none")

@@ -11,9 +11,9 @@ from builders import make_evidence, make_header, make_point, make_trial
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.disturbance import SharedCore, core_shares, shared_cores
+from planebench.analysis.standings import Standings
 from planebench.model.header import Run
 from planebench.model.records import CoreDistance, SwitchCycles, Trial
-from planebench.report.answers import Standings
 from planebench.report.trials import evidence_text
 from planebench.report.trust import Trust, trust
 

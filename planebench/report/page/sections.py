@@ -15,12 +15,13 @@ from typing import Any
 from markupsafe import Markup
 
 from planebench.analysis.compare import Derived
+from planebench.analysis.standings import Standings
 from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
 from planebench.model.words import NOTHING, VERDICT_WORDS, WIDE, frames, printable, throughput
 from planebench.report.anatomy import anatomy_table
-from planebench.report.answers import STATES, Standings, limits_words, needs, path_answers
+from planebench.report.answers import STATES, limits_words, needs, path_answers
 from planebench.report.chains import chain_tables
 from planebench.report.comparison import comparison_tables
 from planebench.report.figure import Figure, point_name

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
-from planebench.analysis import answers, chains
+from planebench.analysis import answers, chains, standings
 from planebench.analysis import conditions as fairness
 from planebench.analysis.chains import Chains
 from planebench.analysis.conditions import Condition
@@ -31,6 +31,7 @@ from planebench.model.reasons import Reason
 from planebench.model.results import Comparison
 from planebench.model.scenario import SCENARIOS
 from planebench.papers.told import ClaimOutcome, Why
+from planebench.report.export import ANSWER
 from planebench.report.schemas import SCHEMAS
 from planebench.store.codec import GONE
 
@@ -62,6 +63,9 @@ ResultExport = _of_columns(
     RESULT,
     latency_us=dict[str, LatencyExport],  # type: ignore[valid-type]
 )
+
+
+AnswerExport = _of_columns("AnswerExport", "The answer at one test point, by throughput.", ANSWER)
 
 
 class ConditionsExport(_Described):
@@ -116,6 +120,8 @@ class ExportDocument(_Described):
     comparisons: list[Comparison]
     calibration: Calibration | None
     """The tester against itself."""
+    answers: list[AnswerExport]  # type: ignore[valid-type]
+    """A row a test point: its switches, best first, and the best against the next."""
     chains: Chains
     conditions: ConditionsExport
     drift: Reason | None
@@ -138,7 +144,7 @@ KINDS: Mapping[str, Any] = {
 }
 _MODULES: tuple[ModuleType, ...] = (
     *(anatomy, conditions, header, dimensions, records, results, run_records),
-    *(plan, task, profile, chains, answers, fairness),
+    *(plan, task, profile, chains, answers, standings, fairness),
 )
 
 _RULES: Mapping[str, SchemaDocument] = {

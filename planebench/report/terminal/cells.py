@@ -13,6 +13,7 @@ from rich.text import Text
 from planebench.analysis.counting import counts, latency_counts
 from planebench.analysis.metrics.column import in_terminal
 from planebench.analysis.metrics.results import RESULT, OfResult
+from planebench.analysis.standings import Standing, Standings
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import Point, Verdict
 from planebench.model.results import Result
@@ -25,7 +26,6 @@ from planebench.model.words import (
     reasons,
     throughput,
 )
-from planebench.report.answers import Standing, Standings
 from planebench.report.terminal.grid import (
     Glyphs,
     LoadColumn,

@@ -17,13 +17,14 @@ from planebench.analysis.compare import Derived
 from planebench.analysis.metrics.column import in_terminal
 from planebench.analysis.metrics.results import RESULT, OfResult
 from planebench.analysis.results import DIRECTION_ORDER
+from planebench.analysis.standings import Standings
 from planebench.model.header import Run
 from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
 from planebench.model.words import ARROW_WORDS, NOTHING, WIDE, reasons, throughput
 from planebench.report.anatomy import anatomy_sentences
-from planebench.report.answers import STATES, Line, PathAnswer, Standings, limits_words, needs, path_answers
+from planebench.report.answers import STATES, Line, PathAnswer, limits_words, needs, path_answers
 from planebench.report.chains import chain_blocks
 from planebench.report.comparison import brief_comparison_table
 from planebench.report.latency import (
@@ -57,7 +58,7 @@ from planebench.report.vnfs import outage_lines
 
 TABLE_WIDTH = 90
 """Columns that the table needs; a narrower terminal gets sentences."""
-_STYLES = {"high": "bold green", "medium": "bold yellow", "low": "bold red"}
+TRUST_STYLES = {"high": "bold green", "medium": "bold yellow", "low": "bold red"}
 _STATE_STYLES = {"different": "green", "same": "green", "open": "yellow", "untested": "yellow", "none": "red"}
 
 
@@ -68,7 +69,7 @@ def answer_lines(standings: Standings, glyphs: Glyphs, width: int) -> Iterator[R
     for need in needs(standings):
         text = Text(glyphs.text(f"If you need {need.title}: "))
         yield text.append(glyphs.text(need.pick), style="bold").append(glyphs.text(f": {need.why}"))
-    yield Text(glyphs.text(f"{found.title}. "), style=_STYLES[found.level]).append(
+    yield Text(glyphs.text(f"{found.title}. "), style=TRUST_STYLES[found.level]).append(
         glyphs.text(" ".join(found.facts)), style="not bold default"
     )
     if found.advice:

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The standings of a run: which switch is first at each test point, by how much, how sure that is, and what to take.
+
+No lead is claimed here that a comparison has not shown. ``planebench.report`` has the words for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Literal
+
+from planebench.analysis.compare import Derived
+from planebench.analysis.counting import cell_id, latency_compares, reach_pps, same_cell
+from planebench.model.records import Point, VerdictKind
+from planebench.model.results import AnswerKind, Comparison, LatencySummary, Metric, Result
+
+AnswerState = Literal["different", "same", "open", "untested", "tester-limited", "alone", "none"]
+"""What is known of the first of a standing: it differs from all others; some are the same; more starts would decide it;
+some were not tested; the tester hides which is first; it is the only one; there is none."""
+
+DECIDED: tuple[AnswerState, ...] = ("different", "same")
+
+MIDDLE = 0.5
+"""The load, as a share, that the latency of the first screen is nearest to."""
+
+
+ComparisonsByPair = Mapping[tuple[str, Metric, str, frozenset[str]], Comparison]
+"""Comparisons by point, metric, load and the two switches."""
+
+
+def by_pair(comparisons: Iterable[Comparison]) -> ComparisonsByPair:
+    """Return comparisons by what they compare."""
+    return {(c.point, c.metric, c.load, frozenset((c.a, c.b))): c for c in comparisons}
+
+
+def versus(
+    pairs: ComparisonsByPair, cell: Point, metric: Metric, one: str, other: str, load: str = ""
+) -> Comparison | None:
+    """Return the comparison with the ratio ``one`` / ``other`` at a test point, whatever the order it was made in.
+
+    The switch of ``cell`` is ignored. None if they were not compared, or if the ratio is not defined.
+    """
+    found = pairs.get((cell_id(cell), metric, load, frozenset((one, other))))
+    return found if found is None or found.b == one else _reversed(found)
+
+
+def _reversed(c: Comparison) -> Comparison | None:
+    low, high = (1 / end if end else None for end in (c.high, c.low))
+    return replace(c, a=c.b, b=c.a, ratio=1 / c.ratio, low=low, high=high) if c.ratio else None
+
+
+@dataclass(frozen=True, slots=True)
+class RateOfSwitch:
+    """The throughput of a switch at a test point, with its 95 % interval; the ends are null where not known."""
+
+    switch: str
+    throughput_pps: float | None
+    low_pps: float | None
+    high_pps: float | None
+    is_bound: bool
+    """True if the throughput is a lower bound: the tester or the links were the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """The advantage of the first of a test point over the next: ``ratio``, above 1 where the first has the higher rate.
+
+    ``metric``: ``capacity`` where the capacities estimated decide. ``low``, ``high``: its 95 % interval; an open end is
+    null.
+    """
+
+    best: str
+    next: str
+    metric: Metric
+    ratio: float
+    low: float | None
+    high: float | None
+    answer: AnswerKind
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The switches of one test point by one metric, best first.
+
+    A throughput that the tester or the links limit is compared by the capacity estimated, where that is known.
+    ``pairs``: the comparison of the first with each other, None where there is none. Their ratio is the advantage of
+    the first: above 1 it has the higher throughput, or the lower cost or latency. ``missing``: those without a figure.
+    """
+
+    point: Point
+    metric: Metric
+    load: str
+    results: tuple[Result, ...]
+    pairs: tuple[Comparison | None, ...]
+    next_pairs: tuple[Comparison | None, ...] = ()
+    """The comparison of each with the one after it, as in ``pairs``."""
+    missing: tuple[Result, ...] = ()
+
+    @property
+    def ranked(self) -> tuple[RateOfSwitch, ...]:
+        """Return the throughput of each switch, in the same order."""
+        return tuple(
+            RateOfSwitch(r.point.switch, r.throughput_pps, r.throughput_low_pps, r.throughput_high_pps, is_limited(r))
+            for r in self.results
+        )
+
+    @property
+    def lead(self) -> Lead | None:
+        """Return the advantage of the first over the next; None where they were not compared."""
+        pair = self.pairs[0] if self.pairs else None
+        return None if pair is None else Lead(pair.b, pair.a, pair.metric, pair.ratio, pair.low, pair.high, pair.answer)
+
+    @property
+    def second_lead(self) -> Comparison | None:
+        """Return the comparison of the second with the one after it, if it shows that the second is ahead of that."""
+        pair = self.next_pairs[1] if len(self.next_pairs) > 1 else None
+        return pair if pair is not None and pair.answer == "different" and pair.ratio > 1 else None
+
+    @property
+    def level(self) -> tuple[tuple[Result, Comparison | None], ...]:
+        """Return the others that are not shown to be behind the first, each with its comparison."""
+        others = zip(self.results[1:], self.pairs, strict=True)
+        return tuple((r, c) for r, c in others if c is None or c.answer != "different" or c.ratio <= 1)
+
+    @property
+    def hidden(self) -> tuple[Result, ...]:
+        """Return the others whose throughput is a lower bound, so that they may be faster than the first."""
+        if self.metric != "throughput":
+            return ()
+        return tuple(r for r, c in self.level if is_limited(r) and (c is None or c.answer != "same"))
+
+    @property
+    def at_line_rate(self) -> bool:
+        """Return whether it is the links alone that hide how fast others are."""
+        return bool(self.hidden) and all(r.verdict.kind is VerdictKind.LINE_RATE for r in self.hidden)
+
+    @property
+    def state(self) -> AnswerState:
+        """Return what is known of the first; of several level switches, what is known least."""
+        if len(self.results) < 2:
+            return "alone" if self.results else "none"
+        undecided = [(r, c) for r, c in self.level if c is None or c.answer != "same"]
+        if not undecided:
+            return "same" if self.level else "different"
+        if self.hidden:
+            return "tester-limited"
+        return "untested" if any(c is None or c.answer == "untested" for _, c in undecided) else "open"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the labels of the first and of those that a test has not shown to be behind it."""
+        level = (r for r, c in self.level if r in self.hidden or (c is not None and c.answer in ("same", "open")))
+        return tuple(r.point.switch for r in (*self.results[:1], *level))
+
+
+def is_limited(result: Result) -> bool:
+    """Return whether the throughput of a result is a lower bound."""
+    return result.verdict.kind.is_bound
+
+
+class Standings:
+    """The standings of a run, one per test point in the order of the results; each metric is derived once."""
+
+    def __init__(self, derived: Derived) -> None:
+        self.derived = derived
+
+    @cached_property
+    def throughput(self) -> tuple[Standing, ...]:
+        """Return the standings by throughput."""
+        return _standings(self.derived, "throughput")
+
+    @property
+    def compared(self) -> tuple[Standing, ...]:
+        """Return those by throughput that have several switches, with a figure or without."""
+        return tuple(it for it in self.throughput if len(it.results) + len(it.missing) > 1)
+
+    @cached_property
+    def cost(self) -> dict[Point, Standing]:
+        """Return the standings by cycles per packet, by test point."""
+        return {it.point: it for it in _standings(self.derived, "cycles_per_packet")}
+
+    @cached_property
+    def latency(self) -> tuple[Standing, ...]:
+        """Return the standings by p99 latency, each at :func:`middle_load`, where a latency was measured."""
+        return tuple(it for it in _standings(self.derived, "latency_p99") if it.load)
+
+
+def _standings(derived: Derived, metric: Metric) -> tuple[Standing, ...]:
+    ranked = {r.point: r.results for r in derived.rankings}
+    pairs = by_pair(c for c in derived.comparisons if c.metric in (metric, "capacity"))
+    cells = same_cell(derived.results)
+    return tuple(_standing(pairs, metric, cell, m, ranked.get(cell, ())) for cell, m in cells.items())
+
+
+def _standing(
+    pairs: ComparisonsByPair, metric: Metric, cell: Point, members: Sequence[Result], ranked: Sequence[Result]
+) -> Standing:
+    load = middle_load(members) if metric == "latency_p99" else ""
+    figures = {r.point: _figure(r, metric, load) for r in members if metric == "latency_p99" or r in ranked}
+    known = [r for r in members if figures.get(r.point) is not None]
+    ordered = sorted(known, key=lambda r: figures[r.point] or 0.0, reverse=metric == "throughput")
+
+    def advantage(one: Result, other: Result) -> Comparison | None:
+        return _advantage(pairs, cell, metric, load, one, other)
+
+    compared = tuple(advantage(ordered[0], other) for other in ordered[1:])
+    in_turn = tuple(advantage(one, other) for one, other in pairwise(ordered))
+    missing = tuple(r for r in members if r not in known)
+    return Standing(cell, metric, load, tuple(ordered), compared, in_turn, missing)
+
+
+def _figure(result: Result, metric: Metric, load: str) -> float | None:
+    if metric == "throughput":
+        return reach_pps(result) or None
+    if metric == "cycles_per_packet":
+        return None if is_limited(result) else result.switch_cycles_per_packet
+    found = latency_at(result, load)
+    return None if found is None else found.p99
+
+
+def _advantage(
+    pairs: ComparisonsByPair, cell: Point, metric: Metric, load: str, first: Result, other: Result
+) -> Comparison | None:
+    names = first.point.switch, other.point.switch
+    one, two = names if metric == "throughput" else reversed(names)
+    found = versus(pairs, cell, metric, one, two, load)
+    estimated = versus(pairs, cell, "capacity", one, two) if metric == "throughput" else None
+    decided = found is not None and found.answer in DECIDED
+    return found if decided or estimated is None or estimated.answer not in DECIDED else estimated
+
+
+def middle_load(members: Iterable[Result]) -> str:
+    """Return the load that most switches carried; of several, the one nearest to MIDDLE."""
+    found: dict[str, int] = {}
+    for summary in (s for r in members for s in r.latency):
+        found[summary.load] = found.get(summary.load, 0) + latency_compares(summary)
+    return max(found, key=lambda load: (found[load], -abs(_share(load) - MIDDLE)), default="")
+
+
+def _share(load: str) -> float:
+    """Return the number that a load label begins with, as a share; a fixed rate is far from any share."""
+    number = load.split()[0] if load else ""
+    try:
+        return float(number)
+    except ValueError:
+        return 10.0
+
+
+def latency_at(result: Result, load: str) -> LatencySummary | None:
+    """Return the latency of a result at a load that it carried."""
+    return next((s for s in result.latency if s.load == load and latency_compares(s)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What to take by one metric: ``won`` has the standings of each switch that is shown to be first somewhere."""
+
+    won: Mapping[str, Sequence[Standing]]
+    rest: Sequence[Standing]
+    """The standings without a switch that is ahead of all others."""
+
+    @property
+    def only(self) -> str | None:
+        """Return the one switch that is shown to be first anywhere; None if there are several, or none."""
+        return next(iter(self.won)) if len(self.won) == 1 else None
+
+    @property
+    def any_of_best(self) -> bool:
+        """Return whether the first are the same wherever anything was measured."""
+        return not self.won and bool(self.rest) and all(it.state == "same" for it in self.rest)
+
+
+def choice(found: Iterable[Standing]) -> Choice:
+    """Return what to take by the metric of some standings."""
+    won: dict[str, list[Standing]] = {}
+    rest = []
+    for it in found:
+        if it.state == "different":
+            won.setdefault(it.results[0].point.switch, []).append(it)
+        else:
+            rest.append(it)
+    return Choice(won, rest)
