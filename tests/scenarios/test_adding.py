@@ -73,7 +73,7 @@ def test_it_runs_from_plan_to_report(
     )
     monkeypatch.setenv("PLANEBENCH_RUNS", str(tmp_path / "runs"))
     assert call(monkeypatch, "run", plan) == 0
-    assert call(monkeypatch, "report", "latest") == 0
+    assert call(monkeypatch, "report", "latest", "--all") == 0
     assert "VNF → switch → NIC" in capsys.readouterr().out
     assert call(monkeypatch, "report", "latest", "--html", tmp_path / "page.html") == 0
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

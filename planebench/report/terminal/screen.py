@@ -16,6 +16,8 @@ from rich.text import Text
 
 from planebench.analysis.answers import MARGIN
 from planebench.analysis.compare import Derived
+from planebench.analysis.search import short_name
+from planebench.analysis.search.goals import B2B, CARRIED
 from planebench.analysis.standings import DECIDED, Standing, Standings, latency_at
 from planebench.model.header import Run
 from planebench.model.records import Point
@@ -35,6 +37,7 @@ from planebench.model.words import (
     us,
 )
 from planebench.report.answers import missing_words, some_names, winner_sentence
+from planebench.report.searches import methods_of, search_figure
 from planebench.report.setup import conditions_warnings
 from planebench.report.terminal.cells import BEST
 from planebench.report.terminal.grid import Glyphs
@@ -377,7 +380,9 @@ class Grid:
         return self._cell(lead_words(pair), style)
 
     def _below(self, standings: Standings) -> tuple[str, list[GridRow]]:
-        """Return the caption and the rows of latency and cycles, at the first test point that most switches have."""
+        """Return the caption and the rows of searches, latency and cycles, at the first test point that most switches
+        have. The carried load, which latencies are shares of, is no search that was asked for.
+        """
         latencies = {it.point: it for it in standings.latency}
 
         def known(point: Point) -> int:
@@ -387,6 +392,18 @@ class Grid:
         point = max((it.point for it in standings.throughput), key=known)
         latency, cost, rows = latencies.get(point), standings.cost[point], []
         caption = f"At {point_words(point)}"
+        rates = next(it for it in standings.throughput if it.point == point)
+        members = [r for r in (*rates.results, *rates.missing) if r.searches]
+        for method in methods_of(members):
+            if method != CARRIED.name:
+                unit = "" if method == B2B.name else ", Mpps"
+                figures = {
+                    r.point.switch: search_figure(r, method)[0]
+                    for r in members
+                    if any(s.method == method for s in r.searches)
+                }
+                cells = [[self._cell(figures.get(label, NOTHING))] for label in self.labels]
+                rows.append(GridRow(self.glyphs.text(f"{short_name(method)}{unit}"), cells, []))
         if latency is not None and latency.results:
             found = {r.point.switch: latency_at(r, latency.load) for r in latency.results}
             p99 = {label: us(summary.p99) for label, summary in found.items() if summary is not None}
