@@ -196,7 +196,7 @@ def test_counters_of_one_worker_only() -> None:
     results = bad.check(bad.CountsOneWorker(), "workers-2", "counters,intact")
     assert bad.failed(results) == {"counters"}, results
     found = re.search(r"received (\d+), which is not (\d+)", results["counters"].came)
-    assert found and int(found[2]) == 2 * int(found[1]), results["counters"].came
+    assert found and int(found[2]) // 2 == int(found[1]), results["counters"].came
     assert "intact" not in results, "not for this part"
 
 
