@@ -24,7 +24,7 @@ from planebench.model.records import (
 from planebench.model.results import CORE_MHZ, WANTED_MHZ
 from planebench.model.scenarios import FRAME_SIZE_MIN_BYTES
 from planebench.model.server import RANDOM
-from planebench.model.time_had import Stood, has_vnfs, lost_ns, stood, stood_in
+from planebench.model.time_had import Stood, has_vnfs, lost_ns, stood_in
 from planebench.model.traffic import TrafficProfile
 from planebench.testbed.vnfs import VNFS
 
@@ -109,7 +109,7 @@ def judge(trial: Trial, limits: Limits = NO_LIMITS) -> Verdict:
     role, flat_out, duration_ns = trial.role, trial.load.pps_per_direction is None, trial.offered_duration_ns
     evidence, switch, saturating = trial.evidence, trial.switch, trial.role == "r_plus"
     roaming, policy = trial.point.placement == RANDOM, policy_packets(trial)
-    stand = stood(evidence, duration_ns, roaming=roaming)
+    stand = stood_in(trial)
     if trial.point.side_by_side and has_vnfs(evidence):
         # They may be what limits, or keep the switch from its core: its busy share tells nothing.
         switch = replace(switch, busy_cycles=None)

@@ -285,12 +285,12 @@ B2B = Method(
 
 # The carried load: the highest of a few loads that loses next to nothing. Latencies are taken below it.
 
-SHARES = (0.9, 0.7, 0.5, 0.3, 0.1)
+CARRIED_SHARES = (0.9, 0.7, 0.5, 0.3, 0.1)
 """Loads tried, as shares of the forwarding rate at maximum offered load."""
-LOSS_RATIO = 0.001
+CARRIED_LOSS_RATIO = 0.001
 """A load is carried if a trial at it loses no more than this, or no more than came while the host kept pollers from
 their CPUs: on a host that always does, no load would be carried."""
-TRIAL_S = 0.2
+CARRIED_TRIAL_S = 0.2
 
 
 def carried(measure: Measure, task: SearchTask, found: SearchFinding) -> None:
@@ -298,17 +298,17 @@ def carried(measure: Measure, task: SearchTask, found: SearchFinding) -> None:
 
     One trial a load, also where the tester does not keep up: the latency trials that follow say what they carried.
     """
-    found.loss_ratio = LOSS_RATIO
+    found.loss_ratio = CARRIED_LOSS_RATIO
     top = measure(task.flat_out()).throughput_pps
-    for share in SHARES:
+    for share in CARRIED_SHARES:
         load = task.whole(share * top)
         found.max_load_pps = found.max_load_pps or load
-        trial = measure(replace(task.ask(load, task.settings.duration_s or TRIAL_S), rough=True))
-        if trial.loss_ratio <= LOSS_RATIO or explained_by_gaps(trial, LOSS_RATIO):
+        trial = measure(replace(task.ask(load, task.settings.duration_s or CARRIED_TRIAL_S), rough=True))
+        if trial.loss_ratio <= CARRIED_LOSS_RATIO or explained_by_gaps(trial, CARRIED_LOSS_RATIO):
             found.lower_pps, found.conditional_pps = load, load * (1 - trial.loss_ratio)
             return
         found.upper_pps = load
-    text = f"no load lost at most {LOSS_RATIO:.1%}, down to {load:g} pps"
+    text = f"no load lost at most {CARRIED_LOSS_RATIO:.1%}, down to {load:g} pps"
     found.remarks += (Reason(ReasonCode.NO_LOAD_MET, text),)
 
 
@@ -321,13 +321,13 @@ CARRIED = Method(
     search=carried,
     deviations=lambda settings: (),  # it has no standard to depart from
     expected_trials=lambda settings: 2,
-    standard_s=TRIAL_S,
+    standard_s=CARRIED_TRIAL_S,
 )
 
 
 # Loss-rate curve, RFC 2544 section 26.3.
 
-STEPS = 10
+CURVE_STEPS = 10
 """Steps of 10 % of the highest load."""
 LOSSLESS_IN_A_ROW = 2
 
@@ -336,8 +336,8 @@ def curve(measure: Measure, task: SearchTask, found: SearchFinding) -> None:
     """Measure loss from the highest load down, until two successive trials lose nothing."""
     top = found.max_load_pps = task.max_load_pps(measure)
     duration_s = task.settings.duration_s or RFC2544_TRIAL_S
-    for step in range(STEPS):
-        load = task.whole(top * (STEPS - step) / STEPS)
+    for step in range(CURVE_STEPS):
+        load = task.whole(top * (CURVE_STEPS - step) / CURVE_STEPS)
         trial = measure(task.ask(load, duration_s))
         found.curve += (CurvePoint(load, trial.throughput_pps, trial.loss_ratio),)
         if trial.loss_ratio > 0:

@@ -131,7 +131,7 @@ class Guest:
     """One guest. Its serial line is QEMU's standard output.
 
     ``rpc`` and ``monitor`` are sockets that QEMU makes: of a virtio port of the guest, and its own monitor. A guest
-    with a monitor does not start before it is told to (qmp.py). ``version`` is QEMU's.
+    with a monitor does not start before it is told to (:func:`begin`). ``version`` is QEMU's.
     """
 
     name: str
