@@ -4,20 +4,42 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
+
+import pytest
 
 from planebench.measure.runner import SelfMeasured
 from planebench.model.wire import WIRES
 from planebench.switches.registry import ADAPTERS
 
-DOCS = Path(__file__).parents[2] / "docs"
-PAGES = {name: DOCS / "switches" / f"{name}.md" for name, it in ADAPTERS.items() if not isinstance(it, SelfMeasured)}
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import docs_pages  # noqa: E402
+
+DOCS = ROOT / "docs"
+OVERVIEW = (DOCS / "switches.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\| `([\w-]+)` \| [^|]* \| ([^|]*) \| [^|]* \| \[[^]]+\]\(([^)]+)\) \|$", OVERVIEW, re.MULTILINE)
+NAMES = sorted(name for name, adapter in ADAPTERS.items() if not isinstance(adapter, SelfMeasured))
 
 
 def wires_in(text: str) -> set[str]:
     """The wires that a text names, without what is in parentheses."""
     words = re.split(r"[^\w]+", re.sub(r"\([^)]*\)", "", text))
     return {word for word in words if word in WIRES}
+
+
+def page_of(name: str) -> str:
+    """What the docs say of a switch: the page to which the overview leads, or the section of it that its link names."""
+    (target,) = (target for row, _, target in ROWS if row == name)
+    path, _, anchor = target.partition("#")
+    text = (DOCS / path).read_text(encoding="utf-8")
+    if not anchor:
+        return text
+    sections = re.split(r"^## ", text, flags=re.MULTILINE)
+    (section,) = (it for it in sections if docs_pages.anchor(it.partition("\n")[0]) == anchor)
+    return section
 
 
 def wires_of(page: str) -> set[str]:
@@ -28,34 +50,24 @@ def wires_of(page: str) -> set[str]:
 
 
 def options_of(page: str) -> set[str]:
-    """The options that a page lists: the first column of their table, or each ``name`` outside of parentheses."""
-    table = re.search(r"^\| (?:option|key) \|.*\n\|[-| ]+\n((?:\|.*\n)+)", page, re.MULTILINE)
-    if table is not None:
-        firsts = (line.split("|")[1] for line in table[1].splitlines())
-        return {name for cell in firsts for name in re.findall(r"`([\w-]+)`", cell)}
-    line = re.search(r"^(?:\| Options \||\*\*Options\*\*)((?:.|\n(?!\n))*)", page, re.MULTILINE)
-    if line is None:
-        return {"path"}
-    text = re.sub(r"\([^()]*(?:\([^()]*\)[^()]*)*\)", "", line[1].partition("\n|")[0].partition(". ")[0])
-    return set(re.findall(r"`(\w+)`", text))
+    """The options that the tables of a page explain."""
+    tables = re.findall(r"^\| option \|.*\n\|[-| ]+\n((?:\|.*\n)+)", page, re.MULTILINE)
+    firsts = (line.split("|")[1] for table in tables for line in table.splitlines())
+    return {name for cell in firsts for name in re.findall(r"`([\w-]+)`", cell)}
 
 
-def test_a_page_has_the_wires_of_its_adapter() -> None:
-    found = {name: wires_of(page.read_text()) for name, page in PAGES.items()}
-    assert found == {name: set(ADAPTERS[name].wires) for name in PAGES}
-
-
-def test_a_page_has_the_options_of_its_adapter() -> None:
-    found = {name: options_of(page.read_text()) for name, page in PAGES.items()}
-    assert found == {name: {option.name for option in ADAPTERS[name].options} for name in PAGES}
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_has_the_wires_of_its_adapter_and_no_option_that_it_has_not(name: str) -> None:
+    adapter, page = ADAPTERS[name], page_of(name)
+    assert wires_of(page) == set(adapter.wires)
+    assert options_of(page) <= {option.name for option in adapter.options}
 
 
 def test_the_overview_has_every_switch_and_its_wires() -> None:
-    rows = re.findall(r"^\| `([\w-]+)` \| [^|]* \| ([^|]*) \| [^|]* \| \[", (DOCS / "switches.md").read_text(), re.M)
-    found = {name: wires_in(cell) for name, cell in rows if name in PAGES}
-    assert found == {name: set(ADAPTERS[name].wires) for name in PAGES}
+    found = {name: wires_in(wires) for name, wires, _ in ROWS if name in NAMES}
+    assert found == {name: set(ADAPTERS[name].wires) for name in NAMES}
 
 
 def test_the_overview_names_the_switches_that_have_workers() -> None:
-    (names,) = re.findall(r"^(`bess`.*?) have the option `workers`", (DOCS / "switches.md").read_text(), re.M)
+    (names,) = re.findall(r"(`bess`[^.]*?)\s+have\s+the\s+option\s+`workers`", OVERVIEW)
     assert set(re.findall(r"`([\w-]+)`", names)) == {name for name, it in ADAPTERS.items() if it.has_workers}
