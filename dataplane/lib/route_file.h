@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lists of routes as people write them: text, one prefix a line, or JSON (docs/nf/l3fwd.md has both formats).
+// Lists of routes as people write them: text, one prefix a line, or JSON (docs/network-functions.md has both formats).
 // Pure; needs no EAL. Input is hostile: all of it is read before any of it is believed, and what is refused
 // is refused with the place, the text, the reason and the way out.
 //

@@ -583,7 +583,7 @@ def switch_check(
     ] = None,
     checks: Annotated[
         str | None,
-        option("--check", "Run only these checks (docs/conformance.md).", "A,B"),
+        option("--check", "Run only these checks (docs/adding-a-switch.md).", "A,B"),
     ] = None,
     hugepages: HugepagesOption = None,
     json: JsonOption = False,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The store of a lab: tables of the runs of all testbeds as partitioned Parquet, read by DuckDB (docs/lab-store.md).
+"""The store of a lab: tables of the runs of all testbeds as partitioned Parquet, read by DuckDB (docs/jobs.md).
 
 Series of its figures over the runs are for trends (docs/trends.md).
 """

@@ -119,7 +119,7 @@ class LiveRunner:
 # Runs trials with a tester that is no part of planebench: the switch is ours to start, the frames are not.
 #
 # The wires are cables between devices of the switch and ports of the tester; there are no VNFs, and no evidence of the
-# tester but its counters (docs/testers.md).
+# tester but its counters (docs/two-hosts.md).
 
 READY_S = 15.0
 """A link may take seconds to come up, and a switch to forward."""

@@ -51,7 +51,7 @@ TESTER_PLACES = ("near", "other-node")
 """The places of planed as the tester. ``near``: the NUMA node of its NICs, or of the switch if it has none.
 ``other-node``: another node than that of the switch."""
 EXTERNAL = {"otg": "otg:https://HOST:PORT,...", "trex": "trex:HOST,..."}
-"""Kinds of external testers, and how they are written (docs/testers.md)."""
+"""Kinds of external testers, and how they are written (docs/two-hosts.md)."""
 
 _PORT = "@"
 

@@ -5,7 +5,7 @@ A frame sent into a veth pair is forwarded in the softirq of its sender: on the 
 So a kernel thread (threaded NAPI) on the switch's core polls each port, and its schedstat has the CPU time. A veth has
 NAPI only with an XDP program or with GRO; GRO merges and reorders frames, so it is a program that passes all. This
 requires root. Without root the sender forwards its frames, and the fairness manifest says so.
-docs/switches/linux-bridge.md lists what was tried.
+docs/switches/debian.md lists what was tried.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ Address = IPv4Address | IPv6Address
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A flow. ``raw`` are the 40 bytes that docs/nf/load_balancer.md specifies."""
+    """A flow. ``raw`` are the 40 bytes that docs/network-functions.md specifies."""
 
     source: bytes
     destination: bytes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""flow_monitor as docs/nf/flow_monitor.md specifies it."""
+"""flow_monitor as docs/network-functions.md specifies it."""
 
 from __future__ import annotations
 

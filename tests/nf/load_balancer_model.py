@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""load_balancer as docs/nf/load_balancer.md specifies it."""
+"""load_balancer as docs/network-functions.md specifies it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // firewall: rules on the 5-tuple, the first that matches permits or drops, else a default does
 // (METHODOLOGY.md s4, can17). What is permitted leaves by the other port with its addresses.
-// docs/nf/firewall.md says what users see.
+// docs/network-functions.md says what users see.
 //
 // Stateless: no connections, no reassembly. A fragment but the first has no ports and matches only rules that
 // name none (RFC 1858 s2); what fragments could hide is dropped. Nothing of a packet but its addresses is
@@ -62,7 +62,7 @@ static inline void firewall_acl_classify(const struct firewall_acl *acl, enum fi
 		memset(rules, 0, n * sizeof(*rules));
 }
 
-// What the files of the firewall share: its struct, its settings, what it tells (docs/nf/firewall.md).
+// What the files of the firewall share: its struct, its settings, what it tells (docs/network-functions.md).
 
 enum {
 	FIREWALL_DROP_RULE = PACKET_FAULTS,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A filter rule on the 5-tuple (docs/nf/firewall.md has the grammar). Pure; needs no EAL.
+// A filter rule on the 5-tuple (docs/network-functions.md has the grammar). Pure; needs no EAL.
 #pragma once
 
 #include <jansson.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// l3fwd: a router of IPv4 and IPv6 between 1 to 8 ports, by longest-prefix match (docs/nf/l3fwd.md).
+// l3fwd: a router of IPv4 and IPv6 between 1 to 8 ports, by longest-prefix match (docs/network-functions.md).
 //
 // A burst is handled in three passes, so that its cache misses overlap: what each frame is, the lookups of
 // all, and the next hop of each. What nearly every packet is (packet_parse_plain, and the same of IPv6) is

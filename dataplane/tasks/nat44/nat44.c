@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// nat44: source NAT with ports and expiry (docs/nf/nat44.md). ports[0] is inside, ports[1] outside. It is a
+// nat44: source NAT with ports and expiry (docs/network-functions.md). ports[0] is inside, ports[1] outside. It is a
 // bump in the wire between the two: no routing, so the TTL stays and the MAC addresses are those of the
 // ports.
 //

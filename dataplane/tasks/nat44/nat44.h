@@ -14,7 +14,7 @@
 #include "lib/random.h"
 #include "tasks/vnf/vnf.h"
 
-// The settings of nat44 (docs/nf/nat44.md) as a C struct. Passive data; needs no EAL.
+// The settings of nat44 (docs/network-functions.md) as a C struct. Passive data; needs no EAL.
 
 enum {
 	NAT44_OUTSIDE_MAX = 64,

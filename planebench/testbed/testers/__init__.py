@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Testers that are no part of planebench: each sends and counts as its own API has it (docs/testers.md)."""
+"""Testers that are no part of planebench: each sends and counts as its own API has it (docs/two-hosts.md)."""
 
 from __future__ import annotations
 

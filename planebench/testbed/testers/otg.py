@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A tester behind the Open Traffic Generator API (OTG models 1.x) over HTTP and JSON, such as ixia-c.
 
-Four calls are all that a trial needs, so there is no client library between (docs/design/testers.md says why).
+Four calls are all that a trial needs, so there is no client library between (docs/two-hosts.md says why).
 """
 
 from __future__ import annotations
