@@ -54,7 +54,7 @@ int route_list_json(struct route_list *list, const json_t *array, char *error);
 int route_list_file(struct route_list *list, const char *path, char *error);
 
 // Make an empty list one of so many host routes by a formula, which take no memory: 10.0.0.0 + i, by hop i
-// modulo via_count (docs/design/fib-offload.md). It is sorted.
+// modulo via_count (docs/fib-offload.md). It is sorted.
 enum { ROUTE_SYNTHETIC_MAX = 1000000000 };
 void route_list_synthetic(struct route_list *list, size_t count);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Where a probe was, and when: a task notes the time at which it got each probe and the time at which it let
 // go of it. All tasks of a process read one clock, so that a chain's latency splits into the parts that each
-// had in it (ic16 Fig. 8; docs/design/anatomy.md).
+// had in it (ic16 Fig. 8; docs/design/latency.md).
 //
 // A log of fixed size: what comes when it is full is counted. Written by the task's worker, made, read and
 // freed by the control thread while that worker is parked.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Time stamps by a device of DPDK (docs/design/clocks.md). Received: of every frame, in the time stamp field of its mbuf;
+// Time stamps by a device of DPDK (docs/design/latency.md). Received: of every frame, in the time stamp field of its mbuf;
 // or, where the device stamps PTP frames only (82599, igb), in one register. Sent: of one marked frame at a time.
 #pragma once
 

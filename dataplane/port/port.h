@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A port has queue pairs and a kind of port behind it: a device of DPDK (port/ethdev.c), a vhost-user device of our
 // own (port/vhost_port.c), a virtio driver of our own (port/virtio_port.c). A kind is a struct port_ops that
-// registers itself: nothing outside of its file names it (docs/design/adding-a-port-kind.md). Opened and closed on
+// registers itself: nothing outside of its file names it (docs/design/adding.md). Opened and closed on
 // the control thread; rx/tx by the worker that owns the task using it.
 #pragma once
 

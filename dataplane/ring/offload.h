@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checksum and segmentation offloads of guests (virtio 1.2 s5.1.6; USO: 1.3): what a sender asks for in its virtio-net
-// header is checked, passed on to a receiver that accepts it, and done here for all others. docs/design/offloads.md
+// header is checked, passed on to a receiver that accepts it, and done here for all others. docs/design/ports.md
 //
 // The header and the headers of the frame that it speaks of are read once, into our memory. They are checked there, and
 // sent from there: what the guest changes afterwards reaches nobody but in the payload.

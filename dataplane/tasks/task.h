@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A task is what a worker polls: generator, monitor, network function, switch. A kind of task is one struct task_ops
 // that registers itself (TASK_KIND), so a new kind is a file and a line in meson.build
-// (docs/design/adding-a-task-kind.md). Nothing else knows a kind by its name.
+// (docs/design/adding.md). Nothing else knows a kind by its name.
 //
 // Threads: poll() runs on the task's worker only, and never allocates, logs, locks or sleeps. Everything else runs on
 // the control thread: while that worker is parked, unless it says otherwise. Counters have one writer, the worker, and

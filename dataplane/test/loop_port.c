@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A kind of port for tests, and the example of docs/design/adding-a-port-kind.md: what is sent to a queue comes back
+// A kind of port for tests, and the example of docs/design/adding.md: what is sent to a queue comes back
 // from it, up to ring_size packets.
 #include "port/port.h"
 

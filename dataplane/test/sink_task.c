@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The example in docs/design/adding-a-task-kind.md: a kind of task in one file. A sink drops what it receives, and counts
+// The example in docs/design/adding.md: a kind of task in one file. A sink drops what it receives, and counts
 // by length: {"kind": "sink", "ports": ["a"], "long_bytes": 512}.
 #include <errno.h>
 #include <stdlib.h>

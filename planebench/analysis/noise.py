@@ -4,7 +4,7 @@
 The unit is the start: trials of one start share its memory, its placement and its mode, so they are one observation.
 A cell has few starts, and few that happen to agree are not to be believed alone; but a run has many cells. So the
 variance of a cell is that of its own starts, but at least the one that is typical of the cells of the run.
-docs/design/conclusions.md has the method, docs/methodology.md its coverage by simulation.
+docs/design/results.md has the method, docs/methodology.md its coverage by simulation.
 """
 
 from __future__ import annotations

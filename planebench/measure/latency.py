@@ -314,7 +314,7 @@ def _part(
     return AnatomyPart(name, kind, mean, p50, p99, text, low, high)
 
 
-# Latency by the clocks of the ports (docs/design/clocks.md): the stamps of sent and received probes, joined.
+# Latency by the clocks of the ports (docs/design/latency.md): the stamps of sent and received probes, joined.
 
 WITHIN_SHARE, WITHIN_NS = 0.001, 100.0
 """A latency may be above that of the software clock by so much: who sets a clock changes its rate by up to 0.05 %, and

@@ -25,7 +25,7 @@ from planebench.model.text import Moment
 from planebench.model.traffic import PLAIN_NAME
 from planebench.model.wire import WireName as WireName
 
-# How latency splits over the places of a path (docs/design/anatomy.md): frozen records.
+# How latency splits over the places of a path (docs/design/latency.md): frozen records.
 
 PartKind = Literal["tester", "switch", "hosting", "vnf"]
 """``hosting``: a hop to or from a VNF that is no task of the tester, with all that its hosting puts in the way."""
@@ -33,7 +33,7 @@ PartKind = Literal["tester", "switch", "hosting", "vnf"]
 
 @dataclass(frozen=True, slots=True)
 class AnatomyPart:
-    """One part of the way of the joined probes: how long they were in it (docs/design/anatomy.md).
+    """One part of the way of the joined probes: how long they were in it (docs/design/latency.md).
 
     ``name``: ``generator``, ``hop 1``, ``vnf0``, ..., ``monitor``; ``hops 1 to 2`` around a VNF with a clock of its
     own, ``hops 1 to 2, vnf0`` where it tells no times. ``histogram`` as in LatencyRecord; the mean is exact.

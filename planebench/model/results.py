@@ -394,7 +394,7 @@ class Comparison:
         return self.answer == "different"
 
 
-# The figures that follow from a switch's own counters, each described once (docs/design/adding-a-metric.md).
+# The figures that follow from a switch's own counters, each described once (docs/design/adding.md).
 
 FigureValues = list[float | None]
 

@@ -41,7 +41,7 @@ class Port:
     ``path`` is for virtio ports and memifs, ``device`` (devargs or a PCI address) for ethdevs; ``mac`` and ``backend``
     are for ports with a path that have one of their own choice. ``ring_size`` None: planed's default. Generators that
     send a share of the line rate take it from ``line_rate_bps``. The limits of a vhost-user port's drivers (``group``
-    to ``max_memory_mb``, docs/design/vhost-user.md) have planed's defaults if they are empty or None.
+    to ``max_memory_mb``, docs/design/virtio.md) have planed's defaults if they are empty or None.
     """
 
     name: str
@@ -55,9 +55,9 @@ class Port:
     clock: str = "software"
     """The clock that stamps probes at the port, beside planed's own."""
     offloads: bool = False
-    """True if a vhost-user port offers checksum and segmentation offloads to its guest (docs/design/offloads.md)."""
+    """True if a vhost-user port offers checksum and segmentation offloads to its guest (docs/design/ports.md)."""
     zero_copy: bool = False
-    """True if a memif client exchanges buffers with the others of its process (docs/design/memif.md)."""
+    """True if a memif client exchanges buffers with the others of its process (docs/design/ports.md)."""
     line_rate_bps: int | None = None
     group: str = ""
     max_connections: int | None = None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """planed as a switch: one ``patch`` or ``bridge`` task for each cross-connect and each queue.
 
-Between the network and many VNFs it is one task of kind ``fib_offload`` (docs/design/fib-offload.md). Conventional, it
+Between the network and many VNFs it is one task of kind ``fib_offload`` (docs/fib-offload.md). Conventional, it
 gives each frame to the VNF whose MAC it has, and takes what comes back; with ``offload=fib`` it forwards by the union
 of the VNFs' FIBs, and they hold only their control. It is the same program both times.
 """

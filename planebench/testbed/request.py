@@ -72,7 +72,7 @@ class SwitchPort:
 class Station:
     """A VNF behind one port: frames to its ``mac`` from the first wire are for it.
 
-    ``routes``: number of routes of its synthetic FIB (docs/design/fib-offload.md), for a switch that forwards in its
+    ``routes``: number of routes of its synthetic FIB (docs/fib-offload.md), for a switch that forwards in its
     place.
     """
 

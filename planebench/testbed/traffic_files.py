@@ -30,7 +30,7 @@ TRIES = 64
 """A prefix may hold addresses that no router forwards; so often another of its addresses is tried."""
 
 SYNTHETIC_FIRST = 10 << 24
-"""10.0.0.0: route i of a synthetic FIB (docs/design/fib-offload.md) is that of this address + i."""
+"""10.0.0.0: route i of a synthetic FIB (docs/fib-offload.md) is that of this address + i."""
 
 Ip = Literal[4, 6]
 

@@ -23,7 +23,7 @@ ROOT = Path(planebench.__file__).parent
 
 @pytest.fixture
 def v2p() -> Iterator[Scenario]:
-    """The example of docs/design/adding-a-scenario.md."""
+    """The example of docs/design/adding.md."""
     register(
         Scenario(
             name="v2p",

@@ -32,7 +32,7 @@ ROOT = Path(planebench.__file__).parent
 
 
 class Bridge(WireKind):
-    """The example of docs/design/adding-a-wire.md: interfaces of the kernel that exist already."""
+    """The example of docs/design/adding.md: interfaces of the kernel that exist already."""
 
     name = "interfaces"
     order = 35

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bridge: a learning switch of 2 to 32 ports, VLAN-aware if asked to. docs/design/bridge.md is its manual.
+// bridge: a learning switch of 2 to 32 ports, VLAN-aware if asked to. docs/design/ports.md is its manual.
 // Here is what its files share: bridge.c makes and reports it, bridge_forward.h says where frames go,
 // bridge_forward.c takes them there.
 //

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// fib_offload: the switch that forwards for many VNFs (docs/fib-offload.md is its manual, its parts and their
-// seams are in docs/design/fib-offload.md). Here is what its files share: fib_offload.c takes bursts through
-// it, fib_offload_open.c makes it and has the FIBs by name, fib_offload_settings.c reads the configuration,
-// fib_offload_methods.c has its methods and its report.
+// fib_offload: the switch that forwards for many VNFs (docs/fib-offload.md is its manual). Here is what its
+// files share: fib_offload.c takes bursts through it, fib_offload_open.c makes it and has the FIBs by name,
+// fib_offload_settings.c reads the configuration, fib_offload_methods.c has its methods and its report.
 //
 // Threads: a FIB may be shared by tasks of several workers. Workers look up without locks; whoever changes
 // it, a worker with a message or the control thread with a method, has its lock (fib_trylock). A VNF's

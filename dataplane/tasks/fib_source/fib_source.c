@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // fib_source: the control of a VNF whose forwarding is offloaded, for measuring what updates cost. Keeps a
 // session with the forwarder by the client library (fib/client/planebench_fib.h) on its one port, and changes
-// routes of the VNF's synthetic FIB (docs/design/fib-offload.md) one after the other, at a rate or as fast as
+// routes of the VNF's synthetic FIB (docs/fib-offload.md) one after the other, at a rate or as fast as
 // they are acknowledged.
 //
 // A control packet that the forwarder punts to the VNF is answered, as a routing daemon would: by a reply, which is the

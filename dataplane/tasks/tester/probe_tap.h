@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Time stamps of probes by the kernel (docs/design/clocks.md): a packet socket beside the data path of a port with a
+// Time stamps of probes by the kernel (docs/design/latency.md): a packet socket beside the data path of a port with a
 // kernel interface. A filter lets probes through, of what leaves or of what arrives, and the kernel writes them to a ring
 // with the time at which it stamped them: just before the driver sends, and as soon as the interface has received.
 // Nobody reads the ring before the trial is over, so it costs the workers nothing.

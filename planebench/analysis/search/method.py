@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A search as one object that knows all facts of it, and the registry of all (docs/design/adding-a-search.md)."""
+"""A search as one object that knows all facts of it, and the registry of all (docs/design/adding.md)."""
 
 from __future__ import annotations
 

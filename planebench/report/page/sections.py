@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The sections of the page. An entry of :data:`SECTIONS` is all that a section needs to be drawn and to be linked.
 
-Contents and page follow from it. How to add one is in docs/design/adding-a-report-section.md.
+Contents and page follow from it. How to add one is in docs/design/adding.md.
 """
 
 from __future__ import annotations

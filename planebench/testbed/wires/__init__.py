@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The wires: each module of this package that calls ``register`` is one; all are found by being here.
 
-docs/design/adding-a-wire.md explains how to add one.
+docs/design/adding.md explains how to add one.
 """
 
 from importlib import import_module
