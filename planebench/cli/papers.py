@@ -58,7 +58,7 @@ def papers(names: Sequence[str], runs_dir: Path | None, *, json: bool) -> None:
 
 
 def claim_lines() -> Iterator[str]:
-    """Yield every claim on a line of its own, by paper: the list of docs/papers.md."""
+    """Yield every claim on a line of its own, by paper."""
     for name, paper in all_papers().items():
         yield f"{name}: {paper.title}"
         for claim in all_claims():

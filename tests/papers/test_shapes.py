@@ -138,6 +138,16 @@ def test_a_run_that_could_not_fill_a_line_says_nothing_of_it() -> None:
     assert line(1.0, None, speed=10e9).outcome is NO
 
 
+def test_shared_memory_is_no_line_of_ten_gigabits() -> None:
+    figures = rate("vpp", "p2p", 9.0, frame_size_bytes=1024)
+    for wire in ("virtio", "memif", "vhost"):
+        found = judged("p2p-large-frames-fill-the-line", figures, settings={"wire": wire, "line_bps": None})
+        assert (found.outcome, found.why) == (OPEN, "not covered by this run")
+        assert f"which wire {wire} is not: --wire pci, or --line 10G" in found.evidence
+    paced = judged("p2p-large-frames-fill-the-line", figures, settings={"wire": "virtio", "line_bps": 10e9})
+    assert paced.outcome is YES
+
+
 def facebook(switch: str, mpps: float, mean_bytes: int) -> Any:
     sent = TrafficSent("n0->n1", 1000, 1000 * mean_bytes)
     return judged("facebook-mix", rate(switch, "loopback", mpps, traffic="facebook", extra={"sent": (sent,)}))
