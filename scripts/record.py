@@ -156,16 +156,13 @@ def throughput_table(name: str, found: Sequence[Standing]) -> str:
         best = it.names if it.state in ("open", "tester-limited") else it.names[:1]
         cells = [_bold(throughput(by_switch[n]) if n in by_switch else NOTHING, n in best) for n in labels]
         missing = f"; not in it: {', '.join(missing_words(it))}" if it.missing else ""
-        rows.append([path(it.point), *cells, _ahead(it), STATES[it.state] + missing])
+        ahead = times(it.pairs[0]) if it.pairs and it.pairs[0] is not None else NOTHING
+        rows.append([path(it.point), *cells, ahead, STATES[it.state] + missing])
     return table(("path", *labels, "first / next", "answer"), rows)
 
 
 def _bold(text: str, bold: bool) -> str:
     return f"**{text}**" if bold and text != NOTHING else text
-
-
-def _ahead(it: Standing) -> str:
-    return times(it.pairs[0]) if it.pairs and it.pairs[0] is not None else NOTHING
 
 
 def one_hop() -> str:
@@ -191,15 +188,14 @@ def ports_table() -> str:
 
 def cost_table() -> str:
     """Return the cycles per packet of each switch, the fewest bold, those not counted in parentheses."""
-    labels, cost = run_of(MAIN).run.switch_labels, standings(MAIN).cost
-    rows = []
+    labels, rows = run_of(MAIN).run.switch_labels, []
     for it in chosen(MAIN, *ENDS):
         found = costs(MAIN, it.point)
         best = min(found, key=lambda switch: found[switch][0], default="")
         texts = {name: cycles(value) if counted else f"({cycles(value)})" for name, (value, counted) in found.items()}
         cells = [_bold(texts.get(name, NOTHING), name == best) for name in labels]
-        rows.append([path(it.point), *cells, _ahead(cost[it.point]), STATES[cost[it.point].state]])
-    return table(("path", *labels, "next / first", "answer"), rows)
+        rows.append([path(it.point), *cells])
+    return table(("path", *labels), rows)
 
 
 # Latency, chains, many VNFs

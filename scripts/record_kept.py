@@ -95,7 +95,8 @@ def path(point: Point) -> str:
 
 def small(point: Point) -> bool:
     """Return whether a test point is of plain small frames, and of VNFs as the plan has them."""
-    return not point.traffic and not point.named and point.frame_size_bytes == SMALL and of_the_plan(point)
+    plain = not point.traffic and not point.named and point.hosting == "process"
+    return plain and point.frame_size_bytes == SMALL and of_the_plan(point)
 
 
 def chosen(name: str, *paths: str) -> list[Standing]:
