@@ -92,7 +92,7 @@ def table(head: Line, rows: Iterable[Line], numbers: int = 0) -> str:
 
 def setup() -> str:
     """Return what the machine is, and what differs between the suites."""
-    rows = [_setup_row(f"[{name}](../suites.md)", [name]) for name in SUITES]
+    rows = [_setup_row(name, [name]) for name in SUITES]
     rows.append(_setup_row(f"{len(FOLLOW_UPS)} [follow-ups](follow-ups)", FOLLOW_UPS))
     head = ("suite", "date", "minutes", "clock, MHz", "in place of NICs", "pages", "switches", "test points", "trials")
     host = run_of(MAIN).run.header.host
@@ -103,7 +103,7 @@ def setup() -> str:
         f"{host['memory_total_bytes'] / 2**30:.0f} GiB, Linux {str(host['kernel']).partition('-')[0]}. The switch has "
         "one CPU; the tester shares the other with all VNFs. Ratios within a row hold; rates of two rows are not "
         f"compared. Other work took more than 2 % of the CPU time in {percent(disturbed / len(trials))} of "
-        f"{len(trials)} saturating trials; rates are per time that was left.\n\n" + table(head, rows)
+        f"{len(trials)} saturating trials; rates are per time that was left.\n\n{table(head, rows)}\n{versions()}"
     )
 
 
@@ -177,13 +177,19 @@ def one_hop() -> str:
     return (
         "*One hop* is p2p. On wire vhost a NIC and a VNF are the same kind of port, so p2p, p2v and v2v are one "
         f"experiment: their throughputs are within {percent(max(alike))} of each other for {len(alike)} of "
-        f"{len(apart)} switches (but: {', '.join(others)}, from start to start).\n"
+        f"{len(apart)} switches (but: {', '.join(others)}, from start to start). On wire memif they differ "
+        "(netsoft19):\n"
     )
 
 
 def ports_table() -> str:
     """Return the single hops on a wire on which the ports of NICs are others than those of VNFs."""
     return throughput_table("netsoft19", chosen("netsoft19", "p2p →", "p2v →", "p2v ←", "v2v →"))
+
+
+def throughput_tables() -> str:
+    """Return the throughput of one hop and of chains, and of single hops where they differ."""
+    return f"{throughput_table(MAIN, chosen(MAIN, *PATHS))}\n{one_hop()}\n{ports_table()}"
 
 
 def cost_table() -> str:
@@ -204,7 +210,7 @@ def cost_table() -> str:
 def latency_table() -> str:
     """Return p50 / p99 of each switch by path and load."""
     labels, rows = run_of(MAIN).run.switch_labels, {}
-    for it in chosen(MAIN, "p2p →", "v2v →", "loopback-1 →", "loopback-4 →"):
+    for it in chosen(MAIN, "p2p →", "loopback-1 →", "loopback-4 →"):
         for result in same_cell(run_of(MAIN).results)[it.point]:
             for summary in result.latency:
                 key = path(it.point), load_words(summary.load)
@@ -222,21 +228,23 @@ def _percentiles(summary: LatencySummary) -> str:
 
 def chains_table() -> str:
     """Return what five VNFs leave of the throughput of one, and how far predictions from one VNF are off."""
-    rates = {(r.point.switch, r.point.chain_length): r for it in chosen(MAIN, *PATHS) for r in it.results}
-    found = {
+    labels = run_of(MAIN).run.switch_labels
+    rates = {(r.point.switch, it.point.chain_length): r for it in chosen(MAIN, *ENDS) for r in it.results}
+    errors = {
         (it.point.switch, it.point.chain_length): NOTHING if it.is_bound or it.error is None else f"{it.error:+.0%}"
         for it in predictions(run_of(MAIN))
         if it.way == "first" and small(it.point) and it.point.direction == "unidirectional"
     }
-    rows = []
-    for name in run_of(MAIN).run.switch_labels:
+
+    def left(name: str) -> str:
         one, five = rates.get((name, 1)), rates.get((name, 5))
-        if one is not None and five is not None:
-            share = (five.throughput_pps or 0) / (one.throughput_pps or 1)
-            left = NOTHING if one.verdict.kind.is_bound or five.verdict.kind.is_bound else f"{share:.2f}"
-            rows.append([name, left, *(found.get((name, length), NOTHING) for length in range(2, 6))])
-    head = ("switch", "5 VNFs / 1 VNF", *(f"prediction for {n}" for n in range(2, 6)))
-    return table(head, rows, 5)
+        if one is None or five is None or one.verdict.kind.is_bound or five.verdict.kind.is_bound:
+            return NOTHING
+        return f"{(five.throughput_pps or 0) / (one.throughput_pps or 1):.2f}"
+
+    rows = [["5 VNFs / 1 VNF", *map(left, labels)]]
+    rows += [[f"prediction, {n} VNFs", *(errors.get((name, n), NOTHING) for name in labels)] for n in range(2, 6)]
+    return table(("", *labels), rows, len(labels))
 
 
 def vnfs_table() -> str:
@@ -246,12 +254,12 @@ def vnfs_table() -> str:
         for it in run_of("ic16").results
         if it.point.side_by_side and it.point.frame_size_bytes == SMALL and it.point.traffic in ("", "fib-1M")
     ]
-    kinds = {"l2fwd": "L2", ROUTER: "L3, a million routes each"}
+    kinds = {"l2fwd": "L2", ROUTER: "L3, a million routes"}
     numbers = sorted({it.point.chain_length for it in results})
     rows: dict[tuple[str, str, str], dict[int, str]] = {}
     for it in results:
         if it.point.chain_text in kinds:
-            where = "no VNFs: all in one process" if scenario_named(it.point.scenario).bare else "VNFs"
+            where = "in one process" if scenario_named(it.point.scenario).bare else "VNFs"
             key = kinds[it.point.chain_text], where, it.point.switch
             rows.setdefault(key, {})[it.point.chain_length] = throughput(it)
     cells = ([*key, *(found.get(n, NOTHING) for n in numbers)] for key, found in sorted(rows.items()))
@@ -307,6 +315,11 @@ def findings_table(tested: bool) -> str:
     return table(("finding", "paper", *["here"] * tested, "why"), rows)
 
 
+def tested_findings() -> str:
+    """Return the number of claims by outcome, and the findings that can be tested."""
+    return f"{claims_words()}\n{findings_table(tested=True)}"
+
+
 def claims_words() -> str:
     """Return the number of claims by outcome."""
     found = Counter("cannot be tested" if _cannot_be_tested(it) else it.why or it.outcome.value for it in concluded())
@@ -318,16 +331,12 @@ def claims_words() -> str:
 PARTS: Mapping[str, Callable[[], str]] = {
     "main": main_table,
     "setup": setup,
-    "versions": versions,
-    "throughput": lambda: throughput_table(MAIN, chosen(MAIN, *PATHS)),
-    "one-hop": one_hop,
-    "ports": ports_table,
+    "throughput": throughput_tables,
     "cost": cost_table,
     "latency": latency_table,
     "chains": chains_table,
     "vnfs": vnfs_table,
-    "claims": claims_words,
-    "findings": lambda: findings_table(tested=True),
+    "findings": tested_findings,
     "untested": lambda: findings_table(tested=False),
 }
 
@@ -340,7 +349,7 @@ def made() -> dict[Path, str]:
 
 
 def _with_part(match: re.Match[str]) -> str:
-    return f"{match[1]}{match[2]}\n{PARTS[match[1]]()}\n"
+    return f"{match[1]}{match[2]}{PARTS[match[1]]()}"
 
 
 def measure() -> Iterator[str]:

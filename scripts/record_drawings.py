@@ -16,7 +16,7 @@ from planebench.model.words import cycles
 from planebench.report.figure import DARK_COLORS, GRID, INK, MUTED, SWITCH_COLORS, Figure, switch_colors
 from planebench.report.images import described, drawn, figure_svg
 from planebench.report.latency import load_figures
-from planebench.report.throughput import chain_length_figures, throughput_row, top_mpps
+from planebench.report.throughput import chain_length_figures, throughput_row
 from planebench.report.vnfs import over_vnfs
 
 IMAGES = RESULTS / "img"
@@ -33,7 +33,8 @@ def draw_throughput() -> str:
 
     found = switch_rows(*ENDS)
     rows = [{**throughput_row(result), "path": where} for result, where in found]
-    make = partial(overview_bars, rows, colors(), top_mpps([result for result, _ in found]))
+    top = 1.2 * max(row["mpps"] for row in rows)  # with room for the figures behind the bars
+    make = partial(overview_bars, rows, colors(), top)
     return figure_svg(Figure("throughput", "overview", "p2p", "Throughput, 64 B, one direction", make))
 
 
@@ -46,11 +47,12 @@ def draw_cost() -> str:
     (hop,) = chosen(MAIN, "p2p →")
     rows = [
         {"switch": name, "cycles": value, "label": cycles(value) if counted else f"({cycles(value)})"}
-        for name, (value, counted) in costs(MAIN, hop.point).items()
+        for name, (value, counted) in sorted(costs(MAIN, hop.point).items(), key=lambda it: it[1])
     ]
     title = "Cycles per packet, one hop, 64 B"
-    y = alt.Y("switch:N", sort="x", axis=charts.named_axis())
-    base = alt.Chart(charts.table(rows)).encode(x=alt.X("cycles:Q", title="cycles"), y=y)
+    x = alt.X("cycles:Q", title="cycles", axis=alt.Axis(tickCount=5))
+    y = alt.Y("switch:N", sort=[row["switch"] for row in rows], axis=charts.named_axis())
+    base = alt.Chart(charts.table(rows)).encode(x=x, y=y)
     bars = base.mark_bar(height={"band": 0.74}).encode(color=charts.color(colors()))
     labels = base.mark_text(align="left", dx=6, fontSize=11, color=INK).encode(text="label:N")
     layered: Any = charts.plain(alt.layer(bars, labels, width=330, height=alt.Step(charts.BAR_STEP)))
