@@ -328,10 +328,9 @@ def _full(measured: RunFigures, point: Point) -> Compared | str:
     highest, speed = map(header.settings.get, ("max_rate_pps", "line_bps"))
     if isinstance(highest, int | float) and highest < FULL * line:
         return f"{words} at the rate of a line: --max-rate {line / 1e6:.3f}M or none"
-    if isinstance(speed, int | float) and speed < LINE_BPS:
-        return f"{words} on a line of 10 Gb/s: --line 10G or none"
-    if speed is None and header.wire is not None and header.wire.replaces_nics:
-        return f"{words} on a line of 10 Gb/s, which wire {header.wire.name} is not: --wire pci, or --line 10G"
+    no_line = speed is None and header.wire is not None and header.wire.replaces_nics
+    if no_line or (isinstance(speed, int | float) and speed < LINE_BPS):
+        return f"{words} on a line of 10 Gb/s: NICs of that speed, or --line 10G"
     whole = line * (2 if point.direction == "bidirectional" else 1)
     sample = measured.sample(point, "throughput", None)
     assert sample is not None  # of a point that the run has

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from planebench.model.text import parse_yaml
+from planebench.papers.claims import all_claims
 from planebench.plan.expand import expand
 from planebench.plan.override import override
 from planebench.plan.schema import list_suites, load_plan
@@ -71,6 +73,11 @@ def test_every_drawing_is_there_and_no_other() -> None:
 def test_every_data_file_is_on_the_page() -> None:
     page = (record.RESULTS / "README.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"\]\(data/([^)]+)\)", page)) == sorted(path.name for path in record.DATA.iterdir())
+
+
+def test_every_claim_belongs_to_one_finding() -> None:
+    found = parse_yaml(record.FINDINGS.read_text(encoding="utf-8"), "findings")
+    assert sorted(name for it in found for name in it["claims"]) == sorted(claim.id for claim in all_claims())
 
 
 @pytest.mark.parametrize("name", record_kept.FOLLOW_UPS)
