@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/papers-coverage.md, made from docs/papers-coverage.yaml and the claims: papers_coverage.py [--check].
+"""docs/papers-coverage.md, made from docs/papers-coverage.yaml: papers_coverage.py [--check].
 
-Each id is an item of a source paper: a system, an experiment, a figure, a finding. The script fails where an entry
-names a part of a suite, a claim or a state that does not exist, and where a state other than faithful says nothing.
+Each id is an item of a source paper: a system, an experiment, a figure. The script fails where an entry names a part of
+a suite or a state that does not exist, and where a state other than faithful says nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from planebench.model.text import parse_yaml
-from planebench.papers.claims import all_claims
 from planebench.plan.schema import list_suites, load_plan
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,7 +26,7 @@ STATES = {
     "partial": "covers a part of it, or differs in something that the result rests on",
     "missing": "not there",
 }
-KEYS = {"item", "state", "parts", "claims", "command", "note"}
+KEYS = {"item", "state", "parts", "command", "note"}
 
 Rows = Mapping[str, Mapping[str, Any]]
 
@@ -48,8 +47,7 @@ def main() -> int:
 def problems(source: Mapping[str, Rows]) -> Iterator[str]:
     """Yield what is wrong with the entries, by id."""
     parts = {f"{name}/{part.name}" for name in list_suites() for part in load_plan(name).parts}
-    claims = {claim.id: claim.paper for claim in all_claims()}
-    for paper, rows in source.items():
+    for rows in source.values():
         for key, row in rows.items():
             yield from (f"{key}: unknown key {name}" for name in row.keys() - KEYS)
             if row["state"] not in STATES:
@@ -57,9 +55,6 @@ def problems(source: Mapping[str, Rows]) -> Iterator[str]:
             if row["state"] != "faithful" and not row.get("note"):
                 yield f"{key}: {row['state']}, and no note says why"
             yield from (f"{key}: no such part: {part}" for part in row.get("parts", ()) if part not in parts)
-            yield from (f"{key}: no claim {name} of {paper}" for name in row.get("claims", ()) if name not in claims)
-    named = {name for rows in source.values() for row in rows.values() for name in row.get("claims", ())}
-    yield from (f"claim {name} belongs to no item" for name in sorted(claims.keys() - named))
 
 
 def lines(source: Mapping[str, Rows]) -> Iterator[str]:
@@ -68,26 +63,24 @@ def lines(source: Mapping[str, Rows]) -> Iterator[str]:
     count = Counter(row["state"] for row in every)
     yield "# What is here of each paper"
     yield ""
-    yield f"{len(every)} items of the four source papers: systems, experiments, figures and findings."
+    yield f"{len(every)} systems, experiments and figures of the four source papers. What the papers find, and what"
+    yield "comes out here, is in the [results](results/README.md); how claims are judged, in [papers](papers.md)."
     yield ""
     yield "| state | items | meaning |"
     yield "|---|---|---|"
     yield from (f"| {state} | {count[state]} | {text} |" for state, text in STATES.items())
     yield ""
-    yield "A part of a suite is run with its suite: `planebench run SUITE`. A claim is judged in every run that can:"
-    yield "`planebench papers latest` ([how](papers.md)). This page is made by `scripts/papers_coverage.py` from"
-    yield "`papers-coverage.yaml`; change that file."
+    yield "*Run*: a part of the suite of the paper (`planebench run SUITE` measures all of them), or a command. This"
+    yield "page is made by `scripts/papers_coverage.py` from `papers-coverage.yaml`."
     for paper, rows in source.items():
-        yield from ("", f"## {paper}", "", "| id | item | state | run | claims | note |", "|---|---|---|---|---|---|")
+        yield from ("", f"## {paper}", "", "| id | item | state | run | note |", "|---|---|---|---|---|")
         yield from (_line(key, row) for key, row in rows.items())
 
 
 def _line(key: str, row: Mapping[str, Any]) -> str:
     commands = [row["command"]] if row.get("command") else []
-    run = [f"`{name}`" for name in [*row.get("parts", ()), *commands]]
-    claims = [f"`{name}`" for name in row.get("claims", ())]
-    cells = (key, row["item"], row["state"], ", ".join(run), ", ".join(claims), row.get("note") or "")
-    return "| " + " | ".join(cells) + " |"
+    run = [f"`{name}`" for name in (*(part.partition("/")[2] for part in row.get("parts", ())), *commands)]
+    return f"| {key} | {row['item']} | {row['state']} | {', '.join(run)} | {row.get('note') or ''} |"
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The kept runs of docs/results, for record.py: a run folder for each suite, its records and its tables as Parquet."""
+"""The kept runs of docs/results, for record.py: a run folder for each plan, its records and its tables as Parquet."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ from functools import cache
 from pathlib import Path
 
 from planebench.analysis.compare import Derived
-from planebench.analysis.standings import Standings
+from planebench.analysis.counting import counts, same_cell
+from planebench.analysis.standings import Standing, Standings
 from planebench.analysis.tables import RunSource
 from planebench.loaded import files_in, write_tables
+from planebench.model.plan import Plan
+from planebench.model.records import Point
+from planebench.model.results import Result
+from planebench.model.scenario import scenario_named
+from planebench.model.words import ARROWS, printable
+from planebench.papers.measured import of_the_plan
 from planebench.plan.schema import load_plan
 from planebench.store import read_run
 from planebench.store.reader import keep
@@ -18,48 +25,111 @@ from planebench.store.reader import keep
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"
 RUNS = RESULTS / "runs"
-SUITES = (
-    "conext19",
-    "conext19-starts",
-    "sixty-starts",
-    "snabb-starts",
-    "deviation-starts",
-    "more-starts",
-    "waiting",
-    "netsoft19",
-    "can17",
-    "near-and-far",
-    "ic16",
-    "ic16-starts",
-)
-"""The suites of the record, in the order of its tables."""
+FOLLOWED = RESULTS / "follow-ups"
+"""The plans of the follow-ups: more starts of the test points at which a suite leaves claims open."""
+SUITES = ("conext19", "netsoft19", "can17", "ic16")
+FOLLOW_UPS = tuple(sorted(path.stem for path in FOLLOWED.glob("*.yaml")))
+KEPT = (*SUITES, *FOLLOW_UPS)
+MAIN = "conext19"
+"""The suite that most of the page is of: the one with all switches."""
+PATHS = ("p2p →", *(f"loopback-{length} →" for length in range(1, 6)))
+"""One hop, and the chains."""
+ENDS = (PATHS[0], PATHS[1], PATHS[-1])
+SMALL = 64
+"""The frame size of the page, in bytes."""
+ROUTER = "l3fwd:fib=cuckoo:synthetic=1M"
+"""The L3 VNF of ic16."""
+
+
+def plan_file(name: str) -> str | Path:
+    """Return what names the plan of a kept run: the suite, or the file of a follow-up."""
+    return name if name in SUITES else FOLLOWED / f"{name}.yaml"
+
+
+def plan_of(name: str) -> Plan:
+    """Return the plan of a kept run."""
+    return load_plan(plan_file(name))
+
+
+def folder_of(name: str) -> Path:
+    """Return the folder of a kept run."""
+    return RUNS / name if name in SUITES else RUNS / "follow-ups" / name
 
 
 def keep_run(folder: Path) -> str:
-    """Keep a run in place of the one of its suite; return the suite."""
+    """Keep a run in place of the one of its plan; return the name of the plan."""
     description = read_run(folder).header.plan.description
-    suite = next((name for name in SUITES if load_plan(name).description == description), None)
-    if suite is None:
-        sys.exit(f"{folder}: not a run of one of the suites {', '.join(SUITES)}, by its description: {description}")
-    out = keep(folder, RUNS / suite)
+    name = next((it for it in KEPT if plan_of(it).description == description), None)
+    if name is None:
+        sys.exit(f"{folder}: not a run of one of {', '.join(KEPT)}, by its description: {description}")
+    out = keep(folder, folder_of(name))
     list(write_tables(RunSource(out, read_run(out)), files_in(out / "tables")))
-    return suite
+    return name
 
 
 @cache
-def derived(suite: str) -> Derived | None:
-    """Return the kept run of a suite; None without one."""
-    folder = RUNS / suite
-    return Derived(read_run(folder)) if folder.is_dir() else None
+def run_of(name: str) -> RunSource:
+    """Return a kept run."""
+    return RunSource(folder_of(name), read_run(folder_of(name)))
 
 
 def kept() -> dict[str, Derived]:
-    """Return the kept runs by suite."""
-    return {suite: found for suite in SUITES if (found := derived(suite)) is not None}
+    """Return the kept runs by name, those of the suites first."""
+    return {name: run_of(name) for name in KEPT if folder_of(name).is_dir()}
 
 
 @cache
-def standings(suite: str) -> Standings | None:
-    """Return the standings of the kept run of a suite; None without one."""
-    found = derived(suite)
-    return None if found is None else Standings(found)
+def standings(name: str) -> Standings:
+    """Return the standings of a kept run."""
+    return Standings(run_of(name))
+
+
+# What the page shows of them
+
+
+def path(point: Point) -> str:
+    """Return path and direction: ``loopback-2 →``; p2p on a wire on which all single hops are one experiment."""
+    name = "one hop" if point.scenario == "p2p" and point.wire == "vhost" else point.scenario_label
+    return f"{printable(name)} {ARROWS[point.direction]}"
+
+
+def small(point: Point) -> bool:
+    """Return whether a test point is of plain small frames, and of VNFs as the plan has them."""
+    plain = not point.traffic and not point.named and point.hosting == "process"
+    return plain and point.frame_size_bytes == SMALL and of_the_plan(point)
+
+
+def chosen(name: str, *paths: str) -> list[Standing]:
+    """Return the standings of small frames on some paths of a kept run, in this order."""
+    found = {
+        f"{it.point.scenario_label} {ARROWS[it.point.direction]}": it
+        for it in standings(name).throughput
+        if small(it.point)
+    }
+    return [found[wanted] for wanted in paths if wanted in found]
+
+
+def core_cycles(run: Derived, result: Result) -> float | None:
+    """Return all cycles of the switch's core for each packet and pass at its throughput.
+
+    A switch that polls spends them at its capacity, whether it counts its busy cycles or not. None where the throughput
+    is a bound, and where the place of the switch is not that of one process on one core that all packets pass.
+    """
+    mhz, of = run.run.header.host.get("cpu_mhz"), scenario_named(result.point.scenario)
+    if not counts(result) or result.verdict.kind.is_bound or not result.throughput_pps or not isinstance(mhz, int):
+        return None
+    if of.bare or of.side_by_side or of.two_switches:
+        return None
+    return mhz * 1e6 / (result.throughput_pps * (result.point.chain_length + 1))
+
+
+def costs(name: str, point: Point) -> dict[str, tuple[float, bool]]:
+    """Return the cycles per packet of each switch at a test point, and whether the switch counted them."""
+    run, cost = run_of(name), standings(name).cost[point]
+    counted = ((r.point.switch, r.switch_cycles_per_packet) for r in cost.results)
+    found = {switch: (value, True) for switch, value in counted if value is not None}
+    for result in same_cell(run.results)[point]:
+        value = core_cycles(run, result)
+        if value is not None:
+            found.setdefault(result.point.switch, (value, False))
+    return found

@@ -38,7 +38,9 @@ def papers(names: Sequence[str], runs_dir: Path | None, *, json: bool) -> None:
             said = ((it.model_dump(exclude_none=True, exclude_defaults=True, mode="json"), it) for it in all_claims())
             print_json({"papers": [{**document, "says": claim.sentence} for document, claim in said]})
         else:
-            print("\n".join(claim_lines()))
+            for name, paper in all_papers().items():
+                own = (it for it in all_claims() if it.paper == name)
+                print("\n".join([f"{name}: {paper.title}", *(f"  {it.id} ({it.where}): {it.sentence}" for it in own)]))
         return
     derived = [Derived(read_run(find_run(runs_dir, name))) for name in names]
     measured = {it.run.header.run_id: RunFigures(it) for it in derived}
@@ -55,15 +57,6 @@ def papers(names: Sequence[str], runs_dir: Path | None, *, json: bool) -> None:
         print_json(document)
     else:
         _print_conclusions(found, several=len(measured) > 1)
-
-
-def claim_lines() -> Iterator[str]:
-    """Yield every claim on a line of its own, by paper: the list of docs/papers.md."""
-    for name, paper in all_papers().items():
-        yield f"{name}: {paper.title}"
-        for claim in all_claims():
-            if claim.paper == name:
-                yield f"  {claim.id} ({claim.where}): {claim.sentence}"
 
 
 def _print_conclusions(conclusions: Sequence[Conclusion], *, several: bool) -> None:

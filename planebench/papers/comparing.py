@@ -306,7 +306,7 @@ def predicted(claim: Claim, shape: Predicted, measured: RunFigures, labels: Sequ
 
 
 def line_rate(claim: Claim, shape: LineRate, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
-    """Compare the throughput of each cell with a line of 10 Gb/s, which the run must have been able to fill."""
+    """Compare the throughput of each cell with a line of 10 Gb/s, which the run must have had and been able to fill."""
     found = PairsFound()
     for cell in shape.cells:
         for label in labels:
@@ -324,11 +324,13 @@ def _full(measured: RunFigures, point: Point) -> Compared | str:
     sent = measured.by_point[point].sent
     packets, size = sum(it.packets for it in sent), sum(it.bytes for it in sent)
     line = line_rate_pps(size / packets if packets else point.frame_size_bytes)
-    highest, speed = map(measured.derived.run.header.settings.get, ("max_rate_pps", "line_bps"))
+    header = measured.derived.run.header
+    highest, speed = map(header.settings.get, ("max_rate_pps", "line_bps"))
     if isinstance(highest, int | float) and highest < FULL * line:
         return f"{words} at the rate of a line: --max-rate {line / 1e6:.3f}M or none"
-    if isinstance(speed, int | float) and speed < LINE_BPS:
-        return f"{words} on a line of 10 Gb/s: --line 10G or none"
+    no_line = speed is None and header.wire is not None and header.wire.replaces_nics
+    if no_line or (isinstance(speed, int | float) and speed < LINE_BPS):
+        return f"{words} on a line of 10 Gb/s: NICs of that speed, or --line 10G"
     whole = line * (2 if point.direction == "bidirectional" else 1)
     sample = measured.sample(point, "throughput", None)
     assert sample is not None  # of a point that the run has

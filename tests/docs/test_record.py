@@ -5,16 +5,22 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from planebench.model.text import parse_yaml
+from planebench.papers.claims import all_claims
+from planebench.plan.expand import expand
+from planebench.plan.override import override
+from planebench.plan.schema import list_suites, load_plan
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import record  # noqa: E402
+import record_drawings  # noqa: E402
 import record_kept  # noqa: E402
 
 
@@ -27,28 +33,21 @@ def test_what_is_kept_is_small_and_has_no_path_of_its_machine() -> None:
 
 def test_tables_are_those_of_the_kept_run() -> None:
     """Only the smallest run is checked, because all of them take seconds."""
-    assert record.suite_tables("netsoft19") in (record.RESULTS / "tables.md").read_text(encoding="utf-8")
+    assert record.ports_table() in (record.RESULTS / "README.md").read_text(encoding="utf-8")
 
 
 def test_a_switch_that_counts_no_cycles_has_those_of_its_core_where_it_has_one() -> None:
-    found = record.standings("netsoft19")
-    assert found is not None
-    of_core = next(it for it in found.cost.values() if it.point.scenario == "v2v" and it.point.frame_size_bytes == 64)
-    costs = record._cost("netsoft19", of_core)
-    alone = next(
-        r
-        for r in found.derived.results
-        if r.point.switch == "t4p4s" and replace(r.point, switch=of_core.point.switch) == of_core.point
-    )
+    run = record_kept.run_of("netsoft19")
+    (of_core,) = record_kept.chosen("netsoft19", "v2v →")
+    costs = record_kept.costs("netsoft19", of_core.point)
+    alone = next(r for r in of_core.results if r.point.switch == "t4p4s")
     value, counted = costs["t4p4s"]
-    assert not counted and value * (alone.throughput_pps or 0) == pytest.approx(
-        found.derived.run.header.host["cpu_mhz"] * 1e6
-    )
+    assert not counted and value * (alone.throughput_pps or 0) == pytest.approx(run.run.header.host["cpu_mhz"] * 1e6)
     assert costs["planed"][1] and costs["planed"][0] < value
     chained = replace(alone, point=replace(alone.point, scenario="loopback", chain_length=1))
-    assert record._core_cycles(found.derived, chained) == pytest.approx(value / 2)
+    assert record_kept.core_cycles(run, chained) == pytest.approx(value / 2)
     elsewhere = replace(alone, point=replace(alone.point, scenario="parallel", chain_length=1))
-    assert record._core_cycles(found.derived, elsewhere) is None
+    assert record_kept.core_cycles(run, elsewhere) is None
 
 
 def test_each_part_of_the_pages_is_made() -> None:
@@ -60,15 +59,38 @@ def test_each_part_of_the_pages_is_made() -> None:
 
 
 def test_a_drawing_follows_the_scheme_of_its_reader() -> None:
-    drawn = record.in_both_schemes('<svg width="1"><rect fill="white"/><text fill="#22303c"/></svg>')
+    drawn = record_drawings.in_both_schemes('<svg width="1"><rect fill="white"/><text fill="#22303c"/></svg>')
     assert drawn.startswith('<svg width="1"><style>@media (prefers-color-scheme: dark) {[fill="white"]{fill:#171c21}')
     assert '[fill="#22303c"]{fill:#e3e8ec}' in drawn and drawn.endswith('<text fill="#22303c"/></svg>')
 
 
-def _pictures() -> Iterator[Path]:
-    page = (record.RESULTS / "README.md").read_text(encoding="utf-8")
-    yield from (record.RESULTS / name for name in re.findall(r"\]\((img/[^)]+)\)", page))
-
-
 def test_every_drawing_is_there_and_no_other() -> None:
-    assert sorted(_pictures()) == sorted(record.IMAGES.iterdir())
+    page = (record.RESULTS / "README.md").read_text(encoding="utf-8")
+    shown = sorted(re.findall(r"\]\(img/([^)]+)\)", page))
+    assert shown == sorted(record_drawings.DRAWINGS) == sorted(path.name for path in record_drawings.IMAGES.iterdir())
+
+
+def test_every_data_file_is_on_the_page() -> None:
+    page = (record.RESULTS / "README.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"\]\(data/([^)]+)\)", page)) == sorted(path.name for path in record.DATA.iterdir())
+
+
+def test_every_claim_belongs_to_one_finding() -> None:
+    found = parse_yaml(record.FINDINGS.read_text(encoding="utf-8"), "findings")
+    assert sorted(name for it in found for name in it["claims"]) == sorted(claim.id for claim in all_claims())
+
+
+@pytest.mark.parametrize("name", record_kept.FOLLOW_UPS)
+def test_a_follow_up_has_points_of_the_suites_of_its_papers_in_more_starts(name: str) -> None:
+    """Its figures are those of the same test points, so that claims of the suites can be told by them."""
+    plan = record_kept.plan_of(name)
+    suites = [load_plan(paper) for paper in plan.papers]
+    assert name not in list_suites() and set(plan.papers) <= set(record_kept.SUITES)
+    assert all(plan.throughput.repetitions > (suite.throughput.repetitions_max or 0) for suite in suites)
+    switch = plan.switches[0]
+    # Clock and wire may be others: those at which the tester is no limit, and that all switches have.
+    mine, theirs = (
+        {replace(point, cpu_clock="", wire="") for it in plans for point in expand(override(it, switch=switch))}
+        for plans in ([plan], suites)
+    )
+    assert mine and mine <= theirs

@@ -57,7 +57,7 @@ def run(*figures: Iterable[Figure], **header: Any) -> Run:
         trials += _trials(len(trials), point, value, **how)
     switches = tuple(dict.fromkeys(point.switch for point, _, _ in points)) or ("planed",)
     made = make_header(switches, **header)
-    made = replace(made, settings={"send_burst": 32, "drain_us": 100, **made.settings})
+    made = replace(made, settings={"send_burst": 32, "drain_us": 100, "line_bps": 10e9, **made.settings})
     return Run(made, tuple(trials), Finished("complete", "2026-11-21T12:38:31Z"))
 
 

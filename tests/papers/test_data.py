@@ -9,16 +9,14 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from planebench.cli.papers import claim_lines
 from planebench.papers.claims import ClaimCell, all_claims, all_papers, read_claims
 from planebench.papers.data import PaperFigure, paper_facts, paper_figures, read_papers
 from planebench.papers.measured import EMULATED_NIC, OFFLOAD
 from planebench.switches.registry import ADAPTERS
 
-ROOT = Path(__file__).parents[2]
 NO_ADAPTER = "clickos"
 """It needs Xen; an adapter of another package may have this name."""
-PACKAGE = ROOT / "planebench" / "papers"
+PACKAGE = Path(__file__).parents[2] / "planebench" / "papers"
 
 
 def test_every_figure_of_the_tables_is_read() -> None:
@@ -106,9 +104,3 @@ def test_a_claim_has_one_shape_and_known_keys(claim: dict[str, object]) -> None:
     document = {"papers": {}, "claims": [{"id": "x", "paper": "p", "where": "w", "says": "s", **claim}]}
     with pytest.raises(ValidationError):
         read_claims(yaml.safe_dump(document))
-
-
-def test_the_page_of_the_docs_lists_every_claim() -> None:
-    page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
-    listed = page.partition("```text\n")[2].partition("```")[0]
-    assert listed == "".join(f"{line}\n" for line in claim_lines()), "put what `planebench papers` prints there"

@@ -134,8 +134,18 @@ def test_a_run_that_could_not_fill_a_line_says_nothing_of_it() -> None:
     assert "at the rate of a line: --max-rate 1.197M or none" in found.evidence
     found = line(1.0, None, speed=1e9)
     assert (found.outcome, found.why) == (OPEN, "not covered by this run")
-    assert "on a line of 10 Gb/s: --line 10G or none" in found.evidence
+    assert "on a line of 10 Gb/s: NICs of that speed, or --line 10G" in found.evidence
     assert line(1.0, None, speed=10e9).outcome is NO
+
+
+def test_shared_memory_is_no_line_of_ten_gigabits() -> None:
+    figures = rate("vpp", "p2p", 9.0, frame_size_bytes=1024)
+    for wire in ("virtio", "memif", "vhost"):
+        found = judged("p2p-large-frames-fill-the-line", figures, settings={"wire": wire, "line_bps": None})
+        assert (found.outcome, found.why) == (OPEN, "not covered by this run")
+        assert "on a line of 10 Gb/s: NICs of that speed, or --line 10G" in found.evidence
+    paced = judged("p2p-large-frames-fill-the-line", figures, settings={"wire": "virtio", "line_bps": 10e9})
+    assert paced.outcome is YES
 
 
 def facebook(switch: str, mpps: float, mean_bytes: int) -> Any:
