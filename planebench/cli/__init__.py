@@ -14,7 +14,7 @@ import os
 import sys
 
 import planebench
-from planebench.cli.fault import fault_words
+from planebench.cli.fault import fault_words, one_line
 
 GONE = ("--band", "--cores-alone", "--any-cores", "--retries")
 """Options that chose or repeated trials."""
@@ -87,7 +87,7 @@ def _words(error: BaseException) -> str:
 def _complain(text: str, code: int) -> int:
     """Print one line on standard error, if it takes one, and return ``code``."""
     with contextlib.suppress(OSError, ValueError):
-        print("planebench:", " ".join(text.split()), file=sys.stderr)
+        print(one_line(f"planebench: {text}"), file=sys.stderr)
     return code
 
 

@@ -29,7 +29,7 @@ def doctor(
     fix: bool = False,
     undo: bool = False,
     quiet: bool = False,
-    bind: Sequence[str] = (),
+    bind: Sequence[str] | None = None,
     user: str | None = None,
 ) -> int:
     """Print the findings; with ``fix`` or ``undo``, change the machine instead. Returns the exit code.
@@ -44,7 +44,10 @@ def doctor(
         raise UsageError("--bind applies only to --fix. Give both")
     if fix:
         if bind:
-            keep_bound(bind, None if user is None else _user_id(user))
+            try:
+                keep_bound(bind, None if user is None else pwd.getpwnam(user).pw_uid)
+            except KeyError:
+                raise UsageError(f'--user: "{user}" is no user of this machine') from None
         return _fix(json, quiet)
     if undo:
         return _undo(json, quiet)
@@ -73,21 +76,18 @@ def _findings(findings: Sequence[Finding], json: bool, quiet: bool) -> int:
 def _fix(json: bool, quiet: bool) -> int:
     changes = tuning.plan()
     if changes and os.geteuid() != 0:
-        _tell_commands(changes, json)
+        commands = tuning.commands(changes)
+        if json:
+            print_json({"commands": commands})
+        head = f"{_settings(len(changes))} to change, which only root can do: `sudo planebench doctor --fix`, or"
+        print("\n  ".join([f"planebench: {head}", *commands]), file=sys.stderr)
         return 1
     state = journal.state_path()
     outcomes = tuning.apply(state)
-    _print_outcomes(outcomes, json, quiet, "nothing to change")
+    code = _told(outcomes, json, quiet, "nothing to change")
     if outcomes and not (json or quiet):
         print(f"old values are in {state}; `sudo planebench doctor --undo` restores them")
-    return _exit_code(outcomes)
-
-
-def _user_id(name: str) -> int:
-    try:
-        return pwd.getpwnam(name).pw_uid
-    except KeyError:
-        raise UsageError(f'--user: "{name}" is no user of this machine') from None
+    return code
 
 
 def _undo(json: bool, quiet: bool) -> int:
@@ -99,37 +99,20 @@ def _undo(json: bool, quiet: bool) -> int:
             file=sys.stderr,
         )
         return 1
-    outcomes = tuning.undo(state)
-    _print_outcomes(outcomes, json, quiet, "nothing to undo")
-    return _exit_code(outcomes)
+    return _told(tuning.undo(state), json, quiet, "nothing to undo")
 
 
-def _tell_commands(changes: Sequence[journal.ChangedValue], json: bool) -> None:
-    commands = tuning.commands(changes)
-    if json:
-        print_json({"commands": commands})
-    print(
-        f"planebench: {_settings(len(changes))} to change, which only root can do: `sudo planebench doctor --fix`, or",
-        file=sys.stderr,
-    )
-    for command in commands:
-        print(f"  {command}", file=sys.stderr)
-
-
-def _print_outcomes(outcomes: Sequence[journal.ValueOutcome], json: bool, quiet: bool, nothing: str) -> None:
+def _told(outcomes: Sequence[journal.ValueOutcome], json: bool, quiet: bool, nothing: str) -> int:
+    """Print what became of each change, and return the exit code: 1 if one has failed."""
+    failed = [outcome for outcome in outcomes if outcome.kind == "failed"]
     if json:
         print_json({"changes": [dataclasses.asdict(outcome) for outcome in outcomes]})
-        return
-    for outcome in outcomes:
-        failed = outcome.kind == "failed"
-        if failed or not quiet:
-            print(outcome.text, file=sys.stderr if failed and quiet else sys.stdout)
-    if not (outcomes or quiet):
-        print(nothing)
-
-
-def _exit_code(outcomes: Sequence[journal.ValueOutcome]) -> int:
-    return int(any(outcome.kind == "failed" for outcome in outcomes))
+    elif quiet:
+        for outcome in failed:
+            print(outcome.text, file=sys.stderr)
+    else:
+        print("\n".join(outcome.text for outcome in outcomes) or nothing)
+    return int(bool(failed))
 
 
 def _settings(count: int) -> str:
