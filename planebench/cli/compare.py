@@ -78,7 +78,10 @@ def compare(
         conditions = list(between(first.run, news[0].run))
     else:
         outcome = switches_compared(first, same_load=True)
-        conditions = _conditions(first)
+        labels, conditions = [it.label for it in first.run.header.switches], []
+        for it in differing(first.conditions):
+            cells = (f"{label} {cell.text}" for label, cell in zip(labels, it.cells, strict=True))
+            conditions.append(f"{it.title}: {', '.join(cells)}")  # burst: planed 64, testpmd 32
     shown = [c for c in outcome.comparisons if metric in (None, c.metric)]
     skipped = [s for s in outcome.skipped if metric is None or metric in s.metrics]
     baseline = None if news else next(iter(first.run.switch_labels), None)
@@ -162,16 +165,6 @@ def _check_alike(runs: Sequence[Derived], force: bool) -> None:
             )
         for fact in differing:
             tell(f"compared because of --force, although they differ: {fact}")
-
-
-def _conditions(run: Derived) -> list[str]:
-    """Return the conditions that differ between the switches of a run: ``burst: planed 64, testpmd 32``."""
-    labels = [switch.label for switch in run.run.header.switches]
-    found = []
-    for condition in differing(run.conditions):
-        cells = zip(labels, condition.cells, strict=True)
-        found.append(f"{condition.title}: {', '.join(f'{label} {cell.text}' for label, cell in cells)}")
-    return found
 
 
 def _named(it: Named, words: Mapping[str, str], new_ids: str) -> Named:

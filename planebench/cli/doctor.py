@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from planebench.cli.options import print_json
+from planebench.cli.options import complain, print_json
 from planebench.host import journal
 from planebench.host.pci_binding import keep_bound
 from planebench.host.process import sweep_stale
 from planebench.measure import tuning
-from planebench.measure.doctor import Finding, diagnose
+from planebench.measure.doctor import diagnose
 from planebench.model.errors import UsageError
 
 _STYLES = {"ok": "green", "warning": "yellow", "problem": "red"}
@@ -50,17 +50,19 @@ def doctor(
                 raise UsageError(f'--user: "{user}" is no user of this machine') from None
         return _fix(json, quiet)
     if undo:
-        return _undo(json, quiet)
-    return _findings(diagnose(), json, quiet)
-
-
-def _findings(findings: Sequence[Finding], json: bool, quiet: bool) -> int:
+        sweep_stale()
+        state = journal.state_path()
+        if not state.exists() or os.geteuid() == 0:
+            return _told(tuning.undo(state), json, quiet, "nothing to undo")
+        complain(f"only root can restore the settings in {state}: `sudo planebench doctor --undo`")
+        return 1
+    findings = diagnose()
     problems = [finding for finding in findings if finding.level == "problem"]
     if json:
         print_json({"findings": [dataclasses.asdict(finding) for finding in findings]})
     elif quiet:
         for finding in problems:
-            print(f"planebench: problem: {finding.text} -> {finding.remedy}", file=sys.stderr)
+            complain(f"problem: {finding.text} -> {finding.remedy}")
     else:
         table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
         for finding in findings:
@@ -88,18 +90,6 @@ def _fix(json: bool, quiet: bool) -> int:
     if outcomes and not (json or quiet):
         print(f"old values are in {state}; `sudo planebench doctor --undo` restores them")
     return code
-
-
-def _undo(json: bool, quiet: bool) -> int:
-    sweep_stale()
-    state = journal.state_path()
-    if state.exists() and os.geteuid() != 0:
-        print(
-            f"planebench: only root can restore the settings in {state}: `sudo planebench doctor --undo`",
-            file=sys.stderr,
-        )
-        return 1
-    return _told(tuning.undo(state), json, quiet, "nothing to undo")
 
 
 def _told(outcomes: Sequence[journal.ValueOutcome], json: bool, quiet: bool, nothing: str) -> int:

@@ -30,7 +30,6 @@ from planebench.model.errors import UsageError
 from planebench.model.header import Run
 from planebench.model.records import Trial, VerdictKind
 from planebench.model.results import SWITCH_FIGURES
-from planebench.model.status import CurrentTrial
 from planebench.model.words import batch, load_words, mark, mpps, percent, point_words
 from planebench.report.terminal.grid import Glyphs
 from planebench.store import default_runs_dir, find_run, list_runs
@@ -98,7 +97,13 @@ def head(seen: Seen, page: TerminalPage) -> list[Text]:
     with contextlib.suppress(OverflowError):  # when it will be over stays right while nothing is drawn
         line.append(f", until {_moment(status.written_at) + timedelta(seconds=status.left_s):%H:%M}")
     line.append(glyphs.text(f" · since {_moment(status.session_at):%H:%M:%S}"))
-    now = _line("now", glyphs.text(glyphs.arrows(_current(status.trial) if status.trial else status.doing)))
+    doing = status.doing
+    if (trial := status.trial) is not None:
+        what = f"{short_name(trial.search or trial.role)} no. {trial.repetition + 1}"
+        load = "max. load" if trial.load.pps_per_direction is None else load_words(trial.load.label)
+        words = (trial.point.switch, point_words(trial.point), what, load, f"{trial.duration_s:g} s")
+        doing = f"{' · '.join(words)} · since {_moment(trial.since):%H:%M:%S}"
+    now = _line("now", glyphs.text(glyphs.arrows(doing)))
     return [title, line, now, *([_line("load", glyphs.text(_load(seen.trials[-1])))] if seen.trials else ())]
 
 
@@ -114,13 +119,6 @@ def _ending(seen: Seen, width: int) -> list[str]:
         why = seen.problem if seen.status is None else f"its process {seen.status.pid} is gone"
     lines = (f"{why}; {trials} are kept", f"resume with: {resume_command(seen.header.command)}")
     return [part for line in lines for part in wrap(line, width, break_on_hyphens=False)]
-
-
-def _current(trial: CurrentTrial) -> str:
-    what = f"{short_name(trial.search or trial.role)} no. {trial.repetition + 1}"
-    load = "max. load" if trial.load.pps_per_direction is None else load_words(trial.load.label)
-    words = (trial.point.switch, point_words(trial.point), what, load, f"{trial.duration_s:g} s")
-    return f"{' · '.join(words)} · since {_moment(trial.since):%H:%M:%S}"
 
 
 def _load(trial: Trial) -> str:
