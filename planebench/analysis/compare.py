@@ -219,6 +219,10 @@ UNITS_MIN = 3
 
 LOADS_DIFFER = 0.01
 """Latency loads are shares of each one's own R+: beyond this difference in packets per second the note says so."""
+RUNS_VARY = "how runs vary is not in the interval"
+SAME_LOAD = 0.03
+"""Loads that differ by less are one load: where only those are compared, e.g. of two builds of a switch. A slower build
+has less load at a share of its own rate, which hides that its latency is worse."""
 
 _STARTS_OF_A_RUN = 1_000_000
 """More than a run has: starts of several runs are numbered in one row."""
@@ -326,15 +330,16 @@ class _Draft:
 ComparisonsFound = Iterator[_Draft | NotCompared]
 
 
-def switches_compared(derived: Derived) -> Comparisons:
+def switches_compared(derived: Derived, *, same_load: bool = False) -> Comparisons:
     """Compare every pair of switches at each test point; ``a`` is the one that the header names first.
 
-    What is left out has its reason, also a switch without a trial where the first has some.
+    What is left out has its reason, also a switch without a trial where the first has some. ``same_load``: latencies
+    only where both had the same load, in packets per second.
     """
     cells: dict[Point, list[_ComparedSide]] = {}
     for point, side in _sides([derived]).items():
         cells.setdefault(replace(point, switch=""), []).append(side)
-    found = [it for sides in cells.values() for pair in combinations(sides, 2) for it in _compare(*pair)]
+    found = [it for sides in cells.values() for pair in combinations(sides, 2) for it in _compare(*pair, same_load)]
     absent = []
     for first, *others in cells.values():
         there = {first.name, *(side.name for side in others)}
@@ -350,7 +355,8 @@ def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]
 
     Runs of one boot are not independent. Taken in turns (a, b, a, b), the difference of two neighbors is the unit, else
     the boot. With fewer than UNITS_MIN of these the intervals contain only how starts vary within these runs, every
-    answer is open, and ``not_in_intervals`` says so. Points that only one side has are left out.
+    answer is open, and ``not_in_intervals`` says so. Points that only one side has are left out, and latencies at loads
+    that differ.
     :func:`differing_facts` says whether two runs may be compared.
     """
     runs_a, runs_b = ([side] if not isinstance(side, Sequence) else list(side) for side in (a, b))
@@ -360,7 +366,7 @@ def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]
         _sides(runs, ",".join(it.run.header.run_id for it in runs), units if unit in OF_RUNS else None, files)
         for runs, units in zip((runs_a, runs_b), numbers, strict=True)
     )
-    found = [it for p, side in sides_a.items() if p in sides_b for it in _compare(side, sides_b[p])]
+    found = [it for p, side in sides_a.items() if p in sides_b for it in _compare(side, sides_b[p], same_load=True)]
     only = tuple(
         NotCompared(side.name, "", side.cell, OF_POINTS, _why_alone(point, others), has=side.rates, baseline=is_first)
         for mine, others, is_first in ((sides_a, sides_b, True), (sides_b, sides_a, False))
@@ -375,7 +381,7 @@ def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]
             replace(
                 it,
                 answer="open",
-                note="; ".join(filter(None, (it.note, "how runs vary is not in the interval"))),
+                note="; ".join(filter(None, (it.note, RUNS_VARY))),
                 more_starts=None,
                 more_minutes=None,
                 detectable=None,
@@ -569,14 +575,14 @@ def _estimates(
         yield estimate
 
 
-def _compare(a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
+def _compare(a: _ComparedSide, b: _ComparedSide, same_load: bool) -> ComparisonsFound:
     yield from _flat_out(a, b)
     for method in SEARCHES:
         yield from _search(method, a, b)
     loads_a, loads_b = ({t.load.label: None for t in side.trials if t.role == "latency"} for side in (a, b))
     for load in loads_a:
         if load in loads_b:
-            yield from _latency_at(load, a, b)
+            yield from _latency_at(load, a, b, same_load)
 
 
 def _flat_out(a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
@@ -659,7 +665,7 @@ def _search(method: Metric, a: _ComparedSide, b: _ComparedSide) -> ComparisonsFo
     yield _Draft(method, a, b, blocks, n, notes, Bounds(*limits), errors=tuple(errors))
 
 
-def _latency_at(load: str, a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
+def _latency_at(load: str, a: _ComparedSide, b: _ComparedSide, same_load: bool) -> ComparisonsFound:
     at_load = [[t for t in side.trials if t.role == "latency" and t.load.label == load] for side in (a, b)]
     full = []
     for side, found in zip((a, b), at_load, strict=True):
@@ -678,8 +684,12 @@ def _latency_at(load: str, a: _ComparedSide, b: _ComparedSide) -> ComparisonsFou
             return
     n = len(counted[0].trials), len(counted[1].trials)
     pps_a, pps_b = (mean_intended_pps(it.trials) for it in counted)
-    differ = abs(pps_b - pps_a) > LOADS_DIFFER * max(pps_a, pps_b)
-    note = f"at {pps_a / 1e6:.3g} and {pps_b / 1e6:.3g} Mpps" if differ else ""
+    differ = abs(pps_b - pps_a) / max(pps_a, pps_b)
+    if same_load and differ > SAME_LOAD:
+        why = "their loads differ; measure both at a fixed load, e.g. --rates 1M, which both carry"
+        yield _left_out(a, b, tuple(PERCENTILES), why, load)
+        return
+    note = f"at {pps_a / 1e6:.3g} and {pps_b / 1e6:.3g} Mpps" if differ > LOADS_DIFFER else ""
     for metric, share in PERCENTILES.items():
         blocks_a, blocks_b = (percentile_blocks(it.trials, share) for it in counted)
         if blocks_a and blocks_b:

@@ -24,9 +24,9 @@ PICTURES = ("svg", "pdf", "png")
 
 
 def report(
-    wanted: str,
+    run: str,
     html: Path | None,
-    runs_dir: Path | None,
+    runs: Path | None,
     *,
     everything: bool = False,
     conditions: bool = False,
@@ -37,7 +37,7 @@ def report(
 
     As JSON: ``run``, ``report`` (the page), and what export has.
     """
-    folder = find_run(runs_dir, wanted)
+    folder = find_run(runs, run)
     derived = Derived(read_run(folder))
     page = html or folder / REPORT_FILE
     if json:
@@ -70,11 +70,11 @@ def write_report(derived: Derived, path: Path) -> Path:
 
 
 def export(
-    wanted: str,
+    run: str,
     format: str,
     table: str | None,
     out: Path | None,
-    runs_dir: Path | None,
+    runs: Path | None,
     *,
     only: str | None = None,
     width_mm: float | None = None,
@@ -97,15 +97,15 @@ def export(
             raise UsageError(f"--table and --format {format} are mutually exclusive. Give one of them")
         from planebench.report.images import write_figures
 
-        run = read_run(find_run(runs_dir, wanted))
+        stored = read_run(find_run(runs, run))
         kinds = (only or "").split(",")
-        written = write_figures(Derived(run), out or Path("figures"), formats, kinds, width_mm)
+        written = write_figures(Derived(stored), out or Path("figures"), formats, kinds, width_mm)
         if json:
             print_json({"figures": [str(path) for path in written]})
         elif written and not quiet:
             print("\n".join(str(path) for path in written))
         if not written:
-            complain(f"run {run.header.run_id} has no such figure")
+            complain(f"run {stored.header.run_id} has no such figure")
             return INCONCLUSIVE
         return 0
     for name, value in {"--only": only, "--width-mm": width_mm}.items():
@@ -113,7 +113,7 @@ def export(
             raise UsageError(f"{name} applies only to charts: --format {','.join(PICTURES)}")
     if json and format != "json":
         raise UsageError(f"--json and --format {format} are mutually exclusive. Give one of them")
-    folder = find_run(runs_dir, wanted)
+    folder = find_run(runs, run)
     if table is not None or format == PARQUET:
         _export_tables(folder, format, table, out, quiet=quiet)
     else:

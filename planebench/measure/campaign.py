@@ -21,7 +21,7 @@ from planebench.analysis.search.task import fits
 from planebench.analysis.starts import geometric_mean, throughput_blocks
 from planebench.host.device_settings import device_journal, keep_away
 from planebench.host.process import Supervisor
-from planebench.measure.ahead import stages_of
+from planebench.measure.ahead import Pace, stages_of
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.runner import ExternalRunner, LiveRunner, Runner, SelfMeasured
 from planebench.measure.trial import TrialRequest, failed_trial
@@ -35,7 +35,6 @@ from planebench.model.records import Load, Point, TopologyKey, Trial, VerdictKin
 from planebench.model.results import SearchResult
 from planebench.model.scenario import scenario_named
 from planebench.model.scenarios import build, flows
-from planebench.model.status import Stage
 from planebench.model.text import seconds_since_epoch
 from planebench.model.wire import wire_arguments
 from planebench.plan.estimate import expected_trials, visit_s
@@ -186,12 +185,6 @@ class Listener(Protocol):
     def trial_done(self, trial: Trial) -> None:
         """Report that a trial is on disk."""
 
-    def advance(self, steps: int) -> None:
-        """Report that the given number of planned trials is done, measured or not."""
-
-    def extend(self, stages: Sequence[Stage]) -> None:
-        """Report that a further pass begins, with what it adds to the plan."""
-
     def trouble(self, text: str) -> None:
         """Report a failure; the run continues."""
 
@@ -212,6 +205,8 @@ class Campaign:
     cpus: Cpus
     settings: LiveSettings
     writer: RunWriter
+    pace: Pace
+    """Counts the trials of the plan, stored ones too."""
     listener: Listener
     supervisor: Supervisor
     trials: list[Trial] = field(default_factory=list)
@@ -239,9 +234,10 @@ class Campaign:
             for visit in visits:
                 self._visit(visit)
         for visits in self._further_passes():
-            self.listener.extend([it for visit in visits for it in stages_of(self.plan, visit, self._costs)])
+            self.pace.extend([it for visit in visits for it in stages_of(self.plan, visit, self._costs)])
             for visit in visits:
                 self._visit(visit)
+        self.pace.drop(self.pace.steps - self.pace.done)  # latency trials that never had a load
 
     def _further_passes(self) -> Iterator[tuple[Visit, ...]]:
         """Yield passes over the points of comparisons that are open, until none is, or the time is used up."""
@@ -292,7 +288,7 @@ class Campaign:
                 steps = self._rounds_of(key, "r_plus").next(visit.group.points)
                 for turn in self._turns(steps, attrgetter("point.switch")):
                     self._measure(benches, self._saturating(turn.point, repetition))
-                    self.listener.advance(1)
+                    self.pace.advance()
             if not again:
                 self._search(visit, benches)
             self._measure_latencies(visit, benches)
@@ -338,11 +334,10 @@ class Campaign:
                             most, role="search", load=load, duration_s=ask.duration_s, search=method
                         )
                         measured = self._measure(benches, request)
+                        self.pace.advance(expected=left[point] > 0)
+                        left[point] = max(left[point] - 1, 0)
                     if not measured:
-                        self.listener.advance(left.pop(point))
-                    elif left[point] > 1:
-                        left[point] -= 1
-                        self.listener.advance(1)
+                        self.pace.drop(left.pop(point))
 
     def _next(self, method: str, point: Point, repetition: int = 0) -> Ask | SearchResult:
         mine = [t for t in self._seen if t.point == point]
@@ -371,7 +366,7 @@ class Campaign:
                 stamp_all=how.stamp == "all",
             )
             self._measure(benches, request)
-        self.listener.advance(len(planned))
+            self.pace.advance()
 
     def _latency_load(self, wanted: LatencyStep) -> Load | None:
         """Return the load of a latency step in pps; None where the load that it is a share of is not known."""
@@ -455,6 +450,7 @@ class Campaign:
         if (line_bps := self.plan.throughput.line_bps) is not None:
             pps = line_rate_pps(request.mean_frame_bytes, line_bps)
             request = request.on_line(pps, open_loop=self.plan.throughput.open_loop is not False)
+        self.pace.trial_begins()
         self.listener.trial_begins(request)
         trial = failed_trial(request, bench.reason) if bench.runner is None else bench.runner.run(request)
         self.writer.append(trial)

@@ -12,8 +12,9 @@ from planebench.analysis.search import parameters
 from planebench.model.chain_name import split
 from planebench.model.errors import UsageError, unknown
 from planebench.model.plan import R_PLUS, Plan
-from planebench.model.scenario import scenario_named, scenarios_with
+from planebench.model.scenario import SCENARIOS, scenario_named, scenarios_with
 from planebench.model.scenarios import (
+    chain_in,
     parse_chain_length,
     parse_direction,
     parse_frame_size,
@@ -144,7 +145,7 @@ def with_switch_options(switches: Sequence[str], options: Sequence[str]) -> tupl
             raise UsageError(f'switch option "{text}" is not SWITCH.KEY=VALUE, as in vpp.rx_ring=1024')
         specs = [parse_switch(switch) for switch in found]
         chosen = {n for n, spec in enumerate(specs) if spec.label == label}
-        chosen = chosen or {n for n, spec in enumerate(specs) if spec.adapter == label}
+        chosen = chosen or {n for n, spec in enumerate(specs) if spec.adapter == parse_switch(label).adapter}
         if not chosen:
             raise unknown("switch", label, tuple(dict.fromkeys(spec.label for spec in specs)))
         for n in chosen:  # an earlier value of the same key goes
@@ -183,8 +184,8 @@ def _share(text: str) -> float:
         share = 0.0
     if not 0 < share <= 1:
         raise UsageError(
-            f'load "{text}" is not valid. Valid: shares of R+ above 0, at most 1, e.g. 0.10,0.50; curve; or none. '
-            "carried:0.10,0.50 are shares of the carried load"
+            f'load "{text}" is not valid. Valid: shares above 0, at most 1, e.g. 0.10,0.50; curve; or none. They are '
+            "of the load that the plan names, or of another: mrr:0.50 of the rate at maximum load, carried:0.50, ..."
         )
     return share
 
@@ -234,11 +235,12 @@ def override(plan: Plan, **options: Any) -> Plan:
     ``switch_option`` is a list of SWITCH.KEY=VALUE. ``cpu_mhz`` and ``duty`` are clocks, set or emulated: every point
     is measured at each.
     ``duration`` (seconds) and ``repeat`` are those of throughput trials and, ``duration`` only, of latency trials.
-    ``loads`` are shares of R+, ``curve`` for a whole curve of them, or ``none`` for none; ``rates`` are fixed loads
-    beside them. ``search`` are names of searches.
+    ``loads`` are shares of the load that the plan names, or of another one (``mrr:0.5``), ``curve`` for a whole curve
+    of them, or ``none`` for none; ``rates`` are fixed loads beside them. ``search`` are names of searches.
     In a plan of parts those of the matrix choose among what the parts have (:mod:`planebench.plan.override`).
     The time budget is that of the plan as it was written: an option that changes what is measured drops it.
     """
+    options = _with_lengths(plan, options)
     if strange := set(options) - {*OPTIONS, *_MATTERS_OF_FORM, "chain"}:
         raise TypeError(f"override() has no option {', '.join(sorted(strange))}")
     if plan.parts:
@@ -255,6 +257,23 @@ def override(plan: Plan, **options: Any) -> Plan:
         new = replace(new, time_budget_s=None)
     form = {key: options[key] for key in _MATTERS_OF_FORM if options.get(key) is not None}
     return _checked(new, form, form) if form else new
+
+
+def _with_lengths(plan: Plan, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with the chain length of scenarios that name it, as ``loopback-2`` and ``pvp``."""
+    if options.get("scenario") is None:
+        return dict(options)
+    found = [(text, chain_in(text)) for text in items("scenario", options["scenario"].lower())]
+    lengths = [chain[1] for _, chain in found if chain is not None]
+    if lengths and options.get("chain_length") is not None:
+        raise UsageError(f"--scenario {options['scenario']} says the number of VNFs: leave out --chain-length")
+    names = [text if chain is None else chain[0] for text, chain in found]
+    others = scenarios_with("chain", [text for text, chain in found if chain is None and text in SCENARIOS])
+    changed = {"scenario": ",".join(dict.fromkeys(names))}
+    if lengths and not options.get("chain"):  # functions say how many they are
+        lengths += plan.chain_lengths if others else ()
+        changed["chain_length"] = ",".join(map(str, dict.fromkeys(lengths)))
+    return {**options, **changed}
 
 
 def _put(plan: Plan, options: Mapping[str, Any], besides: Collection[str] = ()) -> Plan:
@@ -277,9 +296,8 @@ def _put(plan: Plan, options: Mapping[str, Any], besides: Collection[str] = ()) 
             option == "scenario" and not any(scenario_named(scenario).has_vnfs for scenario in plan.scenarios)
         ) or option == "chain_length":
             plan = replace(plan, chains=())
-        elif option == "loads":  # ``0.10,0.50`` are shares of R+, ``carried:0.10`` of that load
-            of = given[option].rpartition(":")[0] or R_PLUS
-            plan = _checked(plan, {option: given[option]}, {"latency.of": of})
+        elif option == "loads" and (of := given[option].rpartition(":")[0]):
+            plan = _checked(plan, {option: given[option]}, {"latency.of": R_PLUS if of == "mrr" else of})
     return plan
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, fields, replace
-from importlib.resources import files
 from pathlib import Path
 from re import fullmatch
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -36,6 +35,7 @@ from planebench.model.server import parse_cpu_clock, parse_placing
 from planebench.model.text import is_yaml_file, parse_yaml, read_text, type_remedy
 from planebench.model.traffic import PLAIN_NAME
 from planebench.model.wire import parse_wire
+from planebench.plan import SUITES, check_suite, list_suites
 from planebench.plan.passes import of_hostings, with_parts
 from planebench.testbed.chain import resolve_chain
 from planebench.testbed.rates import parse_bits, parse_rate
@@ -329,13 +329,6 @@ def _collect(hint: Any, found: dict[str, Any]) -> None:
 
 # Plans from YAML: the suites that come with planebench, by name, and files of the user, by path.
 
-_SUITES = files("planebench.plan") / "suites"
-
-
-def list_suites() -> tuple[str, ...]:
-    """Return the names of the suites that planebench includes, sorted."""
-    return tuple(sorted(Path(entry.name).stem for entry in _SUITES.iterdir() if entry.name.endswith(".yaml")))
-
 
 def load_plan(name_or_path: str | Path) -> Plan:
     """Return the suite of that name, or the plan in that file (a path has a ``/`` or ends in .yaml or .yml).
@@ -347,9 +340,8 @@ def load_plan(name_or_path: str | Path) -> Plan:
         path = Path(text)
         remedy = f"give a readable YAML file or a suite ({', '.join(list_suites())})"
         return _parse(read_text(path, f"plan {path}", remedy), text, path.resolve().parent)
-    if text not in list_suites():
-        raise UsageError(f"{unknown('suite', text, list_suites())}; or the path of a plan file, e.g. {text}.yaml")
-    return _parse((_SUITES / f"{text}.yaml").read_text(encoding="utf-8"), f"suite {text}")
+    check_suite(text)
+    return _parse((SUITES / f"{text}.yaml").read_text(encoding="utf-8"), f"suite {text}")
 
 
 def _parse(text: str, source: str, folder: Path | None = None) -> Plan:

@@ -13,7 +13,7 @@ import pytest
 from builders import make_header
 
 from planebench.analysis.compare import Open
-from planebench.measure.ahead import stages
+from planebench.measure.ahead import Pace, stages
 from planebench.measure.campaign import Campaign
 from planebench.measure.live import LiveSettings
 from planebench.measure.sim.adapter import SimAdapter
@@ -106,6 +106,7 @@ def run(plan: Plan, folder: Path, *, slower: float = 1.0, always_open: bool = Tr
             cpus=Cpus((0, 1)),
             settings=LiveSettings(Path("planed"), ring_size=256, hugepages=False, max_frame_bytes=1518, wire="memif"),
             writer=writer,
+            pace=Pace(()),
             listener=MagicMock(),
             supervisor=MagicMock(),
             decide=decide,

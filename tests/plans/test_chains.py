@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from planebench.model.errors import UsageError
+from planebench.plan import list_suites
 from planebench.plan.expand import expand, skipped
 from planebench.plan.override import override
 from planebench.plan.passes import group_points, interleave
-from planebench.plan.schema import list_suites, load_plan, plan_from_document
+from planebench.plan.schema import load_plan, plan_from_document
 
 QUICK = load_plan("quick")
 
