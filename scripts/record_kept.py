@@ -10,7 +10,7 @@ from pathlib import Path
 from planebench.analysis.compare import Derived
 from planebench.analysis.standings import Standings
 from planebench.analysis.tables import RunSource
-from planebench.loaded import files_in, write_tables
+from planebench.loaded import Loaded
 from planebench.plan.schema import load_plan
 from planebench.store import read_run
 from planebench.store.reader import keep
@@ -42,7 +42,7 @@ def keep_run(folder: Path) -> str:
     if suite is None:
         sys.exit(f"{folder}: not a run of one of the suites {', '.join(SUITES)}, by its description: {description}")
     out = keep(folder, RUNS / suite)
-    list(write_tables(RunSource(out, read_run(out)), files_in(out / "tables")))
+    Loaded([RunSource(out, read_run(out))]).parquet(out / "tables")
     return suite
 
 

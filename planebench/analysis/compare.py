@@ -361,12 +361,18 @@ def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]
         for runs, units in zip((runs_a, runs_b), numbers, strict=True)
     )
     found = [it for p, side in sides_a.items() if p in sides_b for it in _compare(side, sides_b[p])]
-    only = tuple(
-        NotCompared(side.name, "", side.cell, OF_POINTS, _why_alone(point, others), has=side.rates, baseline=is_first)
-        for mine, others, is_first in ((sides_a, sides_b, True), (sides_b, sides_a, False))
-        for point, side in mine.items()
-        if point not in others
-    )
+    only = []
+    for mine, others, is_first in ((sides_a, sides_b, True), (sides_b, sides_a, False)):
+        chains: dict[Point, set[str]] = {}  # of the other run at each point, whatever its VNFs are and run in
+        for point in others:
+            chains.setdefault(replace(point, chain="", hosting="process"), set()).add(point.chain_label)
+        for point, side in mine.items():
+            if point not in others:
+                why = "the other run does not have it"
+                if unlike := chains.get(replace(point, chain="", hosting="process")):
+                    names = ", ".join(sorted(unlike))
+                    why = f"the other run has other VNFs there ({names}): not the same experiment"
+                only.append(NotCompared(side.name, "", side.cell, OF_POINTS, why, has=side.rates, baseline=is_first))
     compared, skipped = _concluded(found, unit, [*runs_a, *runs_b])
     missing = ""
     if unit not in OF_RUNS:
@@ -407,19 +413,6 @@ def _units(a: Sequence[Derived], b: Sequence[Derived]) -> tuple[Unit, list[int],
     if min(len({*boots} - {None}) for boots in (of_a, of_b)) >= UNITS_MIN:
         return "boot", [of_a.index(boot) for boot in of_a], [of_b.index(boot) for boot in of_b]
     return "start", [0] * len(a), [0] * len(b)
-
-
-def _why_alone(point: Point, others: Iterable[Point]) -> str:
-    """Return why a point is in one of the runs only: the other has other VNFs there, or nothing."""
-    unlike = {other.chain_label for other in others if _whatever_vnfs(other) == _whatever_vnfs(point)}
-    if not unlike:
-        return "the other run does not have it"
-    return f"the other run has other VNFs there ({', '.join(sorted(unlike))}): not the same experiment"
-
-
-def _whatever_vnfs(point: Point) -> Point:
-    """Return the same point for all functions of its VNFs, with their batching, and all hostings."""
-    return replace(point, chain="", hosting="process")
 
 
 def _sides(

@@ -10,6 +10,7 @@ import re
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from planebench.model.conditions import (
@@ -77,7 +78,7 @@ def measured(found: Sequence[Conditions]) -> dict[str, MeasuredCondition]:
         # The active queue pairs: a driver may have enabled fewer than the device has.
         "queues": _by_side(ports, lambda port: [str(len(port.ring_sizes) // 2)] if port.ring_sizes else None),
         SPEED: _by_side([port for port in ports if port.speed_mbps], lambda port: [str(port.speed_mbps)]),
-        **{key: _by_side(ports, _has(names)) for key, names in FEATURES.items()},
+        **{key: _by_side(ports, partial(_negotiated, names)) for key, names in FEATURES.items()},
     }
     if modes := dict.fromkeys(conditions.af_xdp for conditions in found if conditions.af_xdp):
         known[AF_XDP] = MeasuredCondition(" or ".join(modes), frozenset(modes))
@@ -93,13 +94,8 @@ def measured(found: Sequence[Conditions]) -> dict[str, MeasuredCondition]:
     return {key: value for key, value in known.items() if value is not None}
 
 
-def _has(names: Iterable[str]) -> Callable[[PortConditions], list[str] | None]:
-    wanted = frozenset(names)
-
-    def look(port: PortConditions) -> list[str] | None:
-        return None if port.features is None else [ON if wanted & set(port.features) else OFF]
-
-    return look
+def _negotiated(names: Iterable[str], port: PortConditions) -> list[str] | None:
+    return None if port.features is None else [OFF if set(port.features).isdisjoint(names) else ON]
 
 
 def _by_side(
@@ -186,7 +182,13 @@ def fairness(run: Run) -> tuple[Condition, ...]:
     own = [key for side in sides for key in side.settings if key not in MANIFEST_KEYS]
     keys = dict.fromkeys([*MANIFEST_KEYS, BUILD, *own, *MEASURED_ONLY])
     rows = [_condition(key, sides) for key in keys if any(side.has(key) for side in sides)]
-    return (*rows, *_host_conditions(run, len(sides)))
+    for key, (where, meaning) in _HOST.items():
+        table = getattr(run.header, where)
+        if key in table:
+            text = UNKNOWN if table[key] is None else {True: ON, False: OFF}.get(table[key], str(table[key]))
+            state: ConditionState = "not known" if text == UNKNOWN else "same"
+            rows.append(Condition(key, meaning, (ConditionCell(text),) * len(sides), state))
+    return tuple(rows)
 
 
 def differing(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
@@ -215,7 +217,19 @@ def between(a: Run, b: Run) -> tuple[str, ...]:
     """Return the known conditions of a switch that differ in two runs: ``planed: burst 32 against 64``."""
     labels = [switch.label for switch in b.header.switches]
     there = [switch.label for switch in a.header.switches if switch.label in labels]
-    return tuple(text for label in there for text in _moved(a, b, label))
+    found: list[str] = []
+    for label in there:
+        was, now = (next(it for it in run.header.switches if it.label == label) for run in (a, b))
+        if was.build is not None and now.build is not None and (files := now.build.unlike(was.build)):
+            words = f"build {was.build.words} against {now.build.words}"
+            found.append(f"{label}: {words}: other files {', '.join(files)}")
+        old, new = (_SwitchConditions(it.settings, _measured_of(run, label)) for it, run in ((was, a), (now, b)))
+        for key in dict.fromkeys([*MANIFEST_KEYS, *old.settings, *new.settings, *MEASURED_ONLY]):
+            if old.has(key) and new.has(key):
+                left, right = old.cell(key).text, new.cell(key).text
+                if left != right and _state(key, [left, right]) == "differs":
+                    found.append(f"{label}: {title(key)} {left} against {right}")
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,28 +305,6 @@ def _comparable(key: str, text: str) -> str:
     if key == BUILD:
         return text.partition(" ")[0]
     return text.partition(":")[0].strip().lower() if key == "function" else text
-
-
-def _host_conditions(run: Run, switches: int) -> Iterator[Condition]:
-    for key, (where, meaning) in _HOST.items():
-        table = getattr(run.header, where)
-        if key in table:
-            value = table[key]
-            text = UNKNOWN if value is None else {True: "on", False: "off"}.get(value, str(value))
-            state: ConditionState = "not known" if text == UNKNOWN else "same"
-            yield Condition(key, meaning, (ConditionCell(text),) * switches, state)
-
-
-def _moved(a: Run, b: Run, label: str) -> Iterator[str]:
-    was, now = (next(it for it in run.header.switches if it.label == label) for run in (a, b))
-    if was.build is not None and now.build is not None and (files := now.build.unlike(was.build)):
-        yield f"{label}: build {was.build.words} against {now.build.words}: other files {', '.join(files)}"
-    old, new = (_SwitchConditions(it.settings, _measured_of(run, label)) for it, run in ((was, a), (now, b)))
-    for key in dict.fromkeys([*MANIFEST_KEYS, *old.settings, *new.settings, *MEASURED_ONLY]):
-        if old.has(key) and new.has(key):
-            left, right = old.cell(key).text, new.cell(key).text
-            if left != right and _state(key, [left, right]) == "differs":
-                yield f"{label}: {title(key)} {left} against {right}"
 
 
 # The facts that must be equal in two runs for their figures to be comparable.

@@ -71,7 +71,10 @@ def merge(ledgers: Iterable[Ledger]) -> Ledger:
 def describe(ledger: Ledger) -> str:
     """Return one line in words: ``12 000 lost: 11 990 vhost ring full (v0), 10 unexplained``."""
     lost, rest = ledger.offered_packets - ledger.forwarded_packets, ledger.unexplained_packets
-    parts = [f"{count(loss.packets)} {_words(loss)}" for loss in ledger.losses]
+    parts = []
+    for loss in ledger.losses:  # ``vhost ring full (v0)``, ``switch: fault``
+        colon = "" if loss.place.endswith("ring") else ":"
+        parts.append(f"{count(loss.packets)} {loss.place}{colon} {loss.cause}")
     if rest > 0:
         parts.append(
             f"{count(rest)} unexplained" + ("" if ledger.counted else " (some switches report no drop counters)")
@@ -177,11 +180,6 @@ def _added(losses: Iterable[Loss]) -> tuple[Loss, ...]:
         total[loss.place, loss.cause, loss.policy] += loss.packets
     ordered = sorted(total.items(), key=lambda item: (-item[1], item[0]))
     return tuple(Loss(place, cause, packets, policy) for (place, cause, policy), packets in ordered if packets)
-
-
-def _words(loss: Loss) -> str:
-    """Return a loss in words: ``vhost ring full (v0)``, ``switch: fault``."""
-    return f"{loss.place} {loss.cause}" if loss.place.endswith("ring") else f"{loss.place}: {loss.cause}"
 
 
 # The traffic of the trials of a result, and the mean size of forwarded frames. Pure.

@@ -52,21 +52,17 @@ def run_searches(header: RunHeader, point: Point, trials: Sequence[Trial]) -> tu
         methods = tuple(method for method in methods if method in asked)
     others = [method for method in asked if method not in methods]  # loads of latency rest on them
     ceiling_pps = tester_ceiling_pps(header.calibration, point)
-    found = (
-        so_far(method, how, point, trials, repetition)
-        for method in (*methods, *others)
-        for repetition in (repetitions(trials) if method in methods else (0,))
-    )
-    return tuple(_below_ceiling(search, ceiling_pps) for search in found)
-
-
-def _below_ceiling(search: SearchResult, ceiling_pps: float | None) -> SearchResult:
-    if not search.complete or search.verdict.kind is not VerdictKind.VALID or search.lower_pps is None:
-        return search
-    reason = near_ceiling(search.lower_pps, ceiling_pps)
-    if reason is None:
-        return search
-    return replace(search, verdict=Verdict(VerdictKind.TESTER_LIMITED, (*search.verdict.reasons, reason)))
+    found = []
+    for method in (*methods, *others):
+        for repetition in repetitions(trials) if method in methods else (0,):
+            search = so_far(method, how, point, trials, repetition)
+            if search.complete and search.verdict.kind is VALID and search.lower_pps is not None:
+                reason = near_ceiling(search.lower_pps, ceiling_pps)
+                if reason is not None:
+                    verdict = Verdict(VerdictKind.TESTER_LIMITED, (*search.verdict.reasons, reason))
+                    search = replace(search, verdict=verdict)
+            found.append(search)
+    return tuple(found)
 
 
 def with_a_rate(searches: Iterable[SearchResult], method: str) -> list[SearchResult]:

@@ -44,12 +44,10 @@ def versus(
     The switch of ``cell`` is ignored. None if they were not compared, or if the ratio is not defined.
     """
     found = pairs.get((cell_id(cell), metric, load, frozenset((one, other))))
-    return found if found is None or found.b == one else _reversed(found)
-
-
-def _reversed(c: Comparison) -> Comparison | None:
-    low, high = (1 / end if end else None for end in (c.high, c.low))
-    return replace(c, a=c.b, b=c.a, ratio=1 / c.ratio, low=low, high=high) if c.ratio else None
+    if found is None or found.b == one:
+        return found
+    low, high = (1 / end if end else None for end in (found.high, found.low))
+    return replace(found, a=found.b, b=found.a, ratio=1 / found.ratio, low=low, high=high) if found.ratio else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +201,13 @@ def _standing(
     known = [r for r in members if figures.get(r.point) is not None]
     ordered = sorted(known, key=lambda r: figures[r.point] or 0.0, reverse=metric == "throughput")
 
-    def advantage(one: Result, other: Result) -> Comparison | None:
-        return _advantage(pairs, cell, metric, load, one, other)
+    def advantage(first: Result, other: Result) -> Comparison | None:
+        names = first.point.switch, other.point.switch
+        one, two = names if metric == "throughput" else reversed(names)
+        found = versus(pairs, cell, metric, one, two, load)
+        estimated = versus(pairs, cell, "capacity", one, two) if metric == "throughput" else None
+        decided = found is not None and found.answer in DECIDED
+        return found if decided or estimated is None or estimated.answer not in DECIDED else estimated
 
     compared = tuple(advantage(ordered[0], other) for other in ordered[1:])
     in_turn = tuple(advantage(one, other) for one, other in pairwise(ordered))
@@ -219,17 +222,6 @@ def _figure(result: Result, metric: Metric, load: str) -> float | None:
         return None if is_limited(result) else result.switch_cycles_per_packet
     found = latency_at(result, load)
     return None if found is None else found.p99
-
-
-def _advantage(
-    pairs: ComparisonsByPair, cell: Point, metric: Metric, load: str, first: Result, other: Result
-) -> Comparison | None:
-    names = first.point.switch, other.point.switch
-    one, two = names if metric == "throughput" else reversed(names)
-    found = versus(pairs, cell, metric, one, two, load)
-    estimated = versus(pairs, cell, "capacity", one, two) if metric == "throughput" else None
-    decided = found is not None and found.answer in DECIDED
-    return found if decided or estimated is None or estimated.answer not in DECIDED else estimated
 
 
 def middle_load(members: Iterable[Result]) -> str:

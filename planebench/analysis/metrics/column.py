@@ -32,9 +32,10 @@ from planebench.model.results import (
 )
 from planebench.model.words import NOTHING, UNKNOWN
 
-ColumnOutput = Literal["json", "csv", "table"]
-"""The JSON export, the CSV export, and the tables of the library (CSV, JSON, Parquet, DataFrame)."""
+ColumnOutput = Literal["json", "table"]
+"""The JSON export, and the tables (CSV, JSON, Parquet, DataFrame)."""
 EVERYWHERE: frozenset[ColumnOutput] = frozenset(get_args(ColumnOutput))
+JSON: frozenset[ColumnOutput] = frozenset({"json"})
 TABLE: frozenset[ColumnOutput] = frozenset({"table"})
 
 ColumnKind = Literal["plain", "switch", "number", "strong", "text", "verdict", "two"]
