@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -317,7 +316,3 @@ class Run:
     def version_of(self, label: str) -> str:
         """Return the version of the switch with this label; ``unknown`` if the header does not name it."""
         return next((s.version for s in self.header.switches if s.label == label), "unknown")
-
-    def manifest_of(self, label: str) -> Mapping[str, str]:
-        """Return the part of the fairness manifest of the switch with this label; empty if the header has none."""
-        return next((s.settings for s in self.header.switches if s.label == label), {})

@@ -81,6 +81,15 @@ class Spot:
     load: str | None
 
 
+def _points(found: PairsFound, measured: RunFigures, labels: Sequence[str], cell: ClaimCell) -> Iterator[Point]:
+    """Yield the points of a cell, switch by switch; ``found`` is told of a switch that has none."""
+    for label in labels:
+        points = measured.points(label, cell)
+        if not points:
+            found.add(f"{printable(label)} {cell_words(cell)}")
+        yield from points
+
+
 def compare(claim: Claim, shape: Compare, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
     """Return the comparisons of a claim for ``labels``; a side that names its own switches uses those instead."""
     found = PairsFound()
@@ -198,12 +207,8 @@ def _leads(label: str, answers: Sequence[tuple[Point, Point, Told]], everywhere:
 def minimum(claim: Claim, shape: Minimum, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
     """Return for each point whether the mean latency at a load between the ends is below that at both ends."""
     found = PairsFound()
-    for label in labels:
-        points = measured.points(label, shape.cell)
-        if not points:
-            found.add(f"{printable(label)} {cell_words(shape.cell)}")
-        for point in points:
-            found.add(_inside(point, shape.loads, measured))
+    for point in _points(found, measured, labels, shape.cell):
+        found.add(_inside(point, shape.loads, measured))
     return found
 
 
@@ -309,12 +314,8 @@ def line_rate(claim: Claim, shape: LineRate, measured: RunFigures, labels: Seque
     """Compare the throughput of each cell with a line of 10 Gb/s, which the run must have been able to fill."""
     found = PairsFound()
     for cell in shape.cells:
-        for label in labels:
-            points = measured.points(label, cell)
-            if not points:
-                found.add(f"{printable(label)} {cell_words(cell)}")
-            for point in points:
-                found.add(_full(measured, point))
+        for point in _points(found, measured, labels, cell):
+            found.add(_full(measured, point))
     return found
 
 
@@ -339,21 +340,16 @@ def _full(measured: RunFigures, point: Point) -> Compared | str:
 def far_cores(claim: Claim, shape: FarCores, measured: RunFigures) -> PairsFound:
     """Compare each point on far cores with itself on near ones: it was measured on both where trials of both count."""
     found = PairsFound()
-    for label in measured.labels(claim.switches):
-        points = measured.points(label, shape.cell)
-        if not points:
-            found.add(f"{printable(label)} {cell_words(shape.cell)}")
-        for point in points:
-            far, near = (measured.in_band(point, band) for band in ("far", "near"))
-            words = spot_words(Spot(point, None))
-            if far is None or near is None:
-                found.add(f"{words} on far and on near cores (core-to-core latency, not NUMA)")
-                continue
-            holds, answer = judged(far, near, (None, shape.below))
-            figures = (
-                f"{far.shown} Mpps on far cores against {near.shown} on near cores (core-to-core latency, not NUMA)"
-            )
-            found.compared.append(Compared(words, figures, holds, answer))
+    of_what = "(core-to-core latency, not NUMA)"
+    for point in _points(found, measured, measured.labels(claim.switches), shape.cell):
+        far, near = (measured.in_band(point, band) for band in ("far", "near"))
+        words = spot_words(Spot(point, None))
+        if far is None or near is None:
+            found.add(f"{words} on far and on near cores {of_what}")
+            continue
+        holds, answer = judged(far, near, (None, shape.below))
+        figures = f"{far.shown} Mpps on far cores against {near.shown} on near cores {of_what}"
+        found.compared.append(Compared(words, figures, holds, answer))
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from planebench.model.header import RunHeader
 from planebench.model.words import listed
 from planebench.papers import comparing
-from planebench.papers.claims import Claim, Order, all_claims
+from planebench.papers.claims import Claim, all_claims
 from planebench.papers.comparing import PairsFound, all_words
 from planebench.papers.measured import RunFigures
 from planebench.papers.ordering import (
@@ -96,12 +96,6 @@ def judge(claim: Claim, measured: RunFigures, share: float = 1.0) -> Judgement:
     why: Why = "insufficient data" if outcome is ClaimOutcome.CANNOT_BE_TESTED else ""
     evidence = _evidence(compared, beside)
     return Judgement(claim, outcome, why, evidence, tuple(compared), tuple(beside), missing)
-
-
-def judge_order(claim: Claim, shape: Order, runs: Sequence[RunFigures]) -> Judgement:
-    """Return the judgement on an order by the pairs of all runs, each of which has enough switches to judge it."""
-    ranked = ranked_together([rank_order(claim, shape, measured) for measured in runs])
-    return _by_pairs(claim, ranked, order_holds(ranked))
 
 
 def _compared(claim: Claim, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
@@ -243,7 +237,8 @@ def _conclusion(claim: Claim, runs: Mapping[str, RunFigures]) -> Conclusion:
     }
     if claim.order is not None and len(starts) > 1:
         ranked = tuple(it for it in found if it[0] in starts)
-        judged = judge_order(claim, claim.order, [runs[name] for name in starts])
+        together = ranked_together([rank_order(claim, claim.order, runs[name]) for name in starts])
+        judged = _by_pairs(claim, together, order_holds(together))
         return Conclusion(claim, judged.outcome, judged.why, ranked, together=judged.evidence)
     if len(starts) > 1:
         shares = {name: number / sum(starts.values()) for name, number in starts.items()}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 
@@ -45,6 +45,10 @@ class RunFigures:
     """Look up figures in a run and in what is derived from it."""
 
     derived: Derived
+    _known: dict[tuple[Point, ClaimMetric, str | None], FigureSample | None] = field(
+        default_factory=dict, compare=False
+    )
+    """The figures that were asked for already: claims share them, and decoding histograms is slow."""
 
     @cached_property
     def by_point(self) -> Mapping[Point, Result]:
@@ -98,11 +102,6 @@ class RunFigures:
                 groups.setdefault(same, []).append(point)
         ordered = [sorted(group, key=lambda point: speed_of(point.cpu_clock)) for group in groups.values()]
         return [(group[0], group[-1]) for group in ordered if len(group) > 1]
-
-    @cached_property
-    def _known(self) -> dict[tuple[Point, ClaimMetric, str | None], FigureSample | None]:
-        """Return the figures that were asked for already: claims share them, and decoding histograms is slow."""
-        return {}
 
     def sample(self, point: Point, metric: ClaimMetric, load: str | None) -> FigureSample | None:
         """Return the figure of a point; None if the point, or its latency at this load, was not measured."""

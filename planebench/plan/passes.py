@@ -19,7 +19,7 @@ from planebench.model.dimensions import HostingName
 from planebench.model.errors import UsageError
 from planebench.model.plan import R_PLUS, LatencyPlan, Plan
 from planebench.model.records import Point, TopologyKey
-from planebench.model.scenario import Direction, ScenarioName, scenario_named
+from planebench.model.scenario import ScenarioName, scenario_named
 from planebench.model.server import NEAR, OWN_CLOCK, CpuClock, Placing
 from planebench.model.switch import USUAL_COST, SwitchCost
 from planebench.model.traffic import TrafficProfile
@@ -29,9 +29,6 @@ from planebench.testbed.rates import bit_loads, latency_labels
 from planebench.testbed.traffic_files import synthetic_routes_of
 
 # The order of trials: repetitions of all switches interleaved, seeded, so that drift of the machine hits all alike.
-
-CellKey = tuple[Direction, int, str, str]
-"""Direction, frame size, traffic, load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +92,6 @@ class Rounds:
     """The rounds of :func:`interleave`, one after the other, as many as a search needs."""
 
     def __init__(self, group: TopologyGroup, seed: int, loads: Sequence[str] = ("saturating",)) -> None:
-        self._group = group
         self._loads = loads
         chain = f"/{group.chain}" if group.chain else ""
         hosting = f"/{group.hosting}" if group.hosting != "process" else ""
@@ -108,34 +104,21 @@ class Rounds:
 
     def next(self, points: Sequence[Point]) -> tuple[TrialStep, ...]:
         """Return a step for each load and each of ``points``, those still wanted; the repetition is the round."""
-        group = replace(self._group, points=tuple(points))
-        cells = list(
-            dict.fromkeys(
-                (p.direction, p.frame_size_bytes, p.traffic, load) for p in group.points for load in self._loads
-            )
-        )
+        found = ((p.direction, p.frame_size_bytes, p.traffic, load) for p in points for load in self._loads)
+        cells = [*dict.fromkeys(found)]
         self._rng.shuffle(cells)
         steps: list[TrialStep] = []
-        for cell in cells:
-            steps.extend(_cell_steps(group, cell, self._number, self._rng, steps[-1] if steps else self._last))
+        for *kind, load in cells:
+            there = [p for p in points if [p.direction, p.frame_size_bytes, p.traffic] == kind]
+            self._rng.shuffle(there)
+            # The last cell of a round may be the first of the next; the switch that ran it last must not go first.
+            last = steps[-1] if steps else self._last
+            if last is not None and (last.point, last.load) == (there[0], load):
+                there.append(there.pop(0))
+            steps += (TrialStep(point, load, self._number) for point in there)
         self._number += 1
         self._last = steps[-1] if steps else None
         return tuple(steps)
-
-
-def _cell_steps(
-    group: TopologyGroup, cell: CellKey, repetition: int, rng: Random, last: TrialStep | None
-) -> Iterator[TrialStep]:
-    """Yield one repetition of one cell: its points, one for each switch, in random order.
-
-    The last cell of a repetition may be the first of the next; then the switch that ran it last must not go first.
-    """
-    *kind, load = cell
-    points = [p for p in group.points if [p.direction, p.frame_size_bytes, p.traffic] == kind]
-    rng.shuffle(points)
-    if last is not None and (last.point, last.load) == (points[0], load):
-        points.append(points.pop(0))
-    return (TrialStep(point, load, repetition) for point in points)
 
 
 # Estimate what starts and trials cost in time, before anything runs.
@@ -226,7 +209,7 @@ def check_latency(plan: Plan) -> None:
     seen: dict[tuple[Point, str], Plan] = {}
     for section in plan.sections if plan.parts else ():
         how = section.latency
-        for point, label in _loads(section):
+        for point, label in ((it, label) for it in points_of(section) for label in _labels(section, it)):
             other = seen.setdefault((point, label), section)
             keys = [(it.duration_s, it.probe_rate_pps, it.anatomy, it.stamp) for it in (other.latency, how)]
             if keys[0] != keys[1]:
@@ -235,12 +218,6 @@ def check_latency(plan: Plan) -> None:
                     "other latency keys: give both the same duration_s, probe_rate_pps, anatomy and stamp, or other "
                     "loads"
                 )
-
-
-def _loads(section: Plan) -> Iterator[tuple[Point, str]]:
-    for point in points_of(section):
-        for label in _labels(section, point):
-            yield point, label
 
 
 def _labels(section: Plan, point: Point) -> tuple[str, ...]:
@@ -344,8 +321,9 @@ def passes(plan: Plan, points: Sequence[Point], costs: Costs) -> Iterator[tuple[
 
 def visits_of(plan: Plan, group: TopologyGroup, costs: Costs) -> tuple[Visit, ...]:
     """Return the visits of a topology in the passes that every point gets."""
-    count = plan.throughput.repetitions
-    bounds = sorted({0, count, *_restarts_before(count, restarts_of(plan, group, costs))})
+    count, restarts = plan.throughput.repetitions, restarts_of(plan, group, costs)
+    # The switches are started anew before repetitions that are spread evenly: one restart in four is before number 2.
+    bounds = sorted({0, count, *(round((k + 1) * count / (restarts + 1)) for k in range(restarts))})
     return tuple(Visit(group, range(a, b)) for a, b in pairwise(bounds))
 
 
@@ -419,11 +397,6 @@ def restarts_of(plan: Plan, group: TopologyGroup, costs: Costs) -> int:
     trials_s = sum(saturating_s(plan, costs, point) for point in group.points)
     kept = min(ceil(sum(starts) / (START_SHARE * trials_s)), ceil(count / 2))
     return ceil(count / kept) - 1
-
-
-def _restarts_before(repetitions: int, restarts: int) -> frozenset[int]:
-    """Return the repetitions before which the switches are started anew, spread evenly: (4, 1) -> {2}."""
-    return frozenset(round((k + 1) * repetitions / (restarts + 1)) for k in range(restarts))
 
 
 def _shuffled(visits: list[Visit], seed: int, number: int, last: TopologyGroup | None) -> tuple[Visit, ...]:
