@@ -14,7 +14,7 @@ from typing import Literal, get_args
 from planebench.analysis.answers import ALPHA, EXACT, Answer, Bounds, OneOfMany, answers, look_alpha
 from planebench.analysis.capacity import Capacity, capacity_of
 from planebench.analysis.chains import Chains, derive_chains
-from planebench.analysis.conditions import MUST_MATCH, Condition, contradictions, differing_facts, fairness
+from planebench.analysis.conditions import Condition, contradictions, fairness
 from planebench.analysis.counting import Counted, Ranking, cell_id, of_kinds, rank, saturating
 from planebench.analysis.disturbance import DisturbedSwitch, SharedCore, disturbed_switches, drift, shared_cores
 from planebench.analysis.latency import latency_groups, latency_records, mean_intended_pps, percentile_blocks
@@ -32,7 +32,7 @@ from planebench.analysis.starts import (
     ratios_by_distance,
     throughput_blocks,
 )
-from planebench.model.header import Run, RunHeader
+from planebench.model.header import Run
 from planebench.model.reasons import Reason
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import AnswerKind, Comparison, LatencySummary, Metric, Result, SearchResult
@@ -169,11 +169,6 @@ def still_open(derived: Derived) -> tuple[Open, ...]:
     )
 
 
-def each_look_alpha(header: RunHeader) -> float:
-    """Return the level of each look at the comparisons of a run, of which the plan has one or more."""
-    return look_alpha(len(header.plan.throughput.looks))
-
-
 def price(runs: Sequence[Run]) -> Price | None:
     """Return what one more start costs in these runs; None where they do not say it.
 
@@ -193,17 +188,6 @@ def price(runs: Sequence[Run]) -> Price | None:
     starts = {(trial.point.switch, trial.point.topology, trial.start) for _, trial in gaps}
     return Price(of_starts / len(starts) / 60, of_trials / len(gaps) / 60)
 
-
-__all__ = [
-    "METRICS",
-    "MUST_MATCH",
-    "RATES",
-    "Comparisons",
-    "NotCompared",
-    "differing_facts",
-    "runs_compared",
-    "switches_compared",
-]
 
 METRICS: tuple[Metric, ...] = get_args(Metric)
 OF_POINTS = tuple(metric for metric in METRICS if metric != "outage")
@@ -453,7 +437,7 @@ def _concluded(
 ) -> tuple[tuple[Comparison, ...], tuple[NotCompared, ...]]:
     """Return the comparisons, each with its answer. All of them are one family, whatever the metric."""
     drafts = [it for it in found if isinstance(it, _Draft)]
-    alpha = ALPHA if unit in OF_RUNS else min(each_look_alpha(it.run.header) for it in runs)
+    alpha = ALPHA if unit in OF_RUNS else look_alpha(max(len(it.run.header.plan.throughput.looks) for it in runs))
     told = _answers(drafts, [it.blocks for it in drafts], unit, alpha)
     counted = told
     if any(it.counted for it in drafts):

@@ -7,14 +7,14 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planebench.analysis.counting import LIMITED, VALID, Counted, of_kinds
-from planebench.analysis.histogram import Counts, decode, merge, percentile_ns, summarise, used_ns
+from planebench.analysis.histogram import Counts, HistogramSummary, decode, merge, percentile_ns, summarise, used_ns
 from planebench.analysis.ledger import policy_packets
 from planebench.analysis.starts import Blocks, blocks_of
 from planebench.model.reasons import Reason, ReasonCode
@@ -252,18 +252,15 @@ def summarise_latency(label: str, counted: Counted) -> LatencySummary:
     intended = sum(d.intended_packets for t in counted.trials for d in t.directions)
     forwarded = sum(t.forwarded_packets for t in counted.trials)
     clocks: set[str] = {r.clock for r in records}
+    figures = summary
+    if figures is None:
+        mean, most, samples = told or (nan, nan, 0)
+        figures = HistogramSummary(samples, mean, stddev=nan, p50=nan, p90=nan, p99=nan, p99_9=nan, max=most)
     return LatencySummary(
         load=label,
         intended_pps=mean_intended_pps(counted.trials),
         achieved_fraction=forwarded / intended if intended else 0.0,
-        mean=summary.mean if summary else told[0] if told else nan,
-        stddev=summary.stddev if summary else nan,
-        p50=summary.p50 if summary else nan,
-        p90=summary.p90 if summary else nan,
-        p99=summary.p99 if summary else nan,
-        p99_9=summary.p99_9 if summary else nan,
-        max=summary.max if summary else told[1] if told else nan,
-        samples=summary.samples if summary else told[2] if told else 0,
+        **asdict(figures),
         probes_sent=sum(r.probes_sent for r in records),
         verdict=verdict,
         probes_stamped=sum(r.probes_stamped for r in records),

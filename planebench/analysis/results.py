@@ -192,8 +192,6 @@ def _ends(noise: Noise, blocks: Blocks, scale: float = 1.0, fit: Estimate | None
     return low * scale, high * scale
 
 
-__all__ = ["derive_results", "latency_groups"]
-
 DIRECTION_ORDER = ("unidirectional", "bidirectional", "reversed")
 
 

@@ -19,11 +19,10 @@ from planebench.model.dimensions import HostingName
 from planebench.model.errors import UsageError
 from planebench.model.plan import R_PLUS, LatencyPlan, Plan
 from planebench.model.records import Point, TopologyKey
-from planebench.model.scenario import ScenarioName, scenario_named
-from planebench.model.server import NEAR, OWN_CLOCK, CpuClock, Placing
+from planebench.model.scenario import scenario_named
+from planebench.model.server import NEAR
 from planebench.model.switch import USUAL_COST, SwitchCost
 from planebench.model.traffic import TrafficProfile
-from planebench.model.wire import WireName
 from planebench.plan.expand import points_of
 from planebench.testbed.rates import bit_loads, latency_labels
 from planebench.testbed.traffic_files import synthetic_routes_of
@@ -35,19 +34,12 @@ from planebench.testbed.traffic_files import synthetic_routes_of
 class TopologyGroup:
     """Points that run on the same topology: one live topology for each switch serves them all."""
 
-    scenario: ScenarioName
-    chain_length: int
-    wire: WireName
     points: tuple[Point, ...]
-    chain: str = ""
-    hosting: HostingName = "process"
-    placement: Placing = NEAR
-    cpu_clock: CpuClock = OWN_CLOCK
 
     @property
-    def key(self) -> TopologyKey:
-        """Return what makes it a topology of its own."""
-        return self.points[0].topology
+    def first(self) -> Point:
+        """Return one of its points, which have all but switch, direction and frames in common."""
+        return self.points[0]
 
     @property
     def switches(self) -> tuple[str, ...]:
@@ -69,10 +61,7 @@ def group_points(points: Sequence[Point]) -> tuple[TopologyGroup, ...]:
     groups: dict[TopologyKey, list[Point]] = {}
     for point in points:
         groups.setdefault(point.topology, []).append(point)
-    return tuple(
-        TopologyGroup(scenario, length, wire, tuple(members), chain, hosting, placement, clock)
-        for (scenario, length, chain, hosting, placement, clock, wire), members in groups.items()
-    )
+    return tuple(TopologyGroup(tuple(members)) for members in groups.values())
 
 
 def interleave(
@@ -93,11 +82,12 @@ class Rounds:
 
     def __init__(self, group: TopologyGroup, seed: int, loads: Sequence[str] = ("saturating",)) -> None:
         self._loads = loads
-        chain = f"/{group.chain}" if group.chain else ""
-        hosting = f"/{group.hosting}" if group.hosting != "process" else ""
-        placed = f"/{group.placement}" if group.placement != NEAR else ""
-        clock = f"/{group.cpu_clock}" if group.cpu_clock else ""
-        where = f"{group.scenario}/{group.chain_length}{chain}{hosting}{placed}{clock}/{group.wire}"
+        it = group.first
+        chain = f"/{it.chain}" if it.chain else ""
+        hosting = f"/{it.hosting}" if it.hosting != "process" else ""
+        placed = f"/{it.placement}" if it.placement != NEAR else ""
+        clock = f"/{it.cpu_clock}" if it.cpu_clock else ""
+        where = f"{it.scenario}/{it.chain_length}{chain}{hosting}{placed}{clock}/{it.wire}"
         self._rng = Random(f"{seed}/{where}/{','.join(loads)}")
         self._last: TrialStep | None = None
         self._number = 0
@@ -146,15 +136,15 @@ them."""
 def start_s(costs: Costs, label: str, group: TopologyGroup) -> float:
     """Return the start time of tester, switch, and VNFs that are processes, with their FIBs."""
     switch = costs.get(label, USUAL_COST)
-    hosted_s = sum(HOSTING_START_S.get(hosting, 0.0) for hosting in group.points[0].hostings)
-    scenario = scenario_named(group.scenario)
+    point = group.first
+    hosted_s = sum(HOSTING_START_S.get(hosting, 0.0) for hosting in point.hostings)
+    scenario = scenario_named(point.scenario)
     if not (scenario.has_vnfs or scenario.ends_in_vnfs):
         return max(switch.start_s - SOCKET_S, min(switch.start_s, USUAL_COST.start_s - SOCKET_S))
-    if not group.points[0].side_by_side:
+    if not point.side_by_side:
         return switch.start_s + hosted_s
-    routes_s = group.chain_length * synthetic_routes_of(group.chain) / ROUTES_PER_S
-    each_s = hosted_s or VNF_START_S
-    return switch.start_s + routes_s + each_s * _processes(switch, group.points[0])
+    routes_s = point.chain_length * synthetic_routes_of(point.chain) / ROUTES_PER_S
+    return switch.start_s + routes_s + (hosted_s or VNF_START_S) * _processes(switch, point)
 
 
 def starts_s(costs: Costs, group: TopologyGroup) -> float:
@@ -197,7 +187,7 @@ def latency_steps(plan: Plan, group: TopologyGroup) -> tuple[LatencyStep, ...]:
     for section in plan.sections:
         wanted = frozenset(points_of(section))
         mine = replace(group, points=tuple(point for point in group.points if point in wanted))
-        labels = _labels(section, group.points[0])
+        labels = _labels(section, group.first)
         if labels and mine.points:
             for step in interleave(mine, section.latency.repetitions, plan.seed, labels):
                 steps.setdefault(step, LatencyStep(step, section.latency))
@@ -351,7 +341,7 @@ def searches_of(plan: Plan, visit: Visit) -> dict[str, tuple[Point, ...]]:
 def searched(plan: Plan, group: TopologyGroup) -> dict[str, tuple[Point, ...]]:
     """Return the points of each search on a topology: first those that loads of latency are shares of."""
     found: dict[str, tuple[Point, ...]] = {}
-    for section in () if scenario_named(group.scenario).latency_by_echo else plan.sections:
+    for section in () if scenario_named(group.first.scenario).latency_by_echo else plan.sections:
         if section.latency.of != R_PLUS and section.latency.loads:
             _add(found, section.latency.of, section, group)
     return _with_asked(found, plan, group)

@@ -15,7 +15,7 @@ import pytest
 from builders import make_header, make_point, make_trial
 
 from planebench.analysis.histogram import encode
-from planebench.analysis.metrics.column import TableRow, _sql_type, having
+from planebench.analysis.metrics.column import TableRow, having, sql_type
 from planebench.analysis.metrics.results import LATENCY, RESULT
 from planebench.analysis.tables import TABLES, RunSource, table_csv
 from planebench.loaded import Loaded
@@ -102,8 +102,8 @@ def test_every_path_leads_to_a_value_of_the_type_of_its_column(name: str) -> Non
     """mypy does not see the paths; a table without rows in the tests would hide one that is wrong."""
     for column in TABLES[name].columns:
         if isinstance(column.get, str):
-            found = _sql_type(_resolved(TableRow, column.get))
-            assert found.replace("BIGINT", "INTEGER") == column.sql_type.replace("BIGINT", "INTEGER"), column.name
+            found = sql_type(_resolved(TableRow, column.get))
+            assert found.replace("BIGINT", "INTEGER") == sql_type(column.type).replace("BIGINT", "INTEGER"), column.name
 
 
 def test_names_are_unique_in_every_output() -> None:

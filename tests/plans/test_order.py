@@ -26,7 +26,7 @@ def p2p_groups(draw: st.DrawFn) -> TopologyGroup:
     sizes = [64, 256, 1024][: draw(st.integers(1, 3))]
     directions = DIRECTIONS[: draw(st.integers(1, 2))]
     points = tuple(Point(sw, "p2p", d, 0, size) for sw in switches for d in directions for size in sizes)
-    return TopologyGroup("p2p", 0, "virtio", points)
+    return TopologyGroup(points)
 
 
 loads = st.sampled_from([("saturating",), ("0.10", "0.50", "0.99")])
@@ -76,7 +76,7 @@ def test_same_seed_same_order(group: TopologyGroup, seed: int) -> None:
 def test_the_order_is_known_forever() -> None:
     """A stored seed must give the same order in every later version."""
     points = tuple(Point(switch, "p2p", "unidirectional", 0, size) for switch in "abc" for size in (64, 1024))
-    steps = interleave(TopologyGroup("p2p", 0, "virtio", points), 2, seed=1)
+    steps = interleave(TopologyGroup(points), 2, seed=1)
     order = " ".join(f"{step.point.switch}{step.point.frame_size_bytes}" for step in steps)
     assert order == "a1024 c1024 b1024 c64 b64 a64 c64 b64 a64 b1024 c1024 a1024"
 

@@ -102,12 +102,8 @@ OF_ALL_PROBES = "With the probes that met what the host did, which the others ar
 OF_CAPACITY = "End of the 95 % interval, from the noise between starts and the fit; null where that is not known."
 
 
-def _us_words(value: float | None) -> str:
-    return NOTHING if value is None else us(value)
-
-
 def _latency(name: str, title: str, order: int) -> Column:
-    return Column(name, Number, f"summary.{name}", unit="us", page=OnPage(title, order, _us_words))
+    return Column(name, Number, f"summary.{name}", unit="us", page=OnPage(title, order, us))
 
 
 def _percentile(name: str, title: str, order: int, doc: str = "") -> tuple[Column, ...]:
@@ -115,7 +111,7 @@ def _percentile(name: str, title: str, order: int, doc: str = "") -> tuple[Colum
 
     def cell(it: OfLatency) -> tuple[str, str]:
         low, high = (getattr(it.summary, f"{name}_{end}") for end in ("low", "high"))
-        return _us_words(getattr(it.summary, name)), interval(low, high, us)
+        return us(getattr(it.summary, name)), interval(low, high, us)
 
     page = OnPage(title, order, kind="two", cell=cell, optional=True)
     ends = (Column(f"{name}_{it}", Number, f"summary.{name}_{it}", OF_STARTS, unit="us") for it in ("low", "high"))
@@ -174,7 +170,7 @@ LATENCY: tuple[Column, ...] = (
         "summary.floor",
         "Least latency that this clock shows of the tester alone; null where unknown.",
         unit="us",
-        page=OnPage("clock floor", 81, _us_words, optional=True),
+        page=OnPage("clock floor", 81, us, optional=True),
     ),
     Column(
         "software_p50",
@@ -188,7 +184,7 @@ LATENCY: tuple[Column, ...] = (
         Number,
         "summary.software_p99",
         unit="us",
-        page=OnPage("p99 by software", 82, _us_words, optional=True),
+        page=OnPage("p99 by software", 82, us, optional=True),
     ),
     Column(
         "software_share_p99",
@@ -209,7 +205,7 @@ LATENCY: tuple[Column, ...] = (
         lambda it: it.floor and it.floor.p50_ns / 1e3,
         "Latency that the tester measures without a switch at this frame size; null where unknown.",
         unit="us",
-        page=OnPage("baseline", 15, _us_words, optional=True),
+        page=OnPage("baseline", 15, us, optional=True),
     ),
     Column("floor_p99", Number, lambda it: it.floor and it.floor.p99_ns / 1e3, unit="us"),
     Column("anatomy", tuple[AnatomySummary, ...], "summary.anatomy", outputs=JSON),
