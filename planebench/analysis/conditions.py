@@ -310,61 +310,52 @@ def _comparable(key: str, text: str) -> str:
 # The facts that must be equal in two runs for their figures to be comparable.
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A value of run.json: its table, its key, and its name."""
-
-    where: Literal["settings", "host"]
-    key: str
-    title: str
-
-    def of(self, header: RunHeader) -> str | int | float | bool | None:
-        """Return the value of a run."""
-        table = header.settings if self.where == "settings" else header.host
-        return table.get(self.key)
-
-
-MUST_MATCH = (
-    Fact("settings", "wire", "wire"),
-    Fact("settings", "ring_size", "ring size"),
-    Fact("settings", "send_burst", "batch of VNFs (send_burst)"),
-    Fact("settings", "drain_us", "drain time of VNFs (drain_us)"),
-    Fact("settings", "hugepages", "hugepages"),
-    Fact("settings", "hosting", "hosting"),
-    Fact("settings", "trial_duration_s", "seconds of a saturating trial"),
-    Fact("settings", "latency_duration_s", "seconds of a latency trial"),
-    Fact("settings", "search_trial_duration_s", "seconds of a search trial"),
-    Fact("settings", "search_duration_sum_s", "seconds of search trials at a load"),
-    Fact("settings", "search_relative_width", "relative width of a search"),
-    Fact("settings", "search_pdr_loss_ratio", "loss ratio of PDR"),
-    Fact("settings", "search_max_r", "max(r) of BSwLV"),
-    Fact("settings", "max_rate_pps", "highest rate of a direction"),
-    Fact("settings", "line_bps", "speed of a link"),
-    Fact("settings", "open_loop", "open loop"),
-    Fact("settings", "warmup_s", "seconds of warm-up"),
-    Fact("settings", "probe_rate_pps", "latency probes per second"),
-    Fact("settings", "clock", "clock of latencies"),
-    Fact("settings", "switch_cpu", "CPU of the switch"),
-    Fact("settings", "more_switch_cpus", "further CPUs of the switch"),
-    Fact("settings", "tester_cpus", "CPUs of the tester"),
-    Fact("settings", "core_kinds", "kinds of cores of pollers"),
-    Fact("host", "cpu_model", "CPU"),
-    Fact("host", "cores_allowed", "cores"),
-    Fact("host", "governor", "frequency governor"),
-    Fact("host", "turbo", "turbo"),
-    Fact("host", "cpu_mhz", "CPU MHz"),
-    Fact("host", "kernel", "kernel"),
-)
-"""Each of these alone can move figures by more than switches differ. Versions are not here: they are what changes."""
+MUST_MATCH: Mapping[Literal["settings", "host"], Mapping[str, str]] = {
+    "settings": {
+        "wire": "wire",
+        "ring_size": "ring size",
+        "send_burst": "batch of VNFs (send_burst)",
+        "drain_us": "drain time of VNFs (drain_us)",
+        "hugepages": "hugepages",
+        "hosting": "hosting",
+        "trial_duration_s": "seconds of a saturating trial",
+        "latency_duration_s": "seconds of a latency trial",
+        "search_trial_duration_s": "seconds of a search trial",
+        "search_duration_sum_s": "seconds of search trials at a load",
+        "search_relative_width": "relative width of a search",
+        "search_pdr_loss_ratio": "loss ratio of PDR",
+        "search_max_r": "max(r) of BSwLV",
+        "max_rate_pps": "highest rate of a direction",
+        "line_bps": "speed of a link",
+        "open_loop": "open loop",
+        "warmup_s": "seconds of warm-up",
+        "probe_rate_pps": "latency probes per second",
+        "clock": "clock of latencies",
+        "switch_cpu": "CPU of the switch",
+        "more_switch_cpus": "further CPUs of the switch",
+        "tester_cpus": "CPUs of the tester",
+        "core_kinds": "kinds of cores of pollers",
+    },
+    "host": {
+        "cpu_model": "CPU",
+        "cores_allowed": "cores",
+        "governor": "frequency governor",
+        "turbo": "turbo",
+        "cpu_mhz": "CPU MHz",
+        "kernel": "kernel",
+    },
+}
+"""Table of run.json -> key -> name of the fact. Each of these alone can move figures by more than switches differ. Versions are not here: they are what changes."""
 
 
 def differing_facts(a: RunHeader, b: RunHeader) -> tuple[str, ...]:
     """Return one sentence per differing fact: ``kernel: 6.1.0 against 6.5.0``."""
     found = []
-    for fact in MUST_MATCH:
-        left, right = (fact.of(header) for header in (a, b))
-        if left != right:
-            found.append(f"{fact.title}: {_words(left)} against {_words(right)}")
+    for where, names in MUST_MATCH.items():
+        for key, name in names.items():
+            left, right = (getattr(header, where).get(key) for header in (a, b))
+            if left != right:
+                found.append(f"{name}: {_words(left)} against {_words(right)}")
     return (*found, *_changed_files(a, b), *_unlike_traffic(a, b))
 
 

@@ -333,33 +333,18 @@ def searches_of(plan: Plan, visit: Visit) -> dict[str, tuple[Point, ...]]:
 
     Those of the plan are repeated in as many visits as it has starts for them.
     """
-    if 0 in visit.repetitions:
-        return searched(plan, visit.group)
-    return _with_asked({}, plan, visit.group) if visit.repetitions.start < plan.search.starts else {}
-
-
-def searched(plan: Plan, group: TopologyGroup) -> dict[str, tuple[Point, ...]]:
-    """Return the points of each search on a topology: first those that loads of latency are shares of."""
+    wanted: list[tuple[str, Plan]] = []
+    if 0 in visit.repetitions and not scenario_named(visit.group.first.scenario).latency_by_echo:
+        # First those that loads of latency are shares of.
+        wanted += ((it.latency.of, it) for it in plan.sections if it.latency.of != R_PLUS and it.latency.loads)
+    if visit.repetitions.start < plan.search.starts:
+        wanted += ((method, it) for it in plan.sections for method in it.search.methods)
     found: dict[str, tuple[Point, ...]] = {}
-    for section in () if scenario_named(group.first.scenario).latency_by_echo else plan.sections:
-        if section.latency.of != R_PLUS and section.latency.loads:
-            _add(found, section.latency.of, section, group)
-    return _with_asked(found, plan, group)
-
-
-def _with_asked(found: dict[str, tuple[Point, ...]], plan: Plan, group: TopologyGroup) -> dict[str, tuple[Point, ...]]:
-    """Return ``found`` with the points of the searches that the plan, or a part of it, asks for."""
-    for section in plan.sections:
-        for method in section.search.methods:
-            _add(found, method, section, group)
+    for method, section in wanted:
+        there = frozenset(points_of(section))
+        if mine := tuple(point for point in visit.group.points if point in there):
+            found[method] = union((found.get(method, ()), mine))
     return found
-
-
-def _add(found: dict[str, tuple[Point, ...]], method: str, section: Plan, group: TopologyGroup) -> None:
-    """Add the points of a topology that are in a section, if there are any."""
-    wanted = frozenset(points_of(section))
-    if mine := tuple(point for point in group.points if point in wanted):
-        found[method] = union((found.get(method, ()), mine))
 
 
 def latency_of(plan: Plan, visit: Visit) -> tuple[LatencyStep, ...]:
