@@ -181,7 +181,18 @@ def fairness(run: Run) -> tuple[Condition, ...]:
         return ()
     own = [key for side in sides for key in side.settings if key not in MANIFEST_KEYS]
     keys = dict.fromkeys([*MANIFEST_KEYS, BUILD, *own, *MEASURED_ONLY])
-    rows = [_condition(key, sides) for key in keys if any(side.has(key) for side in sides)]
+    rows = []
+    for key in keys:
+        if not any(side.has(key) for side in sides):
+            continue
+        cells = [side.cell(key) for side in sides]
+        if key == "cores":  # the measured CPUs of the threads take the place of a wrong claim
+            for number, (cell, side) in enumerate(zip(cells, sides, strict=True)):
+                if cell.claim:
+                    cpus = ",".join(sorted(side.measured[THREADS].values, key=int))
+                    cells[number] = ConditionCell(cpus, True, cell.claim)
+        meaning = MANIFEST_KEYS.get(key) or {**MEASURED_ONLY, BUILD: _BUILD_MEANING}.get(key, "its own")
+        rows.append(Condition(key, meaning, tuple(cells), _state(key, [cell.text for cell in cells])))
     for key, (where, meaning) in _HOST.items():
         table = getattr(run.header, where)
         if key in table:
@@ -269,20 +280,6 @@ def _measured_of(run: Run, label: str) -> dict[str, MeasuredCondition]:
     return measured([conditions for conditions in run.conditions if conditions.switch == label])
 
 
-def _condition(key: str, sides: Sequence[_SwitchConditions]) -> Condition:
-    cells = tuple(side.cell(key) for side in sides)
-    meaning = MANIFEST_KEYS.get(key) or {**MEASURED_ONLY, BUILD: _BUILD_MEANING}.get(key, "its own")
-    if key == "cores":
-        # The measured CPUs of the threads take the place of a wrong claim.
-        cells = tuple(
-            ConditionCell(",".join(sorted(side.measured[THREADS].values, key=int)), True, cell.claim)
-            if cell.claim
-            else cell
-            for cell, side in zip(cells, sides, strict=True)
-        )
-    return Condition(key, meaning, cells, _state(key, [cell.text for cell in cells]))
-
-
 def _state(key: str, texts: Sequence[str]) -> ConditionState:
     known = [text for text in texts if text not in (UNKNOWN, DEFAULT, NOT_STATED)]
     if key == BUILD:  # unknown beside a known one is a difference: it may be the slower build
@@ -345,7 +342,8 @@ MUST_MATCH: Mapping[Literal["settings", "host"], Mapping[str, str]] = {
         "kernel": "kernel",
     },
 }
-"""Table of run.json -> key -> name of the fact. Each of these alone can move figures by more than switches differ. Versions are not here: they are what changes."""
+"""Table of run.json -> key -> name of a fact. Each of these alone can move figures by more than switches differ.
+Versions are not here: they are what changes."""
 
 
 def differing_facts(a: RunHeader, b: RunHeader) -> tuple[str, ...]:

@@ -160,25 +160,18 @@ def load_finding(curve: Sequence[LoadPoint]) -> LoadFinding | None:
         if _ratio(low, high) - 1 > max(MIN_INVERSION, low.spread or 0.0, high.spread or 0.0)
     ]
     pair = max(inverted, key=lambda pair: _ratio(*pair), default=None)
+    # The knee: the highest load on the plateau whose next load is above it; none if latency stays on the plateau.
+    limit = KNEE_FACTOR * min(point.p50_us for point in curve)
+    knees = [here.load for here, above in pairwise(curve) if here.p50_us <= limit < above.p50_us]
     return LoadFinding(
         inversion=(pair[0].load, pair[1].load) if pair else None,
         inversion_ratio=_ratio(*pair) if pair else None,
-        knee=_knee(curve),
+        knee=knees[-1] if knees and len(curve) >= MIN_KNEE_LOADS else None,
     )
 
 
 def _ratio(low: LoadPoint, high: LoadPoint) -> float:
     return low.p50_us / high.p50_us if high.p50_us > 0 else 1.0
-
-
-def _knee(curve: Sequence[LoadPoint]) -> str | None:
-    """Return the highest load on the plateau whose next load is above it; None if latency stays on the plateau."""
-    if len(curve) < MIN_KNEE_LOADS:
-        return None
-    limit = KNEE_FACTOR * min(point.p50_us for point in curve)
-    pairs = pairwise(curve)
-    ends = [here.load for here, above in pairs if here.p50_us <= limit < above.p50_us]
-    return ends[-1] if ends else None
 
 
 MAX_PROBES_MISSING = 0.01

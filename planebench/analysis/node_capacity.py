@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -16,7 +16,7 @@ from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, saturating
 from planebench.analysis.noise import Estimate
 from planebench.analysis.starts import by_start, noise_of_sides, throughput_blocks
-from planebench.model.records import Point, Trial, VerdictKind
+from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
 from planebench.model.server import NEAR
@@ -88,32 +88,24 @@ class PathCost:
 
 def path_costs(derived: Derived, cores_of: Callable[[str], int]) -> tuple[PathCost, ...]:
     """Return the cost of every path with an accepted throughput; ``cores_of`` returns the cores of a switch."""
-    return tuple(_cost(derived, result, cores_of(result.point.switch)) for result in derived.results if counts(result))
-
-
-def _cost(derived: Derived, result: Result, cores: int) -> PathCost:
-    trials = saturating(derived.trials[result.point]).trials
-    cycles = list(_figures(trials, lambda t: (t.switch.busy_cycles or 0) / t.forwarded_packets))
-    hz = list(
-        _figures(
-            trials,
-            lambda t: ((t.switch.busy_cycles or 0) + (t.switch.idle_cycles or 0)) * 1e9 / t.offered_duration_ns / cores,
+    found = []
+    for result in filter(counts, derived.results):
+        cores = cores_of(result.point.switch)
+        cycles, hz = [], []
+        for trial in saturating(derived.trials[result.point]).trials:
+            busy, idle = trial.switch.busy_cycles, trial.switch.idle_cycles
+            if busy and idle is not None and trial.forwarded_packets:
+                cycles.append(busy / trial.forwarded_packets)
+                hz.append((busy + idle) * 1e9 / trial.offered_duration_ns / cores)
+        cost = PathCost(
+            result.point,
+            (result.throughput_pps or 0.0) / cores,
+            result.verdict.kind.is_bound,
+            statistics.median(cycles) if cycles else None,
+            statistics.median(hz) if hz else None,
         )
-    )
-    return PathCost(
-        result.point,
-        (result.throughput_pps or 0.0) / cores,
-        result.verdict.kind.is_bound,
-        statistics.median(cycles) if cycles else None,
-        statistics.median(hz) if hz else None,
-    )
-
-
-def _figures(trials: Iterable[Trial], figure: Callable[[Trial], float]) -> Iterator[float]:
-    """Yield a figure of each trial of which the switch counted its cycles."""
-    return (
-        figure(t) for t in trials if t.switch.busy_cycles and t.switch.idle_cycles is not None and t.forwarded_packets
-    )
+        found.append(cost)
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,8 +129,16 @@ def skipped(plan: Plan) -> tuple[Skipped, ...]:
 
 def _skipped_of_part(part: Plan) -> Iterator[Skipped]:
     what = f"part {part.name}"
-    if wanting := emptied(part):
-        yield Skipped(what, f"the options leave none of its {wanting}")
+    matrix = {
+        "scenarios": part.scenarios,
+        "directions": part.directions,
+        "frame sizes": part.frame_sizes_bytes,
+        "traffic profiles": part.traffic,
+        "placements": part.placements,
+        "CPU clocks": part.cpu_clocks,
+    }
+    if wanting := [name for name, values in matrix.items() if not values]:
+        yield Skipped(what, f"the options leave none of its {wanting[0]}")
         return
     if part.only and not any(label.label in part.only for label in switch_labels(part.switches)):
         yield Skipped(what, f"the options leave none of its switches ({', '.join(part.only)})")
@@ -171,19 +179,6 @@ def cannot_pass(chain: str, profile: TrafficProfile) -> str:
         f"{refusing[0].name} passes {valid} only, and traffic {profile.name} is IPv{profile.ip}; "
         "give another chain or other traffic"
     )
-
-
-def emptied(part: Plan) -> str:
-    """Return the dimension that options have left without values in a part; empty if there is none."""
-    matrix = {
-        "scenarios": part.scenarios,
-        "directions": part.directions,
-        "frame sizes": part.frame_sizes_bytes,
-        "traffic profiles": part.traffic,
-        "placements": part.placements,
-        "CPU clocks": part.cpu_clocks,
-    }
-    return next((name for name, values in matrix.items() if not values), "")
 
 
 def max_frame_bytes(plan: Plan) -> int:

@@ -173,7 +173,13 @@ def validated(values: Mapping[str, Any]) -> Plan:
     if not fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", plan.name):
         valid = 'letters, digits, ".", "_" and "-", 64 at most'  # what is safe in a path
         raise UsageError(f'name "{plan.name}" is not valid. Valid: {valid}')
-    check_repetitions(plan.throughput)
+    throughput = plan.throughput
+    repetitions, restarts, most = throughput.repetitions, throughput.restarts, throughput.repetitions_max
+    if restarts is not None and restarts >= repetitions:
+        valid = f"0..{repetitions - 1}"
+        raise UsageError(f'restarts "{restarts}" is not valid for {repetitions} repetitions. Valid: {valid}')
+    if most is not None and most < repetitions:
+        raise UsageError(f'repetitions_max "{most}" is not valid for {repetitions} repetitions. Valid: {repetitions}..')
     return plan
 
 
@@ -186,17 +192,6 @@ def with_chains(plan: Plan, folder: Path) -> Plan:
     if several and not scenarios_with("chain", plan.scenarios):
         raise UsageError(f'chain "{several[0]}": independent VNFs have one function each; name one function')
     return replace(plan, chains=tuple(dict.fromkeys(resolve_chain(chain, folder) for chain in plan.chains)))
-
-
-def check_repetitions(throughput: ThroughputPlan) -> None:
-    """Raise UsageError for more restarts than gaps between repetitions, or for a maximum below the minimum."""
-    repetitions, restarts, most = throughput.repetitions, throughput.restarts, throughput.repetitions_max
-    if restarts is not None and restarts >= repetitions:
-        raise UsageError(
-            f'restarts "{restarts}" is not valid for {repetitions} repetitions. Valid: 0..{repetitions - 1}'
-        )
-    if most is not None and most < repetitions:
-        raise UsageError(f'repetitions_max "{most}" is not valid for {repetitions} repetitions. Valid: {repetitions}..')
 
 
 def _named(what: str, names: Collection[T]) -> Callable[[Any], T]:

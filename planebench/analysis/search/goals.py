@@ -183,7 +183,13 @@ def b2b(measure: Measure, task: SearchTask, found: SearchFinding) -> None:
     for _ in range(task.settings.burst_repetitions):
         packets = _longest(measure, task, rate)
         if packets is None:
-            found.verdict = Verdict(VerdictKind.VALID, (_not_applicable(rate, throughput_pps),))
+            text = (
+                f"does not apply: {BURST_MAX_S:g} s at {rate / 1e6:.6g} Mpps, the highest load, are forwarded without "
+                f"loss (forwarding rate at maximum offered load: {throughput_pps / 1e6:.6g} Mpps), so no frame is "
+                "buffered"
+            )
+            why = Reason(ReasonCode.NOT_APPLICABLE, text, {"rate_pps": rate, "throughput_pps": throughput_pps})
+            found.verdict = Verdict(VerdictKind.VALID, (why,))
             return
         longest.append(packets)
         found.burst = summarise(longest, rate, throughput_pps)
@@ -247,14 +253,6 @@ def _passes(measure: Measure, task: SearchTask, rate_pps: float, packets: int) -
 def _duration_s(packets: int, rate_pps: float) -> float:
     """Return the time until the last packet is due, plus half a ns: rounding must not cost a packet."""
     return (math.ceil(packets / rate_pps * 1e9) + 0.5) / 1e9
-
-
-def _not_applicable(rate_pps: float, throughput_pps: float) -> Reason:
-    text = (
-        f"does not apply: {BURST_MAX_S:g} s at {rate_pps / 1e6:.6g} Mpps, the highest load, are forwarded without "
-        f"loss (forwarding rate at maximum offered load: {throughput_pps / 1e6:.6g} Mpps), so no frame is buffered"
-    )
-    return Reason(ReasonCode.NOT_APPLICABLE, text, {"rate_pps": rate_pps, "throughput_pps": throughput_pps})
 
 
 def _burst_deviations(settings: SearchSettings) -> tuple[str, ...]:
