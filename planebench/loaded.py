@@ -42,7 +42,11 @@ class Loaded:
         self._frames: dict[str, pd.DataFrame] = {}
 
     def __repr__(self) -> str:
-        return "\n".join(_line(source.run) for source in self._sources)
+        lines = []
+        for run in (source.run for source in self._sources):
+            status = "killed or still running" if run.finished is None else run.finished.status
+            lines.append(f"{run.header.run_id}: {', '.join(run.switch_labels)}; {len(run.trials)} trials, {status}")
+        return "\n".join(lines)
 
     @property
     def runs(self) -> tuple[Loaded, ...]:
@@ -131,15 +135,11 @@ class Loaded:
         load, verdict, counts, ``latency_us`` (upper edge of the bucket), ``probes``, ``percentile``. UsageError where
         nothing matches.
         """
-        from planebench.analysis.tables import histogram
-
-        return histogram(self.latency, self._sources, where)
+        return tables.histogram(self.latency, self._sources, where)
 
     def percentiles(self, wanted: Sequence[float] = PERCENTILES, **where: Any) -> pd.DataFrame:
         """Return the given percentiles (0 to 100) of every latency that matches ``where``, as in :meth:`histogram`."""
-        from planebench.analysis.tables import percentiles
-
-        return percentiles(self.latency, self._sources, where, wanted)
+        return tables.percentiles(self.latency, self._sources, where, wanted)
 
     def compare(self, *, force: bool = False) -> pd.DataFrame:
         """Return the second of two loaded runs against the first, with the columns of ``comparisons``.
@@ -186,11 +186,6 @@ class Loaded:
                 f"{len(self._sources)} runs are loaded, but {what} belongs to one run: use e.g. .runs[0].{what}"
             )
         return self._sources[0]
-
-
-def _line(run: Run) -> str:
-    status = "killed or still running" if run.finished is None else run.finished.status
-    return f"{run.header.run_id}: {', '.join(run.switch_labels)}; {len(run.trials)} trials, {status}"
 
 
 def load(*wanted: str | Path, runs_dir: str | Path | None = None) -> Loaded:

@@ -226,10 +226,6 @@ def _found_verdict(method: str, it: OfResult) -> str | None:
     return next((s.verdict.kind.value for s in it.result.searches if s.method == method), None)
 
 
-_PLACED = ("ndr", "pdr", "rfc2544", "bswlv", "curve", "b2b")
-"""The searches whose columns have their place, or that have none (a curve); those of any other follow."""
-
-
 def _switch(name: str) -> Callable[[OfResult], float | None]:
     """Return the getter of a figure of ``planebench.model.results``."""
     return lambda it: it.result.switch.get(name)
@@ -324,22 +320,14 @@ RESULT: tuple[Column, ...] = (
         lambda it: counts(it.result) and it.result.verdict.kind.is_bound,
         outputs=TABLE,
     ),
-    Column("ndr_pps", Number, partial(_found, "ndr"), outputs=TABLE),
-    Column("pdr_pps", Number, partial(_found, "pdr"), outputs=TABLE),
     Column("throughput_median_pps", Number, "result.throughput_median_pps", page=OnPage("median", 3, mpps)),
     Column("unexplained_packets", int | None, "result.ledger.unexplained_packets", outputs=TABLE),
-    Column("rfc2544_pps", Number, partial(_found, "rfc2544"), outputs=TABLE),
-    Column("bswlv_pps", Number, partial(_found, "bswlv"), outputs=TABLE),
-    Column("b2b_packets", Number, partial(_found, "b2b"), outputs=TABLE),
-    Column("ndr_verdict", str | None, partial(_found_verdict, "ndr"), outputs=TABLE),
-    Column("pdr_verdict", str | None, partial(_found_verdict, "pdr"), outputs=TABLE),
     *(
-        Column(
-            f"{it.name}_{'packets' if it.figure == 'burst' else 'pps'}", Number, partial(_found, it.name), outputs=TABLE
-        )
-        for it in METHODS.values()
-        if it.name not in _PLACED
+        Column(f"{name}_{'packets' if it.figure == 'burst' else 'pps'}", Number, partial(_found, name), outputs=TABLE)
+        for name, it in METHODS.items()
+        if name != "curve"  # it has a table of its own
     ),
+    *(Column(f"{name}_verdict", str | None, partial(_found_verdict, name), outputs=TABLE) for name in ("ndr", "pdr")),
     Column(
         "throughput_trials_pps",
         tuple[float, ...],
