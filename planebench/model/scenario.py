@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from planebench.model.closed import RegisteredName, Registry
+from planebench.model.dimensions import RegisteredName, Registry
 from planebench.model.errors import UsageError
 from planebench.model.topology import Side, Topology, Vnf
 

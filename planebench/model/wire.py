@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from planebench.model.closed import RegisteredName, Registry
+from planebench.model.dimensions import RegisteredName, Registry
 from planebench.model.errors import UsageError
 
 
