@@ -8,8 +8,7 @@ from typing import Literal
 
 from planebench.model.conditions import Conditions
 from planebench.model.dimensions import ClockChoice, LatencyClock
-from planebench.model.plan import Plan
-from planebench.model.plan import Skipped as Skipped
+from planebench.model.plan import Plan, Skipped
 from planebench.model.records import Point, Trial
 from planebench.model.text import Moment
 from planebench.model.wire import WIRES, Wire, wire_name

@@ -21,8 +21,6 @@ from planebench.analysis.metrics.column import ADDED, LEFT_OUT, Column, having
 from planebench.analysis.metrics.results import LATENCY, RESULT
 from planebench.analysis.search import task
 from planebench.model import conditions, dimensions, header, plan, records, results
-from planebench.model import header as run_records
-from planebench.model import records as anatomy
 from planebench.model import traffic as profile
 from planebench.model.closed import CLOSED, close
 from planebench.model.conditions import Conditions
@@ -138,12 +136,12 @@ KINDS: Mapping[str, Any] = {
     "run": header.RunHeader,
     "trial": records.Trial,
     "conditions": conditions.Conditions,
-    "skipped": header.Skipped,
-    "finished": run_records.Finished,
+    "skipped": plan.Skipped,
+    "finished": header.Finished,
     "export": ExportDocument,
 }
 _MODULES: tuple[ModuleType, ...] = (
-    *(anatomy, conditions, header, dimensions, records, results, run_records),
+    *(conditions, header, dimensions, records, results),
     *(plan, task, profile, chains, answers, standings, fairness),
 )
 
