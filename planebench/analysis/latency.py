@@ -247,8 +247,8 @@ def summarise_latency(label: str, counted: Counted) -> LatencySummary:
     clocks: set[str] = {r.clock for r in records}
     figures = summary
     if figures is None:
-        mean, most, samples = told or (nan, nan, 0)
-        figures = HistogramSummary(samples, mean, stddev=nan, p50=nan, p90=nan, p99=nan, p99_9=nan, max=most)
+        average, most, samples = told or (nan, nan, 0)
+        figures = HistogramSummary(samples, average, stddev=nan, p50=nan, p90=nan, p99=nan, p99_9=nan, max=most)
     return LatencySummary(
         load=label,
         intended_pps=mean_intended_pps(counted.trials),
