@@ -241,25 +241,28 @@ def spread(claim: Claim, shape: Spread, measured: RunFigures, labels: Sequence[s
 
     found = PairsFound()
     for label in labels:
-        of_search, of_rate, without = _Variance(), _Variance(), Counter[VerdictKind]()
+        of_search: list[Sequence[float]] = []
+        of_rate: list[Sequence[float]] = []
+        without = Counter[VerdictKind]()
         for point, result in measured.by_point.items():
             searches = [s for s in result.searches if s.method == shape.search and point.switch == label]
             rates = [s.lower_pps for s in searches if s.lower_pps and search_counts(s)]
             without.update(s.verdict.kind for s in searches if not search_counts(s))
             sample = measured.sample(point, "throughput", None)
             if len(rates) > 1 and sample is not None and len(sample.values) > 1:
-                of_search.add(rates)
-                of_rate.add(sample.values)
+                of_search.append(rates)
+                of_rate.append(sample.values)
         what = f"{printable(label)}, standard deviation of {shape.search}"
-        if of_search.degrees:
-            ratio = of_search.value / of_rate.value
-            law = stats.f(of_search.degrees, of_rate.degrees)
+        if of_search:
+            (variance, degrees), (of_rates, degrees_of_rates) = map(_variance, (of_search, of_rate))
+            ratio = variance / of_rates
+            law = stats.f(degrees, degrees_of_rates)
             p_value = 2 * min(float(law.sf(ratio)), float(law.cdf(ratio)))
             low, high = (math.sqrt(ratio / float(law.ppf(q))) for q in (1 - ALPHA / 2, ALPHA / 2))
             above = ratio > 1 if p_value < ALPHA else None
             why = "" if above is not None else "too few starts for this difference in spread"
             answer = Told(math.sqrt(ratio), low, high, above, why, p_value)
-            figures = f"{percent(math.sqrt(of_search.value))} against {percent(math.sqrt(of_rate.value))} of R+"
+            figures = f"{percent(math.sqrt(variance))} against {percent(math.sqrt(of_rates))} of R+"
             found.add(Compared(what, figures, above, answer))
         elif without.total() > 1:
             ((kind, _),) = without.most_common(1)
@@ -270,22 +273,14 @@ def spread(claim: Claim, shape: Spread, measured: RunFigures, labels: Sequence[s
     return found
 
 
-class _Variance:
-    """The variance of the logarithms that samples have in common."""
+def _variance(samples: Sequence[Sequence[float]]) -> tuple[float, int]:
+    """Return the variance of the logarithms that samples have in common, and its degrees of freedom.
 
-    def __init__(self) -> None:
-        self.degrees = 0
-        self._sum = 0.0
-
-    def add(self, values: Sequence[float]) -> None:
-        """Add the figures of one point."""
-        self.degrees += len(values) - 1
-        self._sum += float(np.var(np.log(values), ddof=1)) * (len(values) - 1)
-
-    @property
-    def value(self) -> float:
-        """Return the variance; not below what counters and clocks tell apart."""
-        return max(self._sum / self.degrees, RESOLUTION**2)
+    It is not below what counters and clocks tell apart.
+    """
+    degrees = sum(len(values) - 1 for values in samples)
+    squares = sum(float(np.var(np.log(values), ddof=1)) * (len(values) - 1) for values in samples)
+    return max(squares / degrees, RESOLUTION**2), degrees
 
 
 def predicted(claim: Claim, shape: Predicted, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
@@ -501,12 +496,3 @@ def paper_figure(paper: str, metric: ClaimMetric, switch: str, spot: Spot) -> Pa
         if key == (paper, wanted, switch, *cell) and same_way and figure.load == (spot.load or ""):
             return figure
     return None
-
-
-def all_words(found: Sequence[Compared]) -> Iterator[str]:
-    """Yield a sentence per comparison: both figures, the published ratio, and the result."""
-    for it in found:
-        paper = f", the paper's {it.paper:.2f}" if it.paper is not None else ""
-        why = it.told.why if it.holds is None else ""
-        ends = {True: "confirmed", False: "not confirmed", None: why or "inconclusive"}[it.holds]
-        yield f"{it.what}: {it.words}{paper}: {ends}"

@@ -13,7 +13,7 @@ from planebench.model.header import RunHeader
 from planebench.model.words import listed
 from planebench.papers import comparing
 from planebench.papers.claims import Claim, all_claims
-from planebench.papers.comparing import PairsFound, all_words
+from planebench.papers.comparing import PairsFound
 from planebench.papers.measured import RunFigures
 from planebench.papers.ordering import (
     Ranked,
@@ -171,8 +171,13 @@ def _joined(compared: Sequence[Compared]) -> str:
     """Return the comparisons in words: those that contradict the claim first, inconclusive ones last."""
     rank = {False: 0, True: 1, None: 2}
     ordered = sorted(compared, key=lambda it: rank[it.holds])
+    sentences = []
+    for it in ordered[:MAX_EVIDENCE]:
+        paper = f", the paper's {it.paper:.2f}" if it.paper is not None else ""
+        ends = {True: "confirmed", False: "not confirmed", None: it.told.why or "inconclusive"}[it.holds]
+        sentences.append(f"{it.what}: {it.words}{paper}: {ends}")
     more = f"; and {len(ordered) - MAX_EVIDENCE} more" if len(ordered) > MAX_EVIDENCE else ""
-    return "; ".join(all_words(ordered[:MAX_EVIDENCE])) + more
+    return "; ".join(sentences) + more
 
 
 # One outcome for each claim from several runs, and what is missing for the claims that stay open.

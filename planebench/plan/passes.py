@@ -222,6 +222,11 @@ def _labels(section: Plan, point: Point) -> tuple[str, ...]:
 # Plans of several parts: what they have between them, and what options make of them.
 
 T = TypeVar("T")
+MATRIX = (
+    *("scenarios", "directions", "frame_sizes_bytes", "chain_lengths", "vnf_counts", "chains"),
+    *("placements", "cpu_clocks"),
+)
+"""The fields of a plan that list what its points are of, but for traffic and hostings."""
 
 
 def with_parts(plan: Plan, parts: Sequence[Plan]) -> Plan:
@@ -241,22 +246,12 @@ def with_parts(plan: Plan, parts: Sequence[Plan]) -> Plan:
     whole = replace(
         plan,
         parts=tuple(parts),
-        scenarios=union(part.scenarios for part in parts),
-        directions=union(part.directions for part in parts),
-        frame_sizes_bytes=union(part.frame_sizes_bytes for part in parts),
-        chain_lengths=union(part.chain_lengths for part in parts),
-        vnf_counts=union(part.vnf_counts for part in parts),
-        chains=union(part.chains for part in parts),
+        **_unions(parts, MATRIX),
         **of_hostings(union(part.hostings for part in parts)),
-        placements=union(part.placements for part in parts),
-        cpu_clocks=union(part.cpu_clocks for part in parts),
         traffic=tuple(found.values()),
         latency=replace(
             first,
-            loads=union(plan.loads for plan in plans),
-            rates_pps=union(plan.rates_pps for plan in plans),
-            total_bps=union(plan.total_bps for plan in plans),
-            per_vnf_bps=union(plan.per_vnf_bps for plan in plans),
+            **_unions(plans, ("loads", "rates_pps", "total_bps", "per_vnf_bps")),
             anatomy=any(plan.anatomy for plan in plans),
         ),
         search=replace(plan.search, methods=union(part.search.methods for part in parts)),
@@ -273,6 +268,11 @@ def each_part(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
 def of_hostings(hostings: tuple[HostingName, ...]) -> dict[str, Any]:
     """Return the fields of a plan for these hostings."""
     return {"hosting": hostings[0], "more_hostings": hostings[1:]}
+
+
+def _unions(records: Sequence[Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return the fields of records as the fields of one that has the values of all."""
+    return {name: union(getattr(record, name) for record in records) for name in names}
 
 
 def union(values: Iterable[tuple[T, ...]]) -> tuple[T, ...]:

@@ -36,7 +36,7 @@ from planebench.model.server import parse_cpu_clock, parse_placing
 from planebench.model.text import is_yaml_file, parse_yaml, read_text, type_remedy
 from planebench.model.traffic import PLAIN_NAME
 from planebench.model.wire import parse_wire
-from planebench.plan.passes import of_hostings, with_parts
+from planebench.plan.passes import MATRIX, of_hostings, with_parts
 from planebench.testbed.chain import resolve_chain
 from planebench.testbed.rates import parse_bits, parse_rate
 from planebench.testbed.testers import parse_tester
@@ -48,19 +48,7 @@ PlanDocument = dict[str, Any]
 
 OF_THE_WHOLE = ("name", "description", "papers", "left_out", "time_budget_s")
 """Keys of a plan that its parts do not take over."""
-OF_A_PART = (
-    "scenarios",
-    "directions",
-    "frame_sizes_bytes",
-    "chain_lengths",
-    "vnf_counts",
-    "chains",
-    "hosting",
-    "traffic",
-    "placements",
-    "cpu_clocks",
-    "only",
-)
+OF_A_PART = (*MATRIX, "hosting", "traffic", "only")
 """Keys of a plan that may differ in a part; so may the keys of ``latency``, and which searches there are."""
 SECTIONS: Mapping[str, type[Any]] = {"throughput": ThroughputPlan, "latency": LatencyPlan, "search": SearchPlan}
 _KEYS = tuple(field.name for field in fields(Plan) if field.name not in ("more_hostings", "purpose"))
