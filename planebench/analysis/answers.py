@@ -99,10 +99,14 @@ def answers(family: Sequence[OneOfMany], alpha: float = ALPHA) -> list[Answer]:
     (Benjamini and Hochberg). So two that are equal are called different in a share ``alpha`` of runs at most, and of
     the differences between two that are not, a share ``alpha`` is wrong.
     """
+    from scipy.stats import false_discovery_control
+
     units: dict[Hashable, list[int]] = {}
     for index, it in enumerate(family):
         units.setdefault(it.unit, []).append(index)
-    within = {unit: benjamini_hochberg([family[index].p_value for index in at]) for unit, at in units.items()}
+    within: dict[Hashable, list[float]] = {}
+    for unit, at in units.items():  # the least of them is that of Simes (Biometrika 73, 1986), that all are true
+        within[unit] = false_discovery_control([family[index].p_value for index in at]).tolist()
     over_all = dict(zip(units, holm([min(p_values) for p_values in within.values()]), strict=True))
     left = max(sum(p >= alpha for p in over_all.values()), 1)
     found: dict[int, Answer] = {}
@@ -151,20 +155,6 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     corrected, least = [0.0] * len(p_values), 0.0
     for rank, index in enumerate(order):
         least = max(least, min(1.0, (len(p_values) - rank) * p_values[index]))
-        corrected[index] = least
-    return tuple(corrected)
-
-
-def benjamini_hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Return p-values corrected for their number: of those below alpha a share alpha is wrong.
-
-    Benjamini and Hochberg, "Controlling the false discovery rate", J. R. Statist. Soc. B 57, 1995. The least of them is
-    that of Simes (Biometrika 73, 1986), of the hypothesis that all are true.
-    """
-    order = sorted(range(len(p_values)), key=p_values.__getitem__, reverse=True)
-    corrected, least = [0.0] * len(p_values), 1.0
-    for behind, index in enumerate(order):
-        least = min(least, p_values[index] * len(p_values) / (len(p_values) - behind))
         corrected[index] = least
     return tuple(corrected)
 

@@ -232,7 +232,7 @@ def test_report_of_a_run_without_trials(planebench, own_run_folder: Path) -> Non
         "export_version": 2,
     }
     assert document == {**nothing_else, "chains": nothing}
-    assert planebench("export", "-f", "csv").out.startswith("switch,version,")
+    assert planebench("export", "-f", "csv").out.startswith("run_id,switch,version,")
 
 
 def test_report_of_an_interrupted_run(planebench, own_run_folder: Path) -> None:
