@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, pairwise
@@ -479,7 +479,8 @@ def _comparison(
     kind: AnswerKind
     notes, kind, low, high, more = [*draft.notes], told.answer, told.low, told.high, told.starts
     if counted is not None:
-        low, high = _span(low, counted.low, min), _span(high, counted.high, max)
+        low = None if low is None or counted.low is None else min(low, counted.low)  # the outer ends
+        high = None if high is None or counted.high is None else max(high, counted.high)
         turned = kind == "different" and (counted.ratio > 1) != (told.ratio > 1)
         if counted.answer != kind or turned:
             kind, more = "open", None
@@ -516,11 +517,6 @@ def _comparison(
         log_error=None if estimate is None else estimate.error,
         degrees=None if estimate is None else estimate.degrees,
     )
-
-
-def _span(one: float | None, other: float | None, end: Callable[..., float]) -> float | None:
-    """Return the outer one of two ends; None where one is open."""
-    return None if one is None or other is None else end(one, other)
 
 
 def _estimates(

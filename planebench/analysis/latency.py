@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, pairwise
 
@@ -80,16 +80,10 @@ def _part(parts: Sequence[AnatomyPart], of: Sequence[Anatomy], whole_ns: float) 
 def merged_jitter(histograms: Iterable[str]) -> JitterSummary | None:
     """Return the merged histograms of differences (IPDV; burst means, both signs). Empty texts are unknown; None if all
     are."""
-    known = [text for text in histograms if text]
-    summary = summarise(merge(known)) if known else None
+    summary = summarise(merge(filter(None, histograms)))
     if summary is None:
         return None
     return JitterSummary(summary.mean, summary.p50, summary.p99, summary.max, summary.samples)
-
-
-def burst_sizes(record: LatencyRecord) -> Iterator[str]:
-    """Yield the histograms that have the sizes of the differences of burst means, rises and falls."""
-    yield from (record.burst_rises, record.burst_falls)
 
 
 def signed_jitter(rises: Iterable[str], falls: Iterable[str]) -> JitterSummary | None:
@@ -265,7 +259,7 @@ def summarise_latency(label: str, counted: Counted) -> LatencySummary:
         software_p99=None if beside is None else beside.p99,
         ipdv=merged_jitter(r.ipdv for r in records if summary),
         pdv=pdv(counts),
-        burst_jitter=merged_jitter(sizes for r in records if summary for sizes in burst_sizes(r)),
+        burst_jitter=merged_jitter(size for r in records if summary for size in (r.burst_rises, r.burst_falls)),
         burst_signed=signed_jitter((r.burst_rises for r in records), (r.burst_falls for r in records))
         if summary
         else None,

@@ -13,7 +13,6 @@ from itertools import product
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, latency_counts, saturating
 from planebench.analysis.histogram import merge, summarise
-from planebench.analysis.latency import burst_sizes
 from planebench.analysis.noise import Noise
 from planebench.analysis.starts import Blocks, blocks_of, by_start, noise_of_sides, throughput_blocks
 from planebench.model.chain_name import OWN
@@ -240,9 +239,9 @@ def _latency_blocks(trials: Iterable[Trial], metric: ClaimMetric) -> Blocks:
     def latency_us(trial: Trial) -> float | None:
         if trial.latency is None:
             return None
-        texts = burst_sizes(trial.latency) if metric == "jitter" else (trial.latency.histogram,)
-        known = [text for text in texts if text]
-        summary = summarise(merge(known)) if known else None
+        it = trial.latency
+        texts = (it.burst_rises, it.burst_falls) if metric == "jitter" else (it.histogram,)
+        summary = summarise(merge(filter(None, texts)))
         if summary is None:
             return None
         return summary.stddev if metric == "deviation" else summary.mean

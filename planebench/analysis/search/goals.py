@@ -50,24 +50,20 @@ def csit_goal(settings: SearchSettings, loss_ratio: float) -> Goal:
     """
     trial_s = settings.duration_s or CSIT_TRIAL_S
     sum_s = settings.duration_sum_s or CSIT_TRIALS * min(trial_s, CSIT_TRIAL_S)
-    return Goal(loss_ratio, CSIT_EXCEED_RATIO, trial_s, max(sum_s, trial_s), _width(settings))
+    return Goal(loss_ratio, CSIT_EXCEED_RATIO, trial_s, max(sum_s, trial_s), settings.relative_width or CSIT_WIDTH)
 
 
 def _rfc2544(settings: SearchSettings) -> Goal:
     """Return the goal of RFC 2544 section 26.1: one long trial loses nothing."""
     trial_s = settings.duration_s or RFC2544_TRIAL_S
-    return Goal(0.0, 0.0, trial_s, trial_s, _width(settings))
+    return Goal(0.0, 0.0, trial_s, trial_s, settings.relative_width or CSIT_WIDTH)
 
 
 def _bswlv(settings: SearchSettings) -> Goal:
     """Return the goal of ETSI GS NFV-TST 009 section 12.3.3: a load fails when max(r) trials in a row have lost."""
     n, trial_s = settings.max_r, settings.duration_s or BSWLV_TRIAL_S
     exceed = (n - 1) / n + EXCEED_MARGIN if n > 1 else 0.0
-    return Goal(0.0, exceed, trial_s, n * trial_s, _width(settings))
-
-
-def _width(settings: SearchSettings) -> float:
-    return settings.relative_width or CSIT_WIDTH
+    return Goal(0.0, exceed, trial_s, n * trial_s, settings.relative_width or CSIT_WIDTH)
 
 
 def _search(goal: Callable[[SearchSettings], Goal]) -> Callable[[Measure, SearchTask, SearchFinding], None]:
