@@ -15,7 +15,7 @@ from planebench.analysis.answers import ALPHA, EXACT, Answer, Bounds, OneOfMany,
 from planebench.analysis.capacity import Capacity, capacity_of
 from planebench.analysis.chains import Chains, derive_chains
 from planebench.analysis.conditions import Condition, contradictions, fairness
-from planebench.analysis.counting import Counted, Ranking, cell_id, of_kinds, rank, saturating
+from planebench.analysis.counting import Counted, cell_id, of_kinds, saturating
 from planebench.analysis.disturbance import DisturbedSwitch, SharedCore, disturbed_switches, drift, shared_cores
 from planebench.analysis.latency import latency_groups, latency_records, mean_intended_pps, percentile_blocks
 from planebench.analysis.noise import Estimate, factor, figure_of, fit_noise
@@ -54,11 +54,6 @@ class Derived:
     def results(self) -> tuple[Result, ...]:
         """Return one result per point, in the order of the tables."""
         return derive_results(self.run)
-
-    @cached_property
-    def rankings(self) -> tuple[Ranking, ...]:
-        """Return the switches of each test point, best first."""
-        return rank(self.results)
 
     @cached_property
     def compared(self) -> Comparisons:
