@@ -57,7 +57,7 @@ class Bounds:
 EXACT = Bounds()
 
 
-def answer(estimate: Estimate, alpha: float = ALPHA, margin: float = MARGIN, bounds: Bounds = EXACT) -> Answer:
+def answer(estimate: Estimate, alpha: float = ALPHA, bounds: Bounds = EXACT) -> Answer:
     """Return the answer of an estimate of log(b / a). Interval and words agree: different if 1 is outside.
 
     A lower bound leaves its end of the interval open.
@@ -65,7 +65,7 @@ def answer(estimate: Estimate, alpha: float = ALPHA, margin: float = MARGIN, bou
     half = estimate.half_width(alpha)
     low = None if bounds.a else estimate.mean - half
     high = None if bounds.b else estimate.mean + half
-    within = math.log1p(margin)
+    within = math.log1p(MARGIN)
     if (low is not None and low > 0) or (high is not None and high < 0):
         kind: AnswerKind = "different"
     elif low is not None and high is not None and -within < low and high < within:
@@ -73,7 +73,7 @@ def answer(estimate: Estimate, alpha: float = ALPHA, margin: float = MARGIN, bou
     else:
         kind = "open"
     priced = kind == "open" and not bounds.hide(estimate)
-    starts = starts_missing(estimate, alpha, margin) if priced else None
+    starts = starts_missing(estimate, alpha) if priced else None
     low, high = (None if end is None else factor(end) for end in (low, high))
     return Answer(figure_of(estimate.mean), low, high, kind, starts)
 
@@ -123,7 +123,7 @@ def answers(family: Sequence[OneOfMany], alpha: float = ALPHA) -> list[Answer]:
     return [found[index] for index in range(len(family))]
 
 
-def starts_missing(estimate: Estimate, alpha: float = ALPHA, margin: float = MARGIN) -> int | None:
+def starts_missing(estimate: Estimate, alpha: float = ALPHA) -> int | None:
     """Return how many more starts decide the comparison if its mean and noise stay as they are.
 
     ``alpha``: the level at which it is called different. More starts make the mean more certain, and the noise as well:
@@ -134,7 +134,7 @@ def starts_missing(estimate: Estimate, alpha: float = ALPHA, margin: float = MAR
     def decides(more: int) -> bool:
         times = 1 + more / estimate.n
         later = replace(estimate, error=estimate.error / math.sqrt(times), degrees=estimate.degrees * times)
-        return later.half_width(alpha) < away or later.half_width() < math.log1p(margin) - away
+        return later.half_width(alpha) < away or later.half_width() < math.log1p(MARGIN) - away
 
     prices = range(1, STARTS_MAX - estimate.n + 1)
     at = bisect_left(prices, True, key=decides)
@@ -162,9 +162,9 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
 # The ratio of two figures as it is printed: with its interval, and the answer that follows from the interval.
 
 
-def effect_of(estimate: Estimate | None, ratio: float, alpha: float = ALPHA, bounds: Bounds = EXACT) -> Answer:
+def effect_of(estimate: Estimate | None, ratio: float, bounds: Bounds = EXACT) -> Answer:
     """Return the answer of an estimate of log(b / a); ``ratio`` is the one shown where there is no estimate."""
-    return Answer(ratio, None, None, "untested") if estimate is None else answer(estimate, alpha, bounds=bounds)
+    return Answer(ratio, None, None, "untested") if estimate is None else answer(estimate, bounds=bounds)
 
 
 def estimate_alone(values: Sequence[float]) -> Estimate | None:

@@ -148,7 +148,7 @@ class Prediction:
     """The predicted throughput of a chain, all directions, beside the measured one.
 
     ``estimate`` is that of its logarithm, None where nothing is known of the noise; ``is_bound``: a hop was
-    tester-limited, so it is a lower bound. ``against``: the measured throughput over it, None where there is none.
+    tester-limited, so it is a lower bound. ``against``: the measured throughput over it.
     """
 
     point: Point
@@ -156,13 +156,13 @@ class Prediction:
     pps: float
     estimate: Estimate | None
     is_bound: bool
-    measured_pps: float | None = None
-    against: Answer | None = None
+    measured_pps: float
+    against: Answer
 
     @property
-    def error(self) -> float | None:
-        """Return predicted / measured - 1; None if the chain was not measured."""
-        return self.pps / self.measured_pps - 1 if self.measured_pps else None
+    def error(self) -> float:
+        """Return predicted / measured - 1."""
+        return self.pps / self.measured_pps - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +177,8 @@ class _Time:
 Times = Mapping[Point, _Time]
 
 
-def predictions(derived: Derived, lengths: Iterable[int] = ()) -> tuple[Prediction, ...]:
-    """Return the predictions of all chains of l2fwd that were measured, and of those of further ``lengths``."""
+def predictions(derived: Derived) -> tuple[Prediction, ...]:
+    """Return the predictions of all chains of l2fwd that were measured."""
     accepted = [r for r in derived.results if counts(r) and not r.point.chain and r.point.placement == NEAR]
     blocks = {r.point: throughput_blocks(saturating(derived.trials[r.point]).trials) for r in accepted}
     noise = noise_of_sides(blocks.items())
@@ -187,10 +187,14 @@ def predictions(derived: Derived, lengths: Iterable[int] = ()) -> tuple[Predicti
         for r in accepted
         if r.throughput_pps
     }
+    families: dict[Point, list[int]] = {}  # the lengths of the chains behind one switch that are alike but for these
+    for point in times:
+        scenario = scenario_named(point.scenario)
+        if scenario.chained and not scenario.two_switches:
+            families.setdefault(replace(point, chain_length=1), []).append(point.chain_length)
     found = []
-    for family in _families(times):
-        known = {p.chain_length for p in times if _is_chain(p) and replace(p, chain_length=1) == family}
-        for length in sorted({*known, *lengths}):
+    for family, lengths in families.items():
+        for length in sorted(lengths):
             point = replace(family, chain_length=length)
             both = point.direction == "bidirectional"
             # Both directions of p2v together have as many hops into a VNF as out of it.
@@ -201,40 +205,20 @@ def predictions(derived: Derived, lengths: Iterable[int] = ()) -> tuple[Predicti
             if length > 1:
                 first = _sum([(1, replace(point, chain_length=1)), (length - 1, replace(into, scenario="v2v"))], times)
             ways: tuple[tuple[Way, _Time | None], ...] = (
-                ("hops", _sum([*ends, (point.chain_length - 1, replace(into, scenario="v2v"))], times)),
+                ("hops", _sum([*ends, (length - 1, replace(into, scenario="v2v"))], times)),
                 ("first", first),
-                ("lengths", _by_lengths(point, known, times)),
+                ("lengths", _by_lengths(point, lengths, times)),
             )
-            measured = times.get(point)
+            measured = times[point]
             for way, it in ways:
-                if it is None:
-                    continue
-                prediction = Prediction(point, way, 1 / it.seconds, it.estimate, it.is_bound)
-                if measured is not None:
+                if it is not None:
                     one, other = measured.estimate, it.estimate
                     estimate = None if one is None or other is None else one.minus(other)
                     limits = Bounds(it.is_bound, measured.is_bound)
                     against = effect_of(estimate, it.seconds / measured.seconds, bounds=limits)
-                    prediction = replace(prediction, measured_pps=1 / measured.seconds, against=against)
-                found.append(prediction)
+                    rates = 1 / it.seconds, it.estimate, it.is_bound, 1 / measured.seconds
+                    found.append(Prediction(point, way, *rates, against))
     return tuple(found)
-
-
-def _families(times: Times) -> list[Point]:
-    """Return a chain of one for each switch, direction, frame size, ... of which something is known."""
-    found: dict[Point, None] = {}
-    for point in times:
-        if _is_chain(point):
-            found[replace(point, chain_length=1)] = None
-        elif scenario_named(point.scenario).ends == ("wire", "vnf") and point.direction != "reversed":
-            found[replace(point, scenario="loopback", chain_length=1)] = None
-    return [*found]
-
-
-def _is_chain(point: Point) -> bool:
-    """Return whether a point is a chain behind one switch."""
-    scenario = scenario_named(point.scenario)
-    return scenario.chained and not scenario.two_switches
 
 
 def _sum(points: Iterable[tuple[int, Point]], times: Times) -> _Time | None:

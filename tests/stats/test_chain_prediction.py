@@ -38,9 +38,9 @@ def hops() -> list[list[Trial]]:
     ]
 
 
-def predicted(*parts: list[Trial], lengths: tuple[int, ...] = ()) -> dict[tuple[int, str], Prediction]:
+def predicted(*parts: list[Trial]) -> dict[tuple[int, str], Prediction]:
     numbered = tuple(trial for part in parts for trial in part)
-    found = predictions(Derived(Run(make_header(("vpp",)), numbered)), lengths)
+    found = predictions(Derived(Run(make_header(("vpp",)), numbered)))
     return {(it.point.chain_length, it.way): it for it in found}
 
 
@@ -49,7 +49,7 @@ def test_times_of_hops_add_up_to_that_of_a_chain() -> None:
     it = found[3, "hops"]
     assert it.pps == pytest.approx(1e6 / (INTO + 2 * BETWEEN + OUT), rel=1e-3)
     assert it.error == pytest.approx(0, abs=1e-3)
-    assert it.against is not None and it.against.answer == "same"
+    assert it.against.answer == "same"
 
 
 def test_a_chain_of_one_stands_for_both_ends() -> None:
@@ -68,7 +68,7 @@ def test_both_directions_have_as_many_hops_in_as_out() -> None:
 def test_a_chain_that_is_slower_than_its_hops_is_told() -> None:
     it = predicted(*hops(), trials(chain(1), 2 * (INTO + OUT)))[1, "hops"]
     assert it.error == pytest.approx(1.0, rel=1e-2)
-    assert it.against is not None and it.against.answer == "different" and it.against.ratio < 1
+    assert it.against.answer == "different" and it.against.ratio < 1
 
 
 def test_a_hop_that_the_tester_limits_makes_a_lower_bound() -> None:
@@ -83,12 +83,6 @@ def test_a_length_is_predicted_without_itself() -> None:
     found = predicted(*lengths, outlier)
     assert found[4, "lengths"].pps == pytest.approx(1e6 / 0.6, rel=1e-2)  # its own 2.0 is not in it
     assert found[4, "lengths"].error == pytest.approx(2.0 / 0.6 - 1, rel=1e-2)
-
-
-def test_lengths_that_were_not_measured_are_predicted_too() -> None:
-    found = predicted(*hops(), lengths=(8,))
-    assert found[8, "hops"].pps == pytest.approx(1e6 / (INTO + 7 * BETWEEN + OUT), rel=1e-3)
-    assert found[8, "hops"].measured_pps is None and found[8, "hops"].error is None
 
 
 def test_without_a_hop_there_is_no_prediction() -> None:
