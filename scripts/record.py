@@ -423,10 +423,10 @@ def predictions_table() -> str:
             f"{it.point.chain_length}",
             ("≥" if it.is_bound else "") + mpps(it.pps),
             mpps(it.measured_pps),
-            NOTHING if it.error is None or it.is_bound else f"{it.error:+.0%}",
+            NOTHING if it.is_bound else f"{it.error:+.0%}",
         ]
         for it in found
-        if it.way == "first" and it.point.frame_size_bytes == SMALL and it.measured_pps
+        if it.point.frame_size_bytes == SMALL
     ]
     return table(("traffic", "switch", "VNFs", "predicted, Mpps", "measured, Mpps", "error"), rows, 4)
 

@@ -287,7 +287,7 @@ def predicted(claim: Claim, shape: Predicted, measured: RunFigures, labels: Sequ
     """Compare the throughput of each chain of a cell with its prediction from a chain of one and v2v."""
     found = PairsFound()
     for it in predictions(measured.derived):
-        if it.way != "first" or it.point.switch not in labels or not fits(it.point, shape.cell):
+        if it.point.switch not in labels or not fits(it.point, shape.cell):
             continue
         sample = measured.sample(it.point, "throughput", None)
         words = spot_words(Spot(it.point, None))
