@@ -117,7 +117,7 @@ class RunFigures:
             return self._latency(result, load or "", metric)
         if not counts(result):
             return FigureSample((), result.verdict.kind, throughput(result))
-        blocks = throughput_blocks(self.saturating(result))
+        blocks = throughput_blocks(saturating(self.derived.trials[point]).trials)
         estimate = self._rates_noise.estimate(by_start(blocks))
         kind, rates = result.verdict.kind, tuple(map(math.exp, by_start(blocks)))
         if metric == "throughput":
@@ -139,15 +139,12 @@ class RunFigures:
         shown = mpps(statistics.geometric_mean(rates))
         return FigureSample(rates, counted.verdict.kind, shown, self._rates_noise.estimate(by_start(blocks)))
 
-    def saturating(self, result: Result) -> tuple[Trial, ...]:
-        """Return the trials that the throughput of a result rests on."""
-        return saturating(self.derived.trials[result.point]).trials
-
     @cached_property
     def _rates_noise(self) -> Noise:
         """Return what the noise of the throughputs of the run has in common."""
-        accepted = [result for result in self.derived.results if counts(result)]
-        return noise_of_sides((result.point, throughput_blocks(self.saturating(result))) for result in accepted)
+        accepted = [result.point for result in self.derived.results if counts(result)]
+        trials = self.derived.trials
+        return noise_of_sides((point, throughput_blocks(saturating(trials[point]).trials)) for point in accepted)
 
     @cached_property
     def _latency_noise(self) -> Mapping[ClaimMetric, Noise]:
