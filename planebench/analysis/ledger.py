@@ -187,31 +187,11 @@ def _added(losses: Iterable[Loss]) -> tuple[Loss, ...]:
 
 def sent_traffic(trials: Sequence[Trial]) -> tuple[TrafficSent, ...]:
     """Return the sum by direction. Flows, addresses and passes over a file are the maximum over the trials."""
+    every = [sent for trial in trials for sent in trial.sent]
     by_name: dict[str, list[TrafficSent]] = {}
-    for trial in trials:
-        for sent in trial.sent:
-            by_name.setdefault(sent.name, []).append(sent)
-    found = []
-    for name, every in by_name.items():
-        sizes: Counter[int] = Counter()
-        for sent in every:
-            sizes.update(dict(sent.sizes))
-        longest = max(len(sent.dst_macs) for sent in every)
-        whole = TrafficSent(
-            name=name,
-            packets=sum(sent.packets for sent in every),
-            bytes=sum(sent.bytes for sent in every),
-            sizes=tuple(sorted(sizes.items())),
-            flows_sent=_most([sent.flows_sent for sent in every]),
-            dst_macs=tuple(sum(s.dst_macs[i] for s in every if i < len(s.dst_macs)) for i in range(longest)),
-            dst_ips_sent=_most([sent.dst_ips_sent for sent in every]),
-            pcap_frames=_most([sent.pcap_frames for sent in every]),
-            pcap_loops=_most([sent.pcap_loops for sent in every]),
-            pcap_enlarged=max(sent.pcap_enlarged for sent in every),
-            pcap_skipped=every[0].pcap_skipped,
-        )
-        found.append(whole)
-    return tuple(found)
+    for sent in every:
+        by_name.setdefault(sent.name, []).append(sent)
+    return tuple(map(sum_of, by_name.values()))
 
 
 def mean_forwarded_bytes(trials: Sequence[Trial]) -> float | None:
@@ -220,6 +200,27 @@ def mean_forwarded_bytes(trials: Sequence[Trial]) -> float | None:
     packets = sum(d.forwarded_packets for d in directions)
     known = [d.forwarded_bytes for d in directions if d.forwarded_bytes is not None]
     return sum(known) / packets if packets and len(known) == len(directions) else None
+
+
+def sum_of(every: Sequence[TrafficSent]) -> TrafficSent:
+    """Return the sum; flows, addresses and passes over a file are the maximum."""
+    sizes: Counter[int] = Counter()
+    for sent in every:
+        sizes.update(dict(sent.sizes))
+    longest = max(len(sent.dst_macs) for sent in every)
+    return TrafficSent(
+        name=every[0].name,
+        packets=sum(sent.packets for sent in every),
+        bytes=sum(sent.bytes for sent in every),
+        sizes=tuple(sorted(sizes.items())),
+        flows_sent=_most([sent.flows_sent for sent in every]),
+        dst_macs=tuple(sum(s.dst_macs[i] for s in every if i < len(s.dst_macs)) for i in range(longest)),
+        dst_ips_sent=_most([sent.dst_ips_sent for sent in every]),
+        pcap_frames=_most([sent.pcap_frames for sent in every]),
+        pcap_loops=_most([sent.pcap_loops for sent in every]),
+        pcap_enlarged=max(sent.pcap_enlarged for sent in every),
+        pcap_skipped=every[0].pcap_skipped,
+    )
 
 
 def _most(values: Sequence[int | None]) -> int | None:

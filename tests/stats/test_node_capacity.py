@@ -15,8 +15,8 @@ from planebench.papers.data import paper_facts
 
 
 def test_the_server_of_ic16_has_32_vnfs() -> None:
-    facts = paper_facts("ic16")
-    server = Server(*(int(facts[f"server.{name}"]) for name in ("ports", "vfs_per_port", "lcores", "sockets")))
+    theirs = paper_facts("ic16")
+    server = Server(*(int(theirs[f"server.{name}"]) for name in ("ports", "vfs_per_port", "lcores", "sockets")))
     assert node_capacity(server) == NodeCapacity(per_port=8, per_socket=16, vnfs=32, limit="logical cores")
 
 

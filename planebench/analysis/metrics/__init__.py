@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The catalog of metrics: each figure is described once, and every output is a selection of it.
 
-The JSON export, its schema, the tables, the page and the terminal read these columns
+The JSON export, its schema, the CSV export, the tables of the library, the page and the terminal read these columns
 (docs/design/adding-a-metric.md).
 """
