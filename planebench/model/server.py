@@ -62,7 +62,7 @@ def speed_of(clock: CpuClock) -> tuple[str, float]:
     return ("duty", duty_of(clock) or 1.0) if mhz is None else ("MHz", mhz)
 
 
-# The placements of VNFs on NUMA nodes, as plans and points have them (docs/placements.md).
+# The placements of VNFs on NUMA nodes, as plans and points have them (docs/chains.md).
 
 Placing = Annotated[str, StringConstraints(pattern=r"^(near|random|far|split:[1-9][0-9]?)$")]
 """``near``, ``random``, ``far``, or ``split:K``."""
