@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, pairwise
@@ -14,8 +14,8 @@ from typing import Literal, get_args
 from planebench.analysis.answers import ALPHA, EXACT, Answer, Bounds, OneOfMany, answers, look_alpha
 from planebench.analysis.capacity import Capacity, capacity_of
 from planebench.analysis.chains import Chains, derive_chains
-from planebench.analysis.conditions import MUST_MATCH, Condition, contradictions, differing_facts, fairness
-from planebench.analysis.counting import Counted, Ranking, cell_id, of_kinds, rank, saturating
+from planebench.analysis.conditions import Condition, contradictions, fairness
+from planebench.analysis.counting import Counted, cell_id, of_kinds, saturating
 from planebench.analysis.disturbance import DisturbedSwitch, SharedCore, disturbed_switches, drift, shared_cores
 from planebench.analysis.latency import latency_groups, latency_records, mean_intended_pps, percentile_blocks
 from planebench.analysis.noise import Estimate, factor, figure_of, fit_noise
@@ -32,7 +32,7 @@ from planebench.analysis.starts import (
     ratios_by_distance,
     throughput_blocks,
 )
-from planebench.model.header import Run, RunHeader
+from planebench.model.header import Run
 from planebench.model.reasons import Reason
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import AnswerKind, Comparison, LatencySummary, Metric, Result, SearchResult
@@ -54,11 +54,6 @@ class Derived:
     def results(self) -> tuple[Result, ...]:
         """Return one result per point, in the order of the tables."""
         return derive_results(self.run)
-
-    @cached_property
-    def rankings(self) -> tuple[Ranking, ...]:
-        """Return the switches of each test point, best first."""
-        return rank(self.results)
 
     @cached_property
     def compared(self) -> Comparisons:
@@ -169,11 +164,6 @@ def still_open(derived: Derived) -> tuple[Open, ...]:
     )
 
 
-def each_look_alpha(header: RunHeader) -> float:
-    """Return the level of each look at the comparisons of a run, of which the plan has one or more."""
-    return look_alpha(len(header.plan.throughput.looks))
-
-
 def price(runs: Sequence[Run]) -> Price | None:
     """Return what one more start costs in these runs; None where they do not say it.
 
@@ -193,17 +183,6 @@ def price(runs: Sequence[Run]) -> Price | None:
     starts = {(trial.point.switch, trial.point.topology, trial.start) for _, trial in gaps}
     return Price(of_starts / len(starts) / 60, of_trials / len(gaps) / 60)
 
-
-__all__ = [
-    "METRICS",
-    "MUST_MATCH",
-    "RATES",
-    "Comparisons",
-    "NotCompared",
-    "differing_facts",
-    "runs_compared",
-    "switches_compared",
-]
 
 METRICS: tuple[Metric, ...] = get_args(Metric)
 OF_POINTS = tuple(metric for metric in METRICS if metric != "outage")
@@ -367,12 +346,18 @@ def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]
         for runs, units in zip((runs_a, runs_b), numbers, strict=True)
     )
     found = [it for p, side in sides_a.items() if p in sides_b for it in _compare(side, sides_b[p], same_load=True)]
-    only = tuple(
-        NotCompared(side.name, "", side.cell, OF_POINTS, _why_alone(point, others), has=side.rates, baseline=is_first)
-        for mine, others, is_first in ((sides_a, sides_b, True), (sides_b, sides_a, False))
-        for point, side in mine.items()
-        if point not in others
-    )
+    only = []
+    for mine, others, is_first in ((sides_a, sides_b, True), (sides_b, sides_a, False)):
+        chains: dict[Point, set[str]] = {}  # of the other run at each point, whatever its VNFs are and run in
+        for point in others:
+            chains.setdefault(replace(point, chain="", hosting="process"), set()).add(point.chain_label)
+        for point, side in mine.items():
+            if point not in others:
+                why = "the other run does not have it"
+                if unlike := chains.get(replace(point, chain="", hosting="process")):
+                    names = ", ".join(sorted(unlike))
+                    why = f"the other run has other VNFs there ({names}): not the same experiment"
+                only.append(NotCompared(side.name, "", side.cell, OF_POINTS, why, has=side.rates, baseline=is_first))
     compared, skipped = _concluded(found, unit, [*runs_a, *runs_b])
     missing = ""
     if unit not in OF_RUNS:
@@ -415,19 +400,6 @@ def _units(a: Sequence[Derived], b: Sequence[Derived]) -> tuple[Unit, list[int],
     return "start", [0] * len(a), [0] * len(b)
 
 
-def _why_alone(point: Point, others: Iterable[Point]) -> str:
-    """Return why a point is in one of the runs only: the other has other VNFs there, or nothing."""
-    unlike = {other.chain_label for other in others if _whatever_vnfs(other) == _whatever_vnfs(point)}
-    if not unlike:
-        return "the other run does not have it"
-    return f"the other run has other VNFs there ({', '.join(sorted(unlike))}): not the same experiment"
-
-
-def _whatever_vnfs(point: Point) -> Point:
-    """Return the same point for all functions of its VNFs, with their batching, and all hostings."""
-    return replace(point, chain="", hosting="process")
-
-
 def _sides(
     runs: Sequence[Derived], run_ids: str = "", units: Sequence[int] | None = None, files: dict[str, str] | None = None
 ) -> dict[Point, _ComparedSide]:
@@ -466,7 +438,7 @@ def _concluded(
 ) -> tuple[tuple[Comparison, ...], tuple[NotCompared, ...]]:
     """Return the comparisons, each with its answer. All of them are one family, whatever the metric."""
     drafts = [it for it in found if isinstance(it, _Draft)]
-    alpha = ALPHA if unit in OF_RUNS else min(each_look_alpha(it.run.header) for it in runs)
+    alpha = ALPHA if unit in OF_RUNS else look_alpha(max(len(it.run.header.plan.throughput.looks) for it in runs))
     told = _answers(drafts, [it.blocks for it in drafts], unit, alpha)
     counted = told
     if any(it.counted for it in drafts):
@@ -508,7 +480,8 @@ def _comparison(
     kind: AnswerKind
     notes, kind, low, high, more = [*draft.notes], told.answer, told.low, told.high, told.starts
     if counted is not None:
-        low, high = _span(low, counted.low, min), _span(high, counted.high, max)
+        low = None if low is None or counted.low is None else min(low, counted.low)  # the outer ends
+        high = None if high is None or counted.high is None else max(high, counted.high)
         turned = kind == "different" and (counted.ratio > 1) != (told.ratio > 1)
         if counted.answer != kind or turned:
             kind, more = "open", None
@@ -545,11 +518,6 @@ def _comparison(
         log_error=None if estimate is None else estimate.error,
         degrees=None if estimate is None else estimate.degrees,
     )
-
-
-def _span(one: float | None, other: float | None, end: Callable[..., float]) -> float | None:
-    """Return the outer one of two ends; None where one is open."""
-    return None if one is None or other is None else end(one, other)
 
 
 def _estimates(

@@ -86,8 +86,6 @@ def export(
     ``json`` says again what the format says, or prints the files of charts as JSON. Returns the exit code: INCONCLUSIVE
     where the run has none of the charts.
     """
-    from planebench.report.export import to_csv, to_json
-
     if format not in FORMATS:
         formats = [name.strip() for name in format.split(",")]
         for name in formats:
@@ -113,28 +111,29 @@ def export(
             raise UsageError(f"{name} applies only to charts: --format {','.join(PICTURES)}")
     if json and format != "json":
         raise UsageError(f"--json and --format {format} are mutually exclusive. Give one of them")
+    from planebench.analysis import tables
+
     folder = find_run(runs, run)
-    if table is not None or format == PARQUET:
-        _export_tables(folder, format, table, out, quiet=quiet)
-    else:
-        _put({"csv": to_csv, "json": to_json}[format](Derived(read_run(folder))), out)
-    return 0
+    source = tables.RunSource(folder, read_run(folder))
+    if format == PARQUET:  # ``out``: a folder, or the file of one table
+        from planebench.loaded import Loaded
 
-
-def _export_tables(folder: Path, format: str, table: str | None, out: Path | None, *, quiet: bool) -> None:
-    """Write Parquet files to ``out``, a folder or the file of one table; by default to ``tables/`` of the run."""
-    from planebench import loaded
-
-    source = loaded.source_of(folder)
-    if table is not None and format != PARQUET:
-        _put({"csv": loaded.table_csv, "json": loaded.table_json}[format](table, source), out)
-        return
-    files = {}
-    if table is not None:
-        files = {table: out or folder / TABLES_FOLDER / f"{table}.parquet"}
-    for path in loaded.write_tables(source, files or loaded.files_in(out or folder / TABLES_FOLDER)):
+        found, files = Loaded([source]), out or folder / TABLES_FOLDER
+        if table is None:
+            paths = found.parquet(files)
+        else:
+            paths = (tables.write_parquet(found.relation(table), out or files / f"{table}.parquet"),)
         if not quiet:
-            print(path)
+            print("\n".join(map(str, paths)))
+    elif format == "csv":
+        _put(tables.table_csv(table or "results", source), out)
+    elif table is not None:
+        _put(tables.table_json(table, source), out)
+    else:
+        from planebench.report.export import to_json
+
+        _put(to_json(source), out)
+    return 0
 
 
 def _put(data: bytes, out: Path | None) -> None:

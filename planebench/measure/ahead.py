@@ -24,7 +24,7 @@ TRUSTED_S = 10.0
 def stages(plan: Plan, points: Sequence[Point], costs: Costs | None = None) -> tuple[Stage, ...]:
     """Return the stages of a plan in the order of a campaign: pass by pass, in each topology R+ first, latency last.
 
-    Their steps are those of ``planned_trials`` for ``points``, their seconds those of ``estimate``.
+    Their seconds are those of ``estimate``.
     """
     every = passes(plan, points, costs or {})
     return tuple(stage for visits in every for visit in visits for stage in stages_of(plan, visit, costs or {}))

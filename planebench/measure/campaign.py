@@ -114,20 +114,20 @@ class Bench:
 
     def _runner(self, past: Sequence[Trial]) -> Runner:
         """Start switch and tester. Raises StartError or ExternalTesterError; then no process is left running."""
-        campaign, group = self.campaign, self.group
+        campaign, group, point = self.campaign, self.group, self.group.first
         adapter = campaign.adapters[self.label]
         if isinstance(adapter, SelfMeasured):
             return adapter.runner(self.label, campaign.plan.seed, past)
-        adapter = adapter.at_clock(group.cpu_clock)
+        adapter = adapter.at_clock(point.cpu_clock)
         sending = campaign.plan.sending
         topology = build_chain(
-            group.scenario, group.chain_length, chain=group.chain, hosting=group.hosting, sending=sending
+            point.scenario, point.chain_length, chain=point.chain, hosting=point.hosting, sending=sending
         )
         placement = place_vnfs(
             campaign.cpus,
             topology.cores_of_vnfs,
             hosted=topology.hosted_numbers,
-            placing=group.placement,
+            placing=point.placement,
             idle_tester=topology.idle_tester,
         )
         if os.geteuid() == 0:
@@ -147,7 +147,7 @@ class Bench:
             campaign.supervisor,
             directions=tuple(dict.fromkeys(point.direction for point in group.points)),
             profiles=[campaign.plan.profile(name) for name in dict.fromkeys(p.traffic for p in group.points)],
-            cpu_clock=group.cpu_clock,
+            cpu_clock=point.cpu_clock,
         )
         return LiveRunner(live, campaign.settings)
 
@@ -222,7 +222,7 @@ class Campaign:
         self._rounds: dict[tuple[TopologyKey, str], Rounds] = {}
         self._waiting: defaultdict[TopologyKey, list[LatencyStep]] = defaultdict(list)
         """Latency trials without a load, as no saturating trial of their point counts yet."""
-        self._groups = {group.key: group for group in group_points(self.points)}
+        self._groups = {group.first.topology: group for group in group_points(self.points)}
         self._one_by_one = wire_kind(self.settings.wire).exclusive(wire_arguments(self.settings.wire))
         """Only one switch can be up, as the devices of the wire are of one process at a time."""
         self._costs = {label: adapter.cost for label, adapter in self.adapters.items()}
@@ -273,7 +273,7 @@ class Campaign:
 
     def _visit(self, visit: Visit) -> None:
         """Do everything that a visit of a topology is for. Its switches start when there is something to measure."""
-        key, benches = visit.group.key, dict[str, Bench]()
+        key, benches = visit.group.first.topology, dict[str, Bench]()
         with contextlib.ExitStack() as stack:
             for label in visit.group.switches:
                 bench = self._benches.setdefault((key, label), Bench(self, label, self._groups[key]))
@@ -319,7 +319,7 @@ class Campaign:
         That is after the saturating trials that their loads rest on; repeated, before others overload the switch.
         """
         for method, points in searches_of(self.plan, visit).items():
-            rounds = self._rounds_of(visit.group.key, method)
+            rounds = self._rounds_of(visit.group.first.topology, method)
             left = dict.fromkeys(points, expected_trials(self.plan, method))
             while left:
                 for turn in self._turns(rounds.next(tuple(left)), attrgetter("point.switch")):
@@ -345,12 +345,12 @@ class Campaign:
 
     def _measure_latencies(self, visit: Visit, benches: dict[str, Bench]) -> None:
         """Take the latencies of a visit, after those that had no load before."""
-        planned, waiting = latency_of(self.plan, visit), self._waiting.pop(visit.group.key, [])
+        planned, waiting = latency_of(self.plan, visit), self._waiting.pop(visit.group.first.topology, [])
         for wanted in self._turns((*waiting, *planned), attrgetter("step.point.switch")):
             how, point = wanted.how, wanted.step.point
             load = self._latency_load(wanted) if point.switch in benches else None
             if load is None:
-                self._waiting[visit.group.key].append(wanted)
+                self._waiting[visit.group.first.topology].append(wanted)
                 continue
             request = TrialRequest(
                 point,

@@ -52,30 +52,6 @@ def each(what: str, text: str, parse: Callable[[str], T]) -> tuple[T, ...]:
 #
 # So a part that is for a table of a paper stays that, or goes: ``--scenario p2p`` leaves of every part its p2p.
 
-NAMES = {
-    "scenarios": "scenario",
-    "directions": "direction",
-    "frame_sizes_bytes": "frame size",
-    "chain_lengths": "chain length",
-    "vnf_counts": "number of VNFs",
-    "chains": "chain",
-    "traffic": "traffic",
-    "placements": "placement",
-}
-"""Field of a plan -> what one value of it is called."""
-
-PARSERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
-    "scenario": ("scenarios", parse_scenario),
-    "direction": ("directions", parse_direction),
-    "frame_size": ("frame_sizes_bytes", parse_frame_size),
-    "vnfs": ("vnf_counts", parse_vnf_count),
-    "placement": ("placements", parse_placing),
-}
-"""Option -> the field of a plan that it chooses from, and the parser of one value."""
-
-CHOICES = ("scenario", "direction", "frame_size", "chain_length", "vnfs", "chain", "traffic", "placement")
-"""The options that choose."""
-
 
 def choose(plan: Plan, options: Mapping[str, Any]) -> Plan:
     """Return the plan with only those values in its parts that the options name; a part left with none is skipped.
@@ -83,22 +59,24 @@ def choose(plan: Plan, options: Mapping[str, Any]) -> Plan:
     Raises UsageError for a value that no part has.
     """
     given = {option: text for option, text in options.items() if text is not None}
-    found = {
-        field: each(NAMES[field], given[option], parse) for option, (field, parse) in PARSERS.items() if option in given
-    }
+    found: dict[str, tuple[Any, ...]] = {}
+    for option, it in OPTIONS.items():
+        if it.parse is not None and option in given:
+            found[it.keys[0]] = each(it.chooses, given[option], it.parse)
     if "traffic" in given:
         profiles = parse_all(items("traffic", given["traffic"]))
         found["traffic"] = tuple(on_wire(profile, plan.wire) for profile in profiles)
     if "vnfs" in given and "scenario" not in given:
         found["scenarios"] = scenarios_with("side-by-side", plan.scenarios)
     wanted = found | _wanted_chains(plan, options)
+    names = {"chains": "chain", **{it.keys[0]: it.chooses for it in OPTIONS.values()}}
     for field, values in wanted.items():
         known = getattr(plan, field)
         for value in values:
             if value not in known:
                 valid = ", ".join(map(_name, known)) or "none"
                 raise UsageError(
-                    f'{NAMES[field]} "{_name(value)}": no part of {plan.name} has it. '
+                    f'{names[field]} "{_name(value)}": no part of {plan.name} has it. '
                     f"Valid: {valid}; or write a plan (docs/suites.md)"
                 )
 
@@ -164,10 +142,16 @@ LOAD_SETS: dict[str, tuple[float, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """Which keys of a plan document an option sets (``latency.loads``), and how its text becomes their value."""
+    """Which keys of a plan document an option sets (``latency.loads``), and how its text becomes their value.
+
+    ``chooses``: what it names one of, of those that the parts of a plan have; empty where it does not choose among
+    them. ``parse`` parses one of these.
+    """
 
     keys: tuple[str, ...]
     value: Callable[[str, Any], Any] = lambda flag, given: given
+    chooses: str = ""
+    parse: Callable[[str], Any] | None = None
 
 
 def _loads(flag: str, text: str) -> tuple[float, ...]:
@@ -195,13 +179,13 @@ OPTIONS: Mapping[str, _Option] = {
     "switch_option": _Option(("switches",)),
     "cpu_mhz": _Option(("cpu_clocks",), lambda flag, text: tuple(f"{mhz}MHz" for mhz in items(flag, text))),
     "duty": _Option(("cpu_clocks",), lambda flag, text: tuple(f"duty:{share}" for share in items(flag, text))),
-    "scenario": _Option(("scenarios",), items),
-    "frame_size": _Option(("frame_sizes_bytes",), items),
-    "direction": _Option(("directions",), items),
-    "chain_length": _Option(("chain_lengths",), items),
-    "vnfs": _Option(("vnf_counts",), items),
+    "scenario": _Option(("scenarios",), items, "scenario", parse_scenario),
+    "frame_size": _Option(("frame_sizes_bytes",), items, "frame size", parse_frame_size),
+    "direction": _Option(("directions",), items, "direction", parse_direction),
+    "chain_length": _Option(("chain_lengths",), items, "chain length"),
+    "vnfs": _Option(("vnf_counts",), items, "number of VNFs", parse_vnf_count),
     "hosting": _Option(("hosting",), items),
-    "placement": _Option(("placements",), items),
+    "placement": _Option(("placements",), items, "placement", parse_placing),
     "tester": _Option(("tester",)),
     "duration": _Option(("throughput.duration_s", "latency.duration_s")),
     "repeat": _Option(("throughput.repetitions",)),
@@ -217,11 +201,13 @@ OPTIONS: Mapping[str, _Option] = {
     "switch_cores": _Option(("switch_cores",)),
     "loads": _Option(("latency.loads",), _loads),
     "rates": _Option(("latency.rates_pps",), lambda flag, text: () if text.strip() == "none" else items(flag, text)),
-    "traffic": _Option(("traffic",), items),
+    "traffic": _Option(("traffic",), items, "traffic"),
     "anatomy": _Option(("latency.anatomy",)),
 }
 """Options that change the measurement, each with the keys of a plan document that it sets."""
 
+CHOICES = ("chain", *(name for name, option in OPTIONS.items() if option.chooses))
+"""The options that choose among what the parts of a plan have."""
 _MATTERS_OF_FORM = ("seed", "name")
 _OF_LATENCY = ("loads", "rates", "anatomy")
 

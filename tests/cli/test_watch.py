@@ -245,7 +245,7 @@ def test_once(planebench, going: RunWriter, quietly: dict[str, object]) -> None:
     assert (done.code, done.err) == (0, "")
     assert "8 of 80 · 12 min left" in done.out and "\x1b" not in done.out
     assert quietly == {"nice": 19, "cpus": (0,)}, "off the cores of the switch"
-    document = json.loads(planebench("watch", going.run_id, "--once", "--json").out)
+    document = json.loads(planebench("watch", going.header.run_id, "--once", "--json").out)
     assert (document["state"], document["status"]["done"], document["trials"]) == ("running", 8, 8)
     assert document["verdicts"] == {"valid": 4, "tester-limited": 2, "invalid": 2}
     assert [r["throughput_pps"] is None for r in document["results"]] == [False, False, False, True]
@@ -262,7 +262,7 @@ def test_a_run_that_ended_is_said_to_have(planebench, own_run_folder: Path, quie
 
 def test_a_killed_run_is_said_to_be_and_how_to_go_on(planebench, going: RunWriter, quietly: object) -> None:
     write_status(going.path, status(pid=1 << 22, pid_started_ticks=1))
-    for arguments in ((), ("--once",), (going.run_id,)):
+    for arguments in ((), ("--once",), (going.header.run_id,)):
         done = planebench("watch", *arguments)
         assert done.code == 1
         assert "killed" in done.out and "its process 4194304 is gone; 8 trials are kept\n" in done.out

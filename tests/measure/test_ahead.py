@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import pytest
+from builders import planned_trials
 
 from planebench.measure.ahead import TRUSTED_S, Pace, stages
 from planebench.model.status import Stage
-from planebench.plan.estimate import estimate, planned_trials
+from planebench.plan.estimate import estimate
 from planebench.plan.expand import expand
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan

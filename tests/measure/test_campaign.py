@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import make_header, make_point, make_trial
+from builders import make_header, make_point, make_trial, planned_trials
 
 from planebench.analysis import derive_results
 from planebench.analysis.compare import Open
@@ -31,7 +31,7 @@ from planebench.model.plan import Plan
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.model.switch import SwitchCost
-from planebench.plan.estimate import estimate, planned_trials
+from planebench.plan.estimate import estimate
 from planebench.plan.expand import expand, switch_labels
 from planebench.plan.override import override
 from planebench.plan.passes import group_points, latency_steps

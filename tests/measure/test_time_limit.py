@@ -10,7 +10,7 @@ from pathlib import Path
 from unittest.mock import MagicMock
 
 import pytest
-from builders import make_header
+from builders import make_header, planned_trials
 
 from planebench.analysis.compare import Open
 from planebench.measure.ahead import Pace, stages
@@ -25,7 +25,7 @@ from planebench.model.plan import Plan
 from planebench.model.records import Trial
 from planebench.model.switch import USUAL_COST, SwitchCost
 from planebench.model.text import utc_text
-from planebench.plan.estimate import estimate, estimate_longest, planned_trials
+from planebench.plan.estimate import estimate, estimate_longest
 from planebench.plan.expand import expand, switch_labels
 from planebench.plan.override import override
 from planebench.plan.passes import SOCKET_S, overhead_s
