@@ -93,7 +93,7 @@ def gate(runs: int) -> list[Bar]:
 
 def judged(seed: int, new_ratio: float) -> set[str]:
     """Return the kinds of the judgements of the gate on a switch with this ratio to its baseline."""
-    derived = simulate("regression", seed, _switches({"old": 1.0, "new": new_ratio}), loads="none")
+    derived = simulate("regression", seed, _switches({"old": 1.0, "new": new_ratio}), rates="none")
     judgements = judge(switches_compared(derived), GATE_LIMIT, baseline="old", metric="throughput")
     return {judgement.kind for judgement in judgements}
 
@@ -134,5 +134,5 @@ def selection(runs: int) -> list[Bar]:
 
 def _mean_log(seed: int, keys: str) -> float:
     """Return the mean logarithm of R+ over the cells of a run, of the capacity."""
-    derived = simulate("regression", seed, f"sim:capacity=10M:noise=0.3%:{keys}", loads="none")
+    derived = simulate("regression", seed, f"sim:capacity=10M:noise=0.3%:{keys}", rates="none")
     return statistics.fmean(math.log(r.throughput_pps / 10e6) for r in derived.results if r.throughput_pps)

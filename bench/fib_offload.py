@@ -32,7 +32,6 @@ from typing import Any
 from rig import rig
 
 from planebench.analysis.histogram import decode, merge, percentile_ns, summarise
-from planebench.analysis.latency import burst_sizes
 from planebench.host import facts as host_facts
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings, LiveTopology
@@ -324,7 +323,7 @@ def ipdv_us(trials: Sequence[Trial], share: float) -> float:
 
 def burst_us(trial: Trial) -> float:
     """Mean size of the differences of burst means."""
-    return _mean_us(() if trial.latency is None else burst_sizes(trial.latency))
+    return _mean_us(() if trial.latency is None else (trial.latency.burst_rises, trial.latency.burst_falls))
 
 
 def mean_ipdv_us(trial: Trial) -> float:

@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +16,6 @@ from planebench.analysis.metrics.column import TableRow
 from planebench.analysis.tables import RunSource
 from planebench.model.errors import UsageError
 from planebench.model.header import Run, RunHeader
-from planebench.report.export import csv_text
 from planebench.store import find_run, read_run
 
 if TYPE_CHECKING:
@@ -46,7 +42,11 @@ class Loaded:
         self._frames: dict[str, pd.DataFrame] = {}
 
     def __repr__(self) -> str:
-        return "\n".join(_line(source.run) for source in self._sources)
+        lines = []
+        for run in (source.run for source in self._sources):
+            status = "killed or still running" if run.finished is None else run.finished.status
+            lines.append(f"{run.header.run_id}: {', '.join(run.switch_labels)}; {len(run.trials)} trials, {status}")
+        return "\n".join(lines)
 
     @property
     def runs(self) -> tuple[Loaded, ...]:
@@ -135,15 +135,11 @@ class Loaded:
         load, verdict, counts, ``latency_us`` (upper edge of the bucket), ``probes``, ``percentile``. UsageError where
         nothing matches.
         """
-        from planebench.analysis.tables import histogram
-
-        return histogram(self.latency, self._sources, where)
+        return tables.histogram(self.latency, self._sources, where)
 
     def percentiles(self, wanted: Sequence[float] = PERCENTILES, **where: Any) -> pd.DataFrame:
         """Return the given percentiles (0 to 100) of every latency that matches ``where``, as in :meth:`histogram`."""
-        from planebench.analysis.tables import percentiles
-
-        return percentiles(self.latency, self._sources, where, wanted)
+        return tables.percentiles(self.latency, self._sources, where, wanted)
 
     def compare(self, *, force: bool = False) -> pd.DataFrame:
         """Return the second of two loaded runs against the first, with the columns of ``comparisons``.
@@ -192,11 +188,6 @@ class Loaded:
         return self._sources[0]
 
 
-def _line(run: Run) -> str:
-    status = "killed or still running" if run.finished is None else run.finished.status
-    return f"{run.header.run_id}: {', '.join(run.switch_labels)}; {len(run.trials)} trials, {status}"
-
-
 def load(*wanted: str | Path, runs_dir: str | Path | None = None) -> Loaded:
     """Load runs; see :func:`planebench.load`."""
     folder = None if runs_dir is None else Path(runs_dir)
@@ -205,39 +196,3 @@ def load(*wanted: str | Path, runs_dir: str | Path | None = None) -> Loaded:
         if [other.resolve() for other in paths].count(path.resolve()) > 1:
             raise UsageError(f"run {path.name} is given twice, so its rows would be counted twice. Give it once")
     return Loaded(RunSource(path, read_run(path)) for path in paths)
-
-
-# Tables of a run as files: CSV and JSON with the same rows, Parquet with the same types. None needs pandas.
-
-
-def source_of(folder: Path) -> RunSource:
-    """Return the run in a folder. StoreError where it cannot be read."""
-    return RunSource(folder, read_run(folder))
-
-
-def table_json(name: str, source: RunSource) -> bytes:
-    """Return a JSON array, an object a row; what is not known is null. UsageError for a table that is none."""
-    text = json.dumps(tables.rows(name, [source]), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    return text.encode("utf-8", errors="replace")
-
-
-def table_csv(name: str, source: RunSource) -> bytes:
-    """Return a table as CSV (RFC 4180); unknown values are empty, list items are separated by ``; ``."""
-    out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, list(tables.table_named(name).types))
-    writer.writeheader()
-    for row in tables.rows(name, [source]):
-        writer.writerow({key: csv_text(value) for key, value in row.items()})
-    return out.getvalue().encode("utf-8", errors="replace")
-
-
-def files_in(folder: Path) -> dict[str, Path]:
-    """Return the file of every table."""
-    return {name: folder / f"{name}.parquet" for name in tables.TABLES}
-
-
-def write_tables(source: RunSource, files: Mapping[str, Path]) -> Iterator[Path]:
-    """Write tables as Parquet, each to its file. UsageError for a table that is none, or a file that cannot be."""
-    with duckdb.connect() as database:
-        for name, path in files.items():
-            yield tables.write_parquet(tables.relation(name, [source], database), path)

@@ -37,7 +37,8 @@ from planebench.measure.machine import terminable
 from planebench.model.errors import INCONCLUSIVE, NotInstalledError
 from planebench.model.scenario import scenario_named
 from planebench.model.text import parse_yaml
-from planebench.plan.schema import list_suites, load_plan
+from planebench.plan import list_suites
+from planebench.plan.schema import load_plan
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE: dict[str, Any] = parse_yaml(

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from planebench.model.text import parse_yaml
-from planebench.plan.schema import list_suites, load_plan
+from planebench.plan import list_suites
+from planebench.plan.schema import load_plan
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "docs" / "papers-coverage.yaml"

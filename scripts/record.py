@@ -233,7 +233,7 @@ def chains_table() -> str:
     errors = {
         (it.point.switch, it.point.chain_length): NOTHING if it.is_bound or it.error is None else f"{it.error:+.0%}"
         for it in predictions(run_of(MAIN))
-        if it.way == "first" and small(it.point) and it.point.direction == "unidirectional"
+        if small(it.point) and it.point.direction == "unidirectional"
     }
 
     def left(name: str) -> str:

@@ -86,17 +86,16 @@ def _chains() -> Iterator[Row]:
     """Yield the throughput of chains as predicted from loopback-1 and v2v, beside the measured one."""
     for name, run in kept().items():
         for it in predictions(run):
-            if it.way == "first":
-                yield {
-                    "run": name,
-                    "switch": it.point.switch,
-                    "chain_length": it.point.chain_length,
-                    "direction": it.point.direction,
-                    "frame_size_bytes": it.point.frame_size_bytes,
-                    "predicted_pps": it.pps,
-                    "is_lower_bound": it.is_bound,
-                    "measured_pps": it.measured_pps,
-                }
+            yield {
+                "run": name,
+                "switch": it.point.switch,
+                "chain_length": it.point.chain_length,
+                "direction": it.point.direction,
+                "frame_size_bytes": it.point.frame_size_bytes,
+                "predicted_pps": it.pps,
+                "is_lower_bound": it.is_bound,
+                "measured_pps": it.measured_pps,
+            }
 
 
 def _published() -> Iterator[Row]:

@@ -11,7 +11,7 @@ from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, same_cell
 from planebench.analysis.standings import Standing, Standings
 from planebench.analysis.tables import RunSource
-from planebench.loaded import files_in, write_tables
+from planebench.loaded import Loaded
 from planebench.model.plan import Plan
 from planebench.model.records import Point
 from planebench.model.results import Result
@@ -63,7 +63,7 @@ def keep_run(folder: Path) -> str:
     if name is None:
         sys.exit(f"{folder}: not a run of one of {', '.join(KEPT)}, by its description: {description}")
     out = keep(folder, folder_of(name))
-    list(write_tables(RunSource(out, read_run(out)), files_in(out / "tables")))
+    Loaded([RunSource(out, read_run(out))]).parquet(out / "tables")
     return name
 
 

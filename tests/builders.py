@@ -26,6 +26,8 @@ from planebench.model.records import (
     Verdict,
     VerdictKind,
 )
+from planebench.plan.estimate import expected_trials
+from planebench.plan.passes import group_points, latency_of, searches_of, visits_of
 from planebench.store import RunWriter
 
 STARTED = "2026-11-21T12:33:56Z"
@@ -291,3 +293,12 @@ def _latency(index: int, point: Point, label: str, pps: float, load: float, rng:
 
 def _three(counts: DirectionCounts) -> tuple[int, int, int]:
     return counts.intended_packets, counts.offered_packets, counts.forwarded_packets
+
+
+def planned_trials(plan: Plan, points: Sequence[Point]) -> int:
+    """Return the number of steps of a run without further passes, by what searches are expected to take."""
+    visits = [visit for group in group_points(points) for visit in visits_of(plan, group, {})]
+    more = sum(len(latency_of(plan, visit)) for visit in visits)
+    for visit in visits:
+        more += sum(expected_trials(plan, m) * len(members) for m, members in searches_of(plan, visit).items())
+    return plan.throughput.repetitions * len(points) + more

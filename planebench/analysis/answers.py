@@ -57,7 +57,7 @@ class Bounds:
 EXACT = Bounds()
 
 
-def answer(estimate: Estimate, alpha: float = ALPHA, margin: float = MARGIN, bounds: Bounds = EXACT) -> Answer:
+def answer(estimate: Estimate, alpha: float = ALPHA, bounds: Bounds = EXACT) -> Answer:
     """Return the answer of an estimate of log(b / a). Interval and words agree: different if 1 is outside.
 
     A lower bound leaves its end of the interval open.
@@ -65,7 +65,7 @@ def answer(estimate: Estimate, alpha: float = ALPHA, margin: float = MARGIN, bou
     half = estimate.half_width(alpha)
     low = None if bounds.a else estimate.mean - half
     high = None if bounds.b else estimate.mean + half
-    within = math.log1p(margin)
+    within = math.log1p(MARGIN)
     if (low is not None and low > 0) or (high is not None and high < 0):
         kind: AnswerKind = "different"
     elif low is not None and high is not None and -within < low and high < within:
@@ -73,7 +73,7 @@ def answer(estimate: Estimate, alpha: float = ALPHA, margin: float = MARGIN, bou
     else:
         kind = "open"
     priced = kind == "open" and not bounds.hide(estimate)
-    starts = starts_missing(estimate, alpha, margin) if priced else None
+    starts = starts_missing(estimate, alpha) if priced else None
     low, high = (None if end is None else factor(end) for end in (low, high))
     return Answer(figure_of(estimate.mean), low, high, kind, starts)
 
@@ -99,10 +99,14 @@ def answers(family: Sequence[OneOfMany], alpha: float = ALPHA) -> list[Answer]:
     (Benjamini and Hochberg). So two that are equal are called different in a share ``alpha`` of runs at most, and of
     the differences between two that are not, a share ``alpha`` is wrong.
     """
+    from scipy.stats import false_discovery_control
+
     units: dict[Hashable, list[int]] = {}
     for index, it in enumerate(family):
         units.setdefault(it.unit, []).append(index)
-    within = {unit: benjamini_hochberg([family[index].p_value for index in at]) for unit, at in units.items()}
+    within: dict[Hashable, list[float]] = {}
+    for unit, at in units.items():  # the least of them is that of Simes (Biometrika 73, 1986), that all are true
+        within[unit] = false_discovery_control([family[index].p_value for index in at]).tolist()
     over_all = dict(zip(units, holm([min(p_values) for p_values in within.values()]), strict=True))
     left = max(sum(p >= alpha for p in over_all.values()), 1)
     found: dict[int, Answer] = {}
@@ -119,7 +123,7 @@ def answers(family: Sequence[OneOfMany], alpha: float = ALPHA) -> list[Answer]:
     return [found[index] for index in range(len(family))]
 
 
-def starts_missing(estimate: Estimate, alpha: float = ALPHA, margin: float = MARGIN) -> int | None:
+def starts_missing(estimate: Estimate, alpha: float = ALPHA) -> int | None:
     """Return how many more starts decide the comparison if its mean and noise stay as they are.
 
     ``alpha``: the level at which it is called different. More starts make the mean more certain, and the noise as well:
@@ -130,7 +134,7 @@ def starts_missing(estimate: Estimate, alpha: float = ALPHA, margin: float = MAR
     def decides(more: int) -> bool:
         times = 1 + more / estimate.n
         later = replace(estimate, error=estimate.error / math.sqrt(times), degrees=estimate.degrees * times)
-        return later.half_width(alpha) < away or later.half_width() < math.log1p(margin) - away
+        return later.half_width(alpha) < away or later.half_width() < math.log1p(MARGIN) - away
 
     prices = range(1, STARTS_MAX - estimate.n + 1)
     at = bisect_left(prices, True, key=decides)
@@ -155,26 +159,12 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(corrected)
 
 
-def benjamini_hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Return p-values corrected for their number: of those below alpha a share alpha is wrong.
-
-    Benjamini and Hochberg, "Controlling the false discovery rate", J. R. Statist. Soc. B 57, 1995. The least of them is
-    that of Simes (Biometrika 73, 1986), of the hypothesis that all are true.
-    """
-    order = sorted(range(len(p_values)), key=p_values.__getitem__, reverse=True)
-    corrected, least = [0.0] * len(p_values), 1.0
-    for behind, index in enumerate(order):
-        least = min(least, p_values[index] * len(p_values) / (len(p_values) - behind))
-        corrected[index] = least
-    return tuple(corrected)
-
-
 # The ratio of two figures as it is printed: with its interval, and the answer that follows from the interval.
 
 
-def effect_of(estimate: Estimate | None, ratio: float, alpha: float = ALPHA, bounds: Bounds = EXACT) -> Answer:
+def effect_of(estimate: Estimate | None, ratio: float, bounds: Bounds = EXACT) -> Answer:
     """Return the answer of an estimate of log(b / a); ``ratio`` is the one shown where there is no estimate."""
-    return Answer(ratio, None, None, "untested") if estimate is None else answer(estimate, alpha, bounds=bounds)
+    return Answer(ratio, None, None, "untested") if estimate is None else answer(estimate, bounds=bounds)
 
 
 def estimate_alone(values: Sequence[float]) -> Estimate | None:

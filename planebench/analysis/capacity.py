@@ -82,7 +82,7 @@ def one_look(manifest: Mapping[str, str]) -> int:
 
 def capacity_of(run: Run, point: Point, trials: Sequence[Trial]) -> Capacity | None:
     """Return the capacity of a point from its trials, with what the switch says of its batches."""
-    manifest = run.manifest_of(point.switch)
+    manifest = next((it.settings for it in run.header.switches if it.label == point.switch), {})
     return capacity(saturating(trials).trials, trials, full_batch(manifest), one_look(manifest))
 
 

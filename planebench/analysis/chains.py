@@ -95,7 +95,10 @@ def derive_chains(run: Run, results: Sequence[Result]) -> Chains:
     trials = run.by_point()
     chains = [point for point in by_point if any(part in by_point for part in part_points(point, by_point))]
     shown = {*chains, *(part for point in chains for part in part_points(point, by_point))}
-    latency = [found for point in chains for found in _latencies(point, by_point, trials)]
+    latency = []
+    for point in chains:  # at every fixed load of the chain: shares of R+ are other loads for its functions
+        fixed = {trial.load.label for trial in _at_rates(trials[point])}
+        latency += [_latency(point, it.load, trials) for it in by_point[point].latency if it.load in fixed]
     throughput = [_throughput(by_point[point], by_point, trials) for point in by_point if point in shown]
     return Chains(tuple(_with_effects(latency)), tuple(_with_effects(throughput)))
 
@@ -168,15 +171,6 @@ def part_points(point: Point, measured: Collection[Point] = ()) -> tuple[Point, 
 
 
 # --- Latency ---------------------------------------------------------------------------------------------------------
-
-
-def _latencies(
-    point: Point, results: Mapping[Point, Result], trials: Mapping[Point, Sequence[Trial]]
-) -> Iterator[_ClaimDraft[ChainLatency]]:
-    """Yield the latency at every fixed load of the chain: shares of R+ are other loads for its functions."""
-    loads = dict.fromkeys(t.load.label for t in _at_rates(trials[point]))
-    ordered = [summary.load for summary in results[point].latency if summary.load in loads]
-    yield from (_latency(point, load, trials) for load in ordered)
 
 
 def _at_rates(trials: Iterable[Trial]) -> Iterator[Trial]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, pairwise
@@ -14,8 +14,8 @@ from typing import Literal, get_args
 from planebench.analysis.answers import ALPHA, EXACT, Answer, Bounds, OneOfMany, answers, look_alpha
 from planebench.analysis.capacity import Capacity, capacity_of
 from planebench.analysis.chains import Chains, derive_chains
-from planebench.analysis.conditions import MUST_MATCH, Condition, contradictions, differing_facts, fairness
-from planebench.analysis.counting import Counted, Ranking, cell_id, of_kinds, rank, saturating
+from planebench.analysis.conditions import Condition, contradictions, fairness
+from planebench.analysis.counting import Counted, cell_id, of_kinds, saturating
 from planebench.analysis.disturbance import DisturbedSwitch, SharedCore, disturbed_switches, drift, shared_cores
 from planebench.analysis.latency import latency_groups, latency_records, mean_intended_pps, percentile_blocks
 from planebench.analysis.noise import Estimate, factor, figure_of, fit_noise
@@ -32,7 +32,7 @@ from planebench.analysis.starts import (
     ratios_by_distance,
     throughput_blocks,
 )
-from planebench.model.header import Run, RunHeader
+from planebench.model.header import Run
 from planebench.model.reasons import Reason
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import AnswerKind, Comparison, LatencySummary, Metric, Result, SearchResult
@@ -54,11 +54,6 @@ class Derived:
     def results(self) -> tuple[Result, ...]:
         """Return one result per point, in the order of the tables."""
         return derive_results(self.run)
-
-    @cached_property
-    def rankings(self) -> tuple[Ranking, ...]:
-        """Return the switches of each test point, best first."""
-        return rank(self.results)
 
     @cached_property
     def compared(self) -> Comparisons:
@@ -169,11 +164,6 @@ def still_open(derived: Derived) -> tuple[Open, ...]:
     )
 
 
-def each_look_alpha(header: RunHeader) -> float:
-    """Return the level of each look at the comparisons of a run, of which the plan has one or more."""
-    return look_alpha(len(header.plan.throughput.looks))
-
-
 def price(runs: Sequence[Run]) -> Price | None:
     """Return what one more start costs in these runs; None where they do not say it.
 
@@ -194,17 +184,6 @@ def price(runs: Sequence[Run]) -> Price | None:
     return Price(of_starts / len(starts) / 60, of_trials / len(gaps) / 60)
 
 
-__all__ = [
-    "METRICS",
-    "MUST_MATCH",
-    "RATES",
-    "Comparisons",
-    "NotCompared",
-    "differing_facts",
-    "runs_compared",
-    "switches_compared",
-]
-
 METRICS: tuple[Metric, ...] = get_args(Metric)
 OF_POINTS = tuple(metric for metric in METRICS if metric != "outage")
 """Metrics of the results of a point; an outage is of a restart."""
@@ -219,6 +198,10 @@ UNITS_MIN = 3
 
 LOADS_DIFFER = 0.01
 """Latency loads are shares of each one's own R+: beyond this difference in packets per second the note says so."""
+RUNS_VARY = "how runs vary is not in the interval"
+SAME_LOAD = 0.03
+"""Loads that differ by less are one load: where only those are compared, e.g. of two builds of a switch. A slower build
+has less load at a share of its own rate, which hides that its latency is worse."""
 
 _STARTS_OF_A_RUN = 1_000_000
 """More than a run has: starts of several runs are numbered in one row."""
@@ -326,15 +309,16 @@ class _Draft:
 ComparisonsFound = Iterator[_Draft | NotCompared]
 
 
-def switches_compared(derived: Derived) -> Comparisons:
+def switches_compared(derived: Derived, *, same_load: bool = False) -> Comparisons:
     """Compare every pair of switches at each test point; ``a`` is the one that the header names first.
 
-    What is left out has its reason, also a switch without a trial where the first has some.
+    What is left out has its reason, also a switch without a trial where the first has some. ``same_load``: latencies
+    only where both had the same load, in packets per second.
     """
     cells: dict[Point, list[_ComparedSide]] = {}
     for point, side in _sides([derived]).items():
         cells.setdefault(replace(point, switch=""), []).append(side)
-    found = [it for sides in cells.values() for pair in combinations(sides, 2) for it in _compare(*pair)]
+    found = [it for sides in cells.values() for pair in combinations(sides, 2) for it in _compare(*pair, same_load)]
     absent = []
     for first, *others in cells.values():
         there = {first.name, *(side.name for side in others)}
@@ -350,7 +334,8 @@ def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]
 
     Runs of one boot are not independent. Taken in turns (a, b, a, b), the difference of two neighbors is the unit, else
     the boot. With fewer than UNITS_MIN of these the intervals contain only how starts vary within these runs, every
-    answer is open, and ``not_in_intervals`` says so. Points that only one side has are left out.
+    answer is open, and ``not_in_intervals`` says so. Points that only one side has are left out, and latencies at loads
+    that differ.
     :func:`differing_facts` says whether two runs may be compared.
     """
     runs_a, runs_b = ([side] if not isinstance(side, Sequence) else list(side) for side in (a, b))
@@ -360,13 +345,19 @@ def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]
         _sides(runs, ",".join(it.run.header.run_id for it in runs), units if unit in OF_RUNS else None, files)
         for runs, units in zip((runs_a, runs_b), numbers, strict=True)
     )
-    found = [it for p, side in sides_a.items() if p in sides_b for it in _compare(side, sides_b[p])]
-    only = tuple(
-        NotCompared(side.name, "", side.cell, OF_POINTS, _why_alone(point, others), has=side.rates, baseline=is_first)
-        for mine, others, is_first in ((sides_a, sides_b, True), (sides_b, sides_a, False))
-        for point, side in mine.items()
-        if point not in others
-    )
+    found = [it for p, side in sides_a.items() if p in sides_b for it in _compare(side, sides_b[p], same_load=True)]
+    only = []
+    for mine, others, is_first in ((sides_a, sides_b, True), (sides_b, sides_a, False)):
+        chains: dict[Point, set[str]] = {}  # of the other run at each point, whatever its VNFs are and run in
+        for point in others:
+            chains.setdefault(replace(point, chain="", hosting="process"), set()).add(point.chain_label)
+        for point, side in mine.items():
+            if point not in others:
+                why = "the other run does not have it"
+                if unlike := chains.get(replace(point, chain="", hosting="process")):
+                    names = ", ".join(sorted(unlike))
+                    why = f"the other run has other VNFs there ({names}): not the same experiment"
+                only.append(NotCompared(side.name, "", side.cell, OF_POINTS, why, has=side.rates, baseline=is_first))
     compared, skipped = _concluded(found, unit, [*runs_a, *runs_b])
     missing = ""
     if unit not in OF_RUNS:
@@ -375,7 +366,7 @@ def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]
             replace(
                 it,
                 answer="open",
-                note="; ".join(filter(None, (it.note, "how runs vary is not in the interval"))),
+                note="; ".join(filter(None, (it.note, RUNS_VARY))),
                 more_starts=None,
                 more_minutes=None,
                 detectable=None,
@@ -407,19 +398,6 @@ def _units(a: Sequence[Derived], b: Sequence[Derived]) -> tuple[Unit, list[int],
     if min(len({*boots} - {None}) for boots in (of_a, of_b)) >= UNITS_MIN:
         return "boot", [of_a.index(boot) for boot in of_a], [of_b.index(boot) for boot in of_b]
     return "start", [0] * len(a), [0] * len(b)
-
-
-def _why_alone(point: Point, others: Iterable[Point]) -> str:
-    """Return why a point is in one of the runs only: the other has other VNFs there, or nothing."""
-    unlike = {other.chain_label for other in others if _whatever_vnfs(other) == _whatever_vnfs(point)}
-    if not unlike:
-        return "the other run does not have it"
-    return f"the other run has other VNFs there ({', '.join(sorted(unlike))}): not the same experiment"
-
-
-def _whatever_vnfs(point: Point) -> Point:
-    """Return the same point for all functions of its VNFs, with their batching, and all hostings."""
-    return replace(point, chain="", hosting="process")
 
 
 def _sides(
@@ -460,7 +438,7 @@ def _concluded(
 ) -> tuple[tuple[Comparison, ...], tuple[NotCompared, ...]]:
     """Return the comparisons, each with its answer. All of them are one family, whatever the metric."""
     drafts = [it for it in found if isinstance(it, _Draft)]
-    alpha = ALPHA if unit in OF_RUNS else min(each_look_alpha(it.run.header) for it in runs)
+    alpha = ALPHA if unit in OF_RUNS else look_alpha(max(len(it.run.header.plan.throughput.looks) for it in runs))
     told = _answers(drafts, [it.blocks for it in drafts], unit, alpha)
     counted = told
     if any(it.counted for it in drafts):
@@ -502,7 +480,8 @@ def _comparison(
     kind: AnswerKind
     notes, kind, low, high, more = [*draft.notes], told.answer, told.low, told.high, told.starts
     if counted is not None:
-        low, high = _span(low, counted.low, min), _span(high, counted.high, max)
+        low = None if low is None or counted.low is None else min(low, counted.low)  # the outer ends
+        high = None if high is None or counted.high is None else max(high, counted.high)
         turned = kind == "different" and (counted.ratio > 1) != (told.ratio > 1)
         if counted.answer != kind or turned:
             kind, more = "open", None
@@ -541,11 +520,6 @@ def _comparison(
     )
 
 
-def _span(one: float | None, other: float | None, end: Callable[..., float]) -> float | None:
-    """Return the outer one of two ends; None where one is open."""
-    return None if one is None or other is None else end(one, other)
-
-
 def _estimates(
     family: Sequence[_Draft], blocks: Sequence[tuple[Blocks, Blocks]], unit: Unit
 ) -> Iterator[Estimate | None]:
@@ -569,14 +543,14 @@ def _estimates(
         yield estimate
 
 
-def _compare(a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
+def _compare(a: _ComparedSide, b: _ComparedSide, same_load: bool) -> ComparisonsFound:
     yield from _flat_out(a, b)
     for method in SEARCHES:
         yield from _search(method, a, b)
     loads_a, loads_b = ({t.load.label: None for t in side.trials if t.role == "latency"} for side in (a, b))
     for load in loads_a:
         if load in loads_b:
-            yield from _latency_at(load, a, b)
+            yield from _latency_at(load, a, b, same_load)
 
 
 def _flat_out(a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
@@ -659,7 +633,7 @@ def _search(method: Metric, a: _ComparedSide, b: _ComparedSide) -> ComparisonsFo
     yield _Draft(method, a, b, blocks, n, notes, Bounds(*limits), errors=tuple(errors))
 
 
-def _latency_at(load: str, a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
+def _latency_at(load: str, a: _ComparedSide, b: _ComparedSide, same_load: bool) -> ComparisonsFound:
     at_load = [[t for t in side.trials if t.role == "latency" and t.load.label == load] for side in (a, b)]
     full = []
     for side, found in zip((a, b), at_load, strict=True):
@@ -678,8 +652,12 @@ def _latency_at(load: str, a: _ComparedSide, b: _ComparedSide) -> ComparisonsFou
             return
     n = len(counted[0].trials), len(counted[1].trials)
     pps_a, pps_b = (mean_intended_pps(it.trials) for it in counted)
-    differ = abs(pps_b - pps_a) > LOADS_DIFFER * max(pps_a, pps_b)
-    note = f"at {pps_a / 1e6:.3g} and {pps_b / 1e6:.3g} Mpps" if differ else ""
+    differ = abs(pps_b - pps_a) / max(pps_a, pps_b)
+    if same_load and differ > SAME_LOAD:
+        why = "their loads differ; measure both at a fixed load, e.g. --rates 1M, which both carry"
+        yield _left_out(a, b, tuple(PERCENTILES), why, load)
+        return
+    note = f"at {pps_a / 1e6:.3g} and {pps_b / 1e6:.3g} Mpps" if differ > LOADS_DIFFER else ""
     for metric, share in PERCENTILES.items():
         blocks_a, blocks_b = (percentile_blocks(it.trials, share) for it in counted)
         if blocks_a and blocks_b:

@@ -10,6 +10,7 @@ import re
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from planebench.model.conditions import (
@@ -77,7 +78,7 @@ def measured(found: Sequence[Conditions]) -> dict[str, MeasuredCondition]:
         # The active queue pairs: a driver may have enabled fewer than the device has.
         "queues": _by_side(ports, lambda port: [str(len(port.ring_sizes) // 2)] if port.ring_sizes else None),
         SPEED: _by_side([port for port in ports if port.speed_mbps], lambda port: [str(port.speed_mbps)]),
-        **{key: _by_side(ports, _has(names)) for key, names in FEATURES.items()},
+        **{key: _by_side(ports, partial(_negotiated, names)) for key, names in FEATURES.items()},
     }
     if modes := dict.fromkeys(conditions.af_xdp for conditions in found if conditions.af_xdp):
         known[AF_XDP] = MeasuredCondition(" or ".join(modes), frozenset(modes))
@@ -93,13 +94,8 @@ def measured(found: Sequence[Conditions]) -> dict[str, MeasuredCondition]:
     return {key: value for key, value in known.items() if value is not None}
 
 
-def _has(names: Iterable[str]) -> Callable[[PortConditions], list[str] | None]:
-    wanted = frozenset(names)
-
-    def look(port: PortConditions) -> list[str] | None:
-        return None if port.features is None else [ON if wanted & set(port.features) else OFF]
-
-    return look
+def _negotiated(names: Iterable[str], port: PortConditions) -> list[str] | None:
+    return None if port.features is None else [OFF if set(port.features).isdisjoint(names) else ON]
 
 
 def _by_side(
@@ -185,8 +181,25 @@ def fairness(run: Run) -> tuple[Condition, ...]:
         return ()
     own = [key for side in sides for key in side.settings if key not in MANIFEST_KEYS]
     keys = dict.fromkeys([*MANIFEST_KEYS, BUILD, *own, *MEASURED_ONLY])
-    rows = [_condition(key, sides) for key in keys if any(side.has(key) for side in sides)]
-    return (*rows, *_host_conditions(run, len(sides)))
+    rows = []
+    for key in keys:
+        if not any(side.has(key) for side in sides):
+            continue
+        cells = [side.cell(key) for side in sides]
+        if key == "cores":  # the measured CPUs of the threads take the place of a wrong claim
+            for number, (cell, side) in enumerate(zip(cells, sides, strict=True)):
+                if cell.claim:
+                    cpus = ",".join(sorted(side.measured[THREADS].values, key=int))
+                    cells[number] = ConditionCell(cpus, True, cell.claim)
+        meaning = MANIFEST_KEYS.get(key) or {**MEASURED_ONLY, BUILD: _BUILD_MEANING}.get(key, "its own")
+        rows.append(Condition(key, meaning, tuple(cells), _state(key, [cell.text for cell in cells])))
+    for key, (where, meaning) in _HOST.items():
+        table = getattr(run.header, where)
+        if key in table:
+            text = UNKNOWN if table[key] is None else {True: ON, False: OFF}.get(table[key], str(table[key]))
+            state: ConditionState = "not known" if text == UNKNOWN else "same"
+            rows.append(Condition(key, meaning, (ConditionCell(text),) * len(sides), state))
+    return tuple(rows)
 
 
 def differing(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
@@ -215,7 +228,19 @@ def between(a: Run, b: Run) -> tuple[str, ...]:
     """Return the known conditions of a switch that differ in two runs: ``planed: burst 32 against 64``."""
     labels = [switch.label for switch in b.header.switches]
     there = [switch.label for switch in a.header.switches if switch.label in labels]
-    return tuple(text for label in there for text in _moved(a, b, label))
+    found: list[str] = []
+    for label in there:
+        was, now = (next(it for it in run.header.switches if it.label == label) for run in (a, b))
+        if was.build is not None and now.build is not None and (files := now.build.unlike(was.build)):
+            words = f"build {was.build.words} against {now.build.words}"
+            found.append(f"{label}: {words}: other files {', '.join(files)}")
+        old, new = (_SwitchConditions(it.settings, _measured_of(run, label)) for it, run in ((was, a), (now, b)))
+        for key in dict.fromkeys([*MANIFEST_KEYS, *old.settings, *new.settings, *MEASURED_ONLY]):
+            if old.has(key) and new.has(key):
+                left, right = old.cell(key).text, new.cell(key).text
+                if left != right and _state(key, [left, right]) == "differs":
+                    found.append(f"{label}: {title(key)} {left} against {right}")
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,20 +280,6 @@ def _measured_of(run: Run, label: str) -> dict[str, MeasuredCondition]:
     return measured([conditions for conditions in run.conditions if conditions.switch == label])
 
 
-def _condition(key: str, sides: Sequence[_SwitchConditions]) -> Condition:
-    cells = tuple(side.cell(key) for side in sides)
-    meaning = MANIFEST_KEYS.get(key) or {**MEASURED_ONLY, BUILD: _BUILD_MEANING}.get(key, "its own")
-    if key == "cores":
-        # The measured CPUs of the threads take the place of a wrong claim.
-        cells = tuple(
-            ConditionCell(",".join(sorted(side.measured[THREADS].values, key=int)), True, cell.claim)
-            if cell.claim
-            else cell
-            for cell, side in zip(cells, sides, strict=True)
-        )
-    return Condition(key, meaning, cells, _state(key, [cell.text for cell in cells]))
-
-
 def _state(key: str, texts: Sequence[str]) -> ConditionState:
     known = [text for text in texts if text not in (UNKNOWN, DEFAULT, NOT_STATED)]
     if key == BUILD:  # unknown beside a known one is a difference: it may be the slower build
@@ -293,86 +304,56 @@ def _comparable(key: str, text: str) -> str:
     return text.partition(":")[0].strip().lower() if key == "function" else text
 
 
-def _host_conditions(run: Run, switches: int) -> Iterator[Condition]:
-    for key, (where, meaning) in _HOST.items():
-        table = getattr(run.header, where)
-        if key in table:
-            value = table[key]
-            text = UNKNOWN if value is None else {True: "on", False: "off"}.get(value, str(value))
-            state: ConditionState = "not known" if text == UNKNOWN else "same"
-            yield Condition(key, meaning, (ConditionCell(text),) * switches, state)
-
-
-def _moved(a: Run, b: Run, label: str) -> Iterator[str]:
-    was, now = (next(it for it in run.header.switches if it.label == label) for run in (a, b))
-    if was.build is not None and now.build is not None and (files := now.build.unlike(was.build)):
-        yield f"{label}: build {was.build.words} against {now.build.words}: other files {', '.join(files)}"
-    old, new = (_SwitchConditions(it.settings, _measured_of(run, label)) for it, run in ((was, a), (now, b)))
-    for key in dict.fromkeys([*MANIFEST_KEYS, *old.settings, *new.settings, *MEASURED_ONLY]):
-        if old.has(key) and new.has(key):
-            left, right = old.cell(key).text, new.cell(key).text
-            if left != right and _state(key, [left, right]) == "differs":
-                yield f"{label}: {title(key)} {left} against {right}"
-
-
 # The facts that must be equal in two runs for their figures to be comparable.
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A value of run.json: its table, its key, and its name."""
-
-    where: Literal["settings", "host"]
-    key: str
-    title: str
-
-    def of(self, header: RunHeader) -> str | int | float | bool | None:
-        """Return the value of a run."""
-        table = header.settings if self.where == "settings" else header.host
-        return table.get(self.key)
-
-
-MUST_MATCH = (
-    Fact("settings", "wire", "wire"),
-    Fact("settings", "ring_size", "ring size"),
-    Fact("settings", "send_burst", "batch of VNFs (send_burst)"),
-    Fact("settings", "drain_us", "drain time of VNFs (drain_us)"),
-    Fact("settings", "hugepages", "hugepages"),
-    Fact("settings", "hosting", "hosting"),
-    Fact("settings", "trial_duration_s", "seconds of a saturating trial"),
-    Fact("settings", "latency_duration_s", "seconds of a latency trial"),
-    Fact("settings", "search_trial_duration_s", "seconds of a search trial"),
-    Fact("settings", "search_duration_sum_s", "seconds of search trials at a load"),
-    Fact("settings", "search_relative_width", "relative width of a search"),
-    Fact("settings", "search_pdr_loss_ratio", "loss ratio of PDR"),
-    Fact("settings", "search_max_r", "max(r) of BSwLV"),
-    Fact("settings", "max_rate_pps", "highest rate of a direction"),
-    Fact("settings", "line_bps", "speed of a link"),
-    Fact("settings", "open_loop", "open loop"),
-    Fact("settings", "warmup_s", "seconds of warm-up"),
-    Fact("settings", "probe_rate_pps", "latency probes per second"),
-    Fact("settings", "clock", "clock of latencies"),
-    Fact("settings", "switch_cpu", "CPU of the switch"),
-    Fact("settings", "more_switch_cpus", "further CPUs of the switch"),
-    Fact("settings", "tester_cpus", "CPUs of the tester"),
-    Fact("settings", "core_kinds", "kinds of cores of pollers"),
-    Fact("host", "cpu_model", "CPU"),
-    Fact("host", "cores_allowed", "cores"),
-    Fact("host", "governor", "frequency governor"),
-    Fact("host", "turbo", "turbo"),
-    Fact("host", "cpu_mhz", "CPU MHz"),
-    Fact("host", "kernel", "kernel"),
-)
-"""Each of these alone can move figures by more than switches differ. Versions are not here: they are what changes."""
+MUST_MATCH: Mapping[Literal["settings", "host"], Mapping[str, str]] = {
+    "settings": {
+        "wire": "wire",
+        "ring_size": "ring size",
+        "send_burst": "batch of VNFs (send_burst)",
+        "drain_us": "drain time of VNFs (drain_us)",
+        "hugepages": "hugepages",
+        "hosting": "hosting",
+        "trial_duration_s": "seconds of a saturating trial",
+        "latency_duration_s": "seconds of a latency trial",
+        "search_trial_duration_s": "seconds of a search trial",
+        "search_duration_sum_s": "seconds of search trials at a load",
+        "search_relative_width": "relative width of a search",
+        "search_pdr_loss_ratio": "loss ratio of PDR",
+        "search_max_r": "max(r) of BSwLV",
+        "max_rate_pps": "highest rate of a direction",
+        "line_bps": "speed of a link",
+        "open_loop": "open loop",
+        "warmup_s": "seconds of warm-up",
+        "probe_rate_pps": "latency probes per second",
+        "clock": "clock of latencies",
+        "switch_cpu": "CPU of the switch",
+        "more_switch_cpus": "further CPUs of the switch",
+        "tester_cpus": "CPUs of the tester",
+        "core_kinds": "kinds of cores of pollers",
+    },
+    "host": {
+        "cpu_model": "CPU",
+        "cores_allowed": "cores",
+        "governor": "frequency governor",
+        "turbo": "turbo",
+        "cpu_mhz": "CPU MHz",
+        "kernel": "kernel",
+    },
+}
+"""Table of run.json -> key -> name of a fact. Each of these alone can move figures by more than switches differ.
+Versions are not here: they are what changes."""
 
 
 def differing_facts(a: RunHeader, b: RunHeader) -> tuple[str, ...]:
     """Return one sentence per differing fact: ``kernel: 6.1.0 against 6.5.0``."""
     found = []
-    for fact in MUST_MATCH:
-        left, right = (fact.of(header) for header in (a, b))
-        if left != right:
-            found.append(f"{fact.title}: {_words(left)} against {_words(right)}")
+    for where, names in MUST_MATCH.items():
+        for key, name in names.items():
+            left, right = (getattr(header, where).get(key) for header in (a, b))
+            if left != right:
+                found.append(f"{name}: {_words(left)} against {_words(right)}")
     return (*found, *_changed_files(a, b), *_unlike_traffic(a, b))
 
 

@@ -93,20 +93,7 @@ def search_counts(search: SearchResult) -> bool:
     return search.complete and search.verdict.kind in ACCEPTED
 
 
-# The order of the switches at each test point. Whether one is ahead of another is said by their comparison alone.
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """The switches of one test point, best first: by throughput, where it is a bound by the capacity estimated."""
-
-    point: Point
-    results: tuple[Result, ...]
-
-    @property
-    def first(self) -> Result:
-        """Return the best result."""
-        return self.results[0]
+# The results of a test point.
 
 
 def same_cell(results: Iterable[Result], **alike: Any) -> dict[Point, list[Result]]:
@@ -118,12 +105,6 @@ def same_cell(results: Iterable[Result], **alike: Any) -> dict[Point, list[Resul
     for result in results:
         cells.setdefault(replace(result.point, switch="", **alike), []).append(result)
     return cells
-
-
-def rank(results: Sequence[Result]) -> tuple[Ranking, ...]:
-    """Return one ranking per test point with a figure."""
-    cells = ((cell, [r for r in members if counts(r)]) for cell, members in same_cell(results).items())
-    return tuple(Ranking(cell, tuple(sorted(usable, key=reach_pps, reverse=True))) for cell, usable in cells if usable)
 
 
 def reach_pps(result: Result) -> float:

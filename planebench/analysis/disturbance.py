@@ -159,7 +159,12 @@ def core_shares(trials: Iterable[Trial]) -> dict[int, tuple[float, float]]:
 
     It is the smaller one of before and after. Trials in which it is not known have none.
     """
-    known = {trial.index: speeds for trial in trials if (speeds := core_speeds(trial))}
+    known: dict[int, tuple[float, float]] = {}
+    for trial in trials:
+        both = [at.additions_per_cycle for at in (trial.evidence.distance_before, trial.evidence.distance_after) if at]
+        if len(both) == 2 and all(len(speeds) == 2 and min(speeds) > 0 for speeds in both):
+            switch, tester = (min(speeds) for speeds in zip(*both, strict=True))
+            known[trial.index] = switch, tester
     best = max((speed for pair in known.values() for speed in pair), default=0.0)
     return {index: (switch / best, tester / best) for index, (switch, tester) in known.items() if best > 0}
 
@@ -182,12 +187,3 @@ def shared_cores(trials: Iterable[Trial]) -> tuple[SharedCore, ...]:
         SharedCore(owner, len(found), sum(is_shared(share, 1.0) for share in found), min(found), ratio)
         for owner, found, ratio in zip(OWNERS, of_owner, ratios, strict=True)
     )
-
-
-def core_speeds(trial: Trial) -> tuple[float, float] | None:
-    """Return what the loop reached on the CPUs of switch and tester; None where one of the two times is missing."""
-    both = [at.additions_per_cycle for at in (trial.evidence.distance_before, trial.evidence.distance_after) if at]
-    if len(both) < 2 or any(len(speeds) != 2 or min(speeds) <= 0 for speeds in both):
-        return None
-    switch, tester = (min(speeds) for speeds in zip(*both, strict=True))
-    return switch, tester

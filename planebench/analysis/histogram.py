@@ -40,7 +40,7 @@ _TOP_NS = np.minimum(_LOW_NS + _WIDTH_NS - 1, HIGHEST_NS)
 
 @dataclass(frozen=True, slots=True)
 class HistogramSummary:
-    """Figures of one histogram in microseconds. ``samples`` is at least 1."""
+    """Figures of one histogram in microseconds."""
 
     samples: int
     mean: float

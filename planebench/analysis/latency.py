@@ -6,15 +6,15 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planebench.analysis.counting import LIMITED, VALID, Counted, of_kinds
-from planebench.analysis.histogram import Counts, decode, merge, percentile_ns, summarise, used_ns
+from planebench.analysis.histogram import Counts, HistogramSummary, decode, merge, percentile_ns, summarise, used_ns
 from planebench.analysis.ledger import policy_packets
 from planebench.analysis.starts import Blocks, blocks_of
 from planebench.model.reasons import Reason, ReasonCode
@@ -80,16 +80,10 @@ def _part(parts: Sequence[AnatomyPart], of: Sequence[Anatomy], whole_ns: float) 
 def merged_jitter(histograms: Iterable[str]) -> JitterSummary | None:
     """Return the merged histograms of differences (IPDV; burst means, both signs). Empty texts are unknown; None if all
     are."""
-    known = [text for text in histograms if text]
-    summary = summarise(merge(known)) if known else None
+    summary = summarise(merge(filter(None, histograms)))
     if summary is None:
         return None
     return JitterSummary(summary.mean, summary.p50, summary.p99, summary.max, summary.samples)
-
-
-def burst_sizes(record: LatencyRecord) -> Iterator[str]:
-    """Yield the histograms that have the sizes of the differences of burst means, rises and falls."""
-    yield from (record.burst_rises, record.burst_falls)
 
 
 def signed_jitter(rises: Iterable[str], falls: Iterable[str]) -> JitterSummary | None:
@@ -160,25 +154,18 @@ def load_finding(curve: Sequence[LoadPoint]) -> LoadFinding | None:
         if _ratio(low, high) - 1 > max(MIN_INVERSION, low.spread or 0.0, high.spread or 0.0)
     ]
     pair = max(inverted, key=lambda pair: _ratio(*pair), default=None)
+    # The knee: the highest load on the plateau whose next load is above it; none if latency stays on the plateau.
+    limit = KNEE_FACTOR * min(point.p50_us for point in curve)
+    knees = [here.load for here, above in pairwise(curve) if here.p50_us <= limit < above.p50_us]
     return LoadFinding(
         inversion=(pair[0].load, pair[1].load) if pair else None,
         inversion_ratio=_ratio(*pair) if pair else None,
-        knee=_knee(curve),
+        knee=knees[-1] if knees and len(curve) >= MIN_KNEE_LOADS else None,
     )
 
 
 def _ratio(low: LoadPoint, high: LoadPoint) -> float:
     return low.p50_us / high.p50_us if high.p50_us > 0 else 1.0
-
-
-def _knee(curve: Sequence[LoadPoint]) -> str | None:
-    """Return the highest load on the plateau whose next load is above it; None if latency stays on the plateau."""
-    if len(curve) < MIN_KNEE_LOADS:
-        return None
-    limit = KNEE_FACTOR * min(point.p50_us for point in curve)
-    pairs = pairwise(curve)
-    ends = [here.load for here, above in pairs if here.p50_us <= limit < above.p50_us]
-    return ends[-1] if ends else None
 
 
 MAX_PROBES_MISSING = 0.01
@@ -252,18 +239,15 @@ def summarise_latency(label: str, counted: Counted) -> LatencySummary:
     intended = sum(d.intended_packets for t in counted.trials for d in t.directions)
     forwarded = sum(t.forwarded_packets for t in counted.trials)
     clocks: set[str] = {r.clock for r in records}
+    figures = summary
+    if figures is None:
+        average, most, samples = told or (nan, nan, 0)
+        figures = HistogramSummary(samples, average, stddev=nan, p50=nan, p90=nan, p99=nan, p99_9=nan, max=most)
     return LatencySummary(
         load=label,
         intended_pps=mean_intended_pps(counted.trials),
         achieved_fraction=forwarded / intended if intended else 0.0,
-        mean=summary.mean if summary else told[0] if told else nan,
-        stddev=summary.stddev if summary else nan,
-        p50=summary.p50 if summary else nan,
-        p90=summary.p90 if summary else nan,
-        p99=summary.p99 if summary else nan,
-        p99_9=summary.p99_9 if summary else nan,
-        max=summary.max if summary else told[1] if told else nan,
-        samples=summary.samples if summary else told[2] if told else 0,
+        **asdict(figures),
         probes_sent=sum(r.probes_sent for r in records),
         verdict=verdict,
         probes_stamped=sum(r.probes_stamped for r in records),
@@ -275,7 +259,7 @@ def summarise_latency(label: str, counted: Counted) -> LatencySummary:
         software_p99=None if beside is None else beside.p99,
         ipdv=merged_jitter(r.ipdv for r in records if summary),
         pdv=pdv(counts),
-        burst_jitter=merged_jitter(sizes for r in records if summary for sizes in burst_sizes(r)),
+        burst_jitter=merged_jitter(size for r in records if summary for size in (r.burst_rises, r.burst_falls)),
         burst_signed=signed_jitter((r.burst_rises for r in records), (r.burst_falls for r in records))
         if summary
         else None,

@@ -71,7 +71,10 @@ def merge(ledgers: Iterable[Ledger]) -> Ledger:
 def describe(ledger: Ledger) -> str:
     """Return one line in words: ``12 000 lost: 11 990 vhost ring full (v0), 10 unexplained``."""
     lost, rest = ledger.offered_packets - ledger.forwarded_packets, ledger.unexplained_packets
-    parts = [f"{count(loss.packets)} {_words(loss)}" for loss in ledger.losses]
+    parts = []
+    for loss in ledger.losses:  # ``vhost ring full (v0)``, ``switch: fault``
+        colon = "" if loss.place.endswith("ring") else ":"
+        parts.append(f"{count(loss.packets)} {loss.place}{colon} {loss.cause}")
     if rest > 0:
         parts.append(
             f"{count(rest)} unexplained" + ("" if ledger.counted else " (some switches report no drop counters)")
@@ -179,11 +182,6 @@ def _added(losses: Iterable[Loss]) -> tuple[Loss, ...]:
     return tuple(Loss(place, cause, packets, policy) for (place, cause, policy), packets in ordered if packets)
 
 
-def _words(loss: Loss) -> str:
-    """Return a loss in words: ``vhost ring full (v0)``, ``switch: fault``."""
-    return f"{loss.place} {loss.cause}" if loss.place.endswith("ring") else f"{loss.place}: {loss.cause}"
-
-
 # The traffic of the trials of a result, and the mean size of forwarded frames. Pure.
 
 
@@ -193,7 +191,7 @@ def sent_traffic(trials: Sequence[Trial]) -> tuple[TrafficSent, ...]:
     by_name: dict[str, list[TrafficSent]] = {}
     for sent in every:
         by_name.setdefault(sent.name, []).append(sent)
-    return tuple(map(_sum_of, by_name.values()))
+    return tuple(map(sum_of, by_name.values()))
 
 
 def mean_forwarded_bytes(trials: Sequence[Trial]) -> float | None:
@@ -204,7 +202,8 @@ def mean_forwarded_bytes(trials: Sequence[Trial]) -> float | None:
     return sum(known) / packets if packets and len(known) == len(directions) else None
 
 
-def _sum_of(every: Sequence[TrafficSent]) -> TrafficSent:
+def sum_of(every: Sequence[TrafficSent]) -> TrafficSent:
+    """Return the sum; flows, addresses and passes over a file are the maximum."""
     sizes: Counter[int] = Counter()
     for sent in every:
         sizes.update(dict(sent.sizes))

@@ -5,18 +5,15 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import numpy as np
-
-from planebench.analysis.answers import Answer, Bounds, effect_of
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, saturating
 from planebench.analysis.noise import Estimate
 from planebench.analysis.starts import by_start, noise_of_sides, throughput_blocks
-from planebench.model.records import Point, Trial, VerdictKind
+from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
 from planebench.model.server import NEAR
@@ -88,32 +85,24 @@ class PathCost:
 
 def path_costs(derived: Derived, cores_of: Callable[[str], int]) -> tuple[PathCost, ...]:
     """Return the cost of every path with an accepted throughput; ``cores_of`` returns the cores of a switch."""
-    return tuple(_cost(derived, result, cores_of(result.point.switch)) for result in derived.results if counts(result))
-
-
-def _cost(derived: Derived, result: Result, cores: int) -> PathCost:
-    trials = saturating(derived.trials[result.point]).trials
-    cycles = list(_figures(trials, lambda t: (t.switch.busy_cycles or 0) / t.forwarded_packets))
-    hz = list(
-        _figures(
-            trials,
-            lambda t: ((t.switch.busy_cycles or 0) + (t.switch.idle_cycles or 0)) * 1e9 / t.offered_duration_ns / cores,
+    found = []
+    for result in filter(counts, derived.results):
+        cores = cores_of(result.point.switch)
+        cycles, hz = [], []
+        for trial in saturating(derived.trials[result.point]).trials:
+            busy, idle = trial.switch.busy_cycles, trial.switch.idle_cycles
+            if busy and idle is not None and trial.forwarded_packets:
+                cycles.append(busy / trial.forwarded_packets)
+                hz.append((busy + idle) * 1e9 / trial.offered_duration_ns / cores)
+        cost = PathCost(
+            result.point,
+            (result.throughput_pps or 0.0) / cores,
+            result.verdict.kind.is_bound,
+            statistics.median(cycles) if cycles else None,
+            statistics.median(hz) if hz else None,
         )
-    )
-    return PathCost(
-        result.point,
-        (result.throughput_pps or 0.0) / cores,
-        result.verdict.kind.is_bound,
-        statistics.median(cycles) if cycles else None,
-        statistics.median(hz) if hz else None,
-    )
-
-
-def _figures(trials: Iterable[Trial], figure: Callable[[Trial], float]) -> Iterator[float]:
-    """Yield a figure of each trial of which the switch counted its cycles."""
-    return (
-        figure(t) for t in trials if t.switch.busy_cycles and t.switch.idle_cycles is not None and t.forwarded_packets
-    )
+        found.append(cost)
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,156 +128,52 @@ def carried(results: Iterable[Result]) -> tuple[Carried, ...]:
     return tuple(Carried(*key, vnfs) for key, vnfs in most.items())
 
 
-# The throughput of a chain of n VNFs, predicted from single hops, and from chains of other lengths (netsoft19).
+# The throughput of a chain of n VNFs, predicted from a chain of one and v2v (netsoft19).
 #
-# On one core the times that a switch spends on a frame add up: into the first VNF, n - 1 times from VNF to VNF, and out
-# of the last. ``hops`` takes them from p2v, v2v and reversed p2v, ``first`` from a chain of one and v2v; nothing is
-# fitted. ``lengths`` puts a line through the times of all other lengths that were measured (leave one out). Pure.
-# docs/capacity.md.
-
-Way = Literal["hops", "first", "lengths"]
-OTHERS_MIN = 2
-"""Other lengths that a line needs."""
+# On one core the times that a switch spends on a frame add up: that of a chain of one, and n - 1 times from VNF to VNF.
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """The predicted throughput of a chain, all directions, beside the measured one.
 
-    ``estimate`` is that of its logarithm, None where nothing is known of the noise; ``is_bound``: a hop was
-    tester-limited, so it is a lower bound. ``against``: the measured throughput over it, None where there is none.
+    ``estimate`` is that of its logarithm, None where nothing is known of the noise; ``is_bound``: the chain of one or
+    v2v was tester-limited, so it is a lower bound.
     """
 
     point: Point
-    way: Way
     pps: float
     estimate: Estimate | None
     is_bound: bool
-    measured_pps: float | None = None
-    against: Answer | None = None
+    measured_pps: float
 
     @property
-    def error(self) -> float | None:
-        """Return predicted / measured - 1; None if the chain was not measured."""
-        return self.pps / self.measured_pps - 1 if self.measured_pps else None
+    def error(self) -> float:
+        """Return predicted / measured - 1."""
+        return self.pps / self.measured_pps - 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Time:
-    """Seconds a frame, with the estimate of the logarithm of the rate."""
-
-    seconds: float
-    estimate: Estimate | None
-    is_bound: bool
-
-
-Times = Mapping[Point, _Time]
-
-
-def predictions(derived: Derived, lengths: Iterable[int] = ()) -> tuple[Prediction, ...]:
-    """Return the predictions of all chains of l2fwd that were measured, and of those of further ``lengths``."""
-    accepted = [r for r in derived.results if counts(r) and not r.point.chain and r.point.placement == NEAR]
-    blocks = {r.point: throughput_blocks(saturating(derived.trials[r.point]).trials) for r in accepted}
+def predictions(derived: Derived) -> tuple[Prediction, ...]:
+    """Return the predictions of all chains of l2fwd that were measured beside a chain of one and v2v."""
+    accepted = {r.point: r for r in derived.results if counts(r) and not r.point.chain and r.point.placement == NEAR}
+    blocks = {point: throughput_blocks(saturating(derived.trials[point]).trials) for point in accepted}
+    rates = {point: result.throughput_pps for point, result in accepted.items() if result.throughput_pps}
     noise = noise_of_sides(blocks.items())
-    times = {
-        r.point: _Time(1 / r.throughput_pps, noise.estimate(by_start(blocks[r.point])), r.verdict.kind.is_bound)
-        for r in accepted
-        if r.throughput_pps
-    }
+    lengths = sorted({point.chain_length for point in rates if point.chain_length > 1})
     found = []
-    for family in _families(times):
-        known = {p.chain_length for p in times if _is_chain(p) and replace(p, chain_length=1) == family}
-        for length in sorted({*known, *lengths}):
-            point = replace(family, chain_length=length)
-            both = point.direction == "bidirectional"
-            # Both directions of p2v together have as many hops into a VNF as out of it.
-            into = replace(point, scenario="p2v", chain_length=0, hosting="process")
-            ends = [(2, into)] if both else [(1, into), (1, replace(into, direction="reversed"))]
-            # A chain of one and the hops after it; a chain of one itself is no prediction.
-            first = None
-            if length > 1:
-                first = _sum([(1, replace(point, chain_length=1)), (length - 1, replace(into, scenario="v2v"))], times)
-            ways: tuple[tuple[Way, _Time | None], ...] = (
-                ("hops", _sum([*ends, (point.chain_length - 1, replace(into, scenario="v2v"))], times)),
-                ("first", first),
-                ("lengths", _by_lengths(point, known, times)),
-            )
-            measured = times.get(point)
-            for way, it in ways:
-                if it is None:
-                    continue
-                prediction = Prediction(point, way, 1 / it.seconds, it.estimate, it.is_bound)
-                if measured is not None:
-                    one, other = measured.estimate, it.estimate
-                    estimate = None if one is None or other is None else one.minus(other)
-                    limits = Bounds(it.is_bound, measured.is_bound)
-                    against = effect_of(estimate, it.seconds / measured.seconds, bounds=limits)
-                    prediction = replace(prediction, measured_pps=1 / measured.seconds, against=against)
-                found.append(prediction)
+    for one in rates:
+        scenario, hop = scenario_named(one.scenario), replace(one, scenario="v2v", chain_length=0, hosting="process")
+        if one.chain_length != 1 or not scenario.chained or scenario.two_switches or hop not in rates:
+            continue
+        known = [it for part in (one, hop) if (it := noise.estimate(by_start(blocks[part]))) is not None]
+        is_bound = any(accepted[part].verdict.kind.is_bound for part in (one, hop))
+        for point in (replace(one, chain_length=length) for length in lengths):
+            if point in rates:
+                seconds = 1 / rates[one], (point.chain_length - 1) / rates[hop]
+                estimate = None
+                if len(known) == 2:  # of different topologies, so independent
+                    error = math.hypot(*(its / sum(seconds) * it.error for its, it in zip(seconds, known, strict=True)))
+                    degrees, n = min(it.degrees for it in known), min(it.n for it in known)
+                    estimate = Estimate(-math.log(sum(seconds)), error, degrees, n)
+                found.append(Prediction(point, 1 / sum(seconds), estimate, is_bound, rates[point]))
     return tuple(found)
-
-
-def _families(times: Times) -> list[Point]:
-    """Return a chain of one for each switch, direction, frame size, ... of which something is known."""
-    found: dict[Point, None] = {}
-    for point in times:
-        if _is_chain(point):
-            found[replace(point, chain_length=1)] = None
-        elif scenario_named(point.scenario).ends == ("wire", "vnf") and point.direction != "reversed":
-            found[replace(point, scenario="loopback", chain_length=1)] = None
-    return [*found]
-
-
-def _is_chain(point: Point) -> bool:
-    """Return whether a point is a chain behind one switch."""
-    scenario = scenario_named(point.scenario)
-    return scenario.chained and not scenario.two_switches
-
-
-def _sum(points: Iterable[tuple[int, Point]], times: Times) -> _Time | None:
-    """Return the time of some points together, each so many times; None if one was not measured.
-
-    Points of one topology share their starts, so their errors add up; those of different ones are independent.
-    """
-    wanted = [(count, point) for count, point in points if count]
-    parts = [(count, point.topology, times[point]) for count, point in wanted if point in times]
-    if len(parts) < len(wanted):
-        return None
-    total = sum(count * part.seconds for count, _, part in parts)
-    errors: dict[Hashable, float] = {}
-    known = [part.estimate for _, _, part in parts if part.estimate is not None]
-    for count, topology, part in parts:
-        if part.estimate is not None:
-            errors[topology] = errors.get(topology, 0.0) + count * part.seconds / total * part.estimate.error
-    estimate = None
-    if len(known) == len(parts):
-        degrees, n = min(it.degrees for it in known), min(it.n for it in known)
-        estimate = Estimate(-math.log(total), math.hypot(*errors.values()), degrees, n)
-    return _Time(total, estimate, any(part.is_bound for _, _, part in parts))
-
-
-def _by_lengths(chain: Point, lengths: Iterable[int], times: Times) -> _Time | None:
-    """Return the time on a line through those of all other lengths; None with fewer than two of them.
-
-    Weighted least squares; where the other lengths are farther from the line than their noise, its error is as much
-    larger.
-    """
-    others = [(n, times[replace(chain, chain_length=n)]) for n in sorted(lengths) if n != chain.chain_length]
-    usable = [(n, it) for n, it in others if not it.is_bound and it.estimate]
-    if len(usable) < OTHERS_MIN:
-        return None
-    rows = np.array([[1.0, n] for n, _ in usable])
-    seconds = np.array([it.seconds for _, it in usable])
-    errors = np.array([it.seconds * it.estimate.error for _, it in usable if it.estimate])
-    covariance = np.linalg.inv(rows.T @ (rows / errors[:, None] ** 2))
-    line = covariance @ (rows.T @ (seconds / errors**2))
-    spare = len(usable) - len(line)
-    excess = float(np.sum(((seconds - rows @ line) / errors) ** 2)) / spare if spare else 1.0
-    at = np.array([1.0, chain.chain_length])
-    total = float(at @ line)
-    if total <= 0:
-        return None
-    error = math.sqrt(float(at @ covariance @ at) * max(excess, 1.0)) / total
-    estimates = [it.estimate for _, it in usable if it.estimate]
-    degrees, n = min(it.degrees for it in estimates), min(it.n for it in estimates)
-    return _Time(total, Estimate(-math.log(total), error, degrees, n), False)

@@ -13,46 +13,42 @@ from planebench.analysis.counting import cell_id
 from planebench.model.chain_name import OWN, vnf_name
 from planebench.model.header import Run
 from planebench.model.outage import Outage, OutageReport
-from planebench.model.records import Point, Trial, VerdictKind
+from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.model.results import Comparison
 from planebench.model.text import without_folders
-
-_OutageKey = tuple[object, ...]
 
 
 def outage_reports(run: Run) -> tuple[OutageReport, ...]:
     """Return a report for each switch, victim and traffic of a run, in the order in which they were measured first."""
-    groups: dict[_OutageKey, list[tuple[Trial, Outage]]] = {}
+    groups: dict[tuple[Point, str, bool, Load], list[tuple[Trial, Outage]]] = {}
     for trial in run.trials:
         if trial.restart is not None:
             key = (trial.point, trial.restart.victim, trial.restart.killed, trial.load)
             groups.setdefault(key, []).append((trial, trial.restart.outage))
-    return tuple(_report(run, measured) for measured in groups.values())
-
-
-def _report(run: Run, measured: Sequence[tuple[Trial, Outage]]) -> OutageReport:
-    trial = measured[0][0]
-    point, restart = trial.point, trial.restart
-    assert restart is not None
-    functional = dict.fromkeys(
-        reason for t, _ in measured if t.verdict.kind is VerdictKind.FUNCTIONAL for reason in t.verdict.texts
-    )
-    return OutageReport(
-        switch=point.switch,
-        version=run.version_of(point.switch),
-        chain=",".join(
+    found = []
+    for (point, victim, killed, load), measured in groups.items():
+        functional = dict.fromkeys(
+            reason for t, _ in measured if t.verdict.kind is VerdictKind.FUNCTIONAL for reason in t.verdict.texts
+        )
+        chain = (
             hosting if hosting in OWN else f"{hosting}:{vnf_name(point.chain, number)}"
             for number, hosting in enumerate(point.hostings)
-        ),
-        victim=restart.victim,
-        killed=restart.killed,
-        rate_pps=trial.load.pps_per_direction or 0.0,
-        frame_size_bytes=point.frame_size_bytes,
-        functional=tuple(functional),
-        outages=tuple(outage for _, outage in measured),
-        hosted=next((it.hosting for it in run.conditions if it.switch == point.switch), ()),
-        point=point.key,
-    )
+        )
+        report = OutageReport(
+            switch=point.switch,
+            version=run.version_of(point.switch),
+            chain=",".join(chain),
+            victim=victim,
+            killed=killed,
+            rate_pps=load.pps_per_direction or 0.0,
+            frame_size_bytes=point.frame_size_bytes,
+            functional=tuple(functional),
+            outages=tuple(outage for _, outage in measured),
+            hosted=next((it.hosting for it in run.conditions if it.switch == point.switch), ()),
+            point=point.key,
+        )
+        found.append(report)
+    return tuple(found)
 
 
 def compare_outages(a: Sequence[Run], b: Sequence[Run] = ()) -> tuple[Comparison, ...]:
@@ -66,7 +62,28 @@ def compare_outages(a: Sequence[Run], b: Sequence[Run] = ()) -> tuple[Comparison
     else:
         pairs = [(key, of_a[key], of_b[key]) for key in of_a if key in of_b]
         suffixes = [f"@{','.join(run.header.run_id for run in runs)}" for runs in (a, b)]
-    return tuple(_compared(key[1], x, y, suffixes) for key, x, y in pairs if not x.functional and not y.functional)
+    found = []
+    for (_, restart, _), x, y in pairs:
+        if not x.functional and not y.functional:
+            of_x, of_y = ([max(float(it.silence.duration_ns), 1.0) for it in report.outages] for report in (x, y))
+            effect = ratio_effect(of_x, of_y)
+            comparison = Comparison(
+                a=x.switch + suffixes[0],
+                b=y.switch + suffixes[1],
+                point=restart,
+                metric="outage",
+                ratio=effect.ratio,
+                low=effect.low,
+                high=effect.high,
+                answer=effect.answer,
+                trials_a=len(of_x),
+                trials_b=len(of_y),
+                load=f"{x.rate_pps:.12g}pps",
+                starts_a=len(of_x),
+                starts_b=len(of_y),
+            )
+            found.append(comparison)
+    return tuple(found)
 
 
 def _restarts(runs: Sequence[Run]) -> dict[tuple[str, str, float], OutageReport]:
@@ -83,24 +100,3 @@ def _restarts(runs: Sequence[Run]) -> dict[tuple[str, str, float], OutageReport]
             functional=(*more.functional, *report.functional),
         )
     return found
-
-
-def _compared(restart: str, a: OutageReport, b: OutageReport, suffixes: Sequence[str]) -> Comparison:
-    """Return the ratio of two outages, b over a."""
-    of_a, of_b = ([max(float(it.silence.duration_ns), 1.0) for it in report.outages] for report in (a, b))
-    effect = ratio_effect(of_a, of_b)
-    return Comparison(
-        a=a.switch + suffixes[0],
-        b=b.switch + suffixes[1],
-        point=restart,
-        metric="outage",
-        ratio=effect.ratio,
-        low=effect.low,
-        high=effect.high,
-        answer=effect.answer,
-        trials_a=len(of_a),
-        trials_b=len(of_b),
-        load=f"{a.rate_pps:.12g}pps",
-        starts_a=len(of_a),
-        starts_b=len(of_b),
-    )

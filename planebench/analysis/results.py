@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from statistics import fmean
 from typing import Any
@@ -52,21 +52,17 @@ def run_searches(header: RunHeader, point: Point, trials: Sequence[Trial]) -> tu
         methods = tuple(method for method in methods if method in asked)
     others = [method for method in asked if method not in methods]  # loads of latency rest on them
     ceiling_pps = tester_ceiling_pps(header.calibration, point)
-    found = (
-        so_far(method, how, point, trials, repetition)
-        for method in (*methods, *others)
-        for repetition in (repetitions(trials) if method in methods else (0,))
-    )
-    return tuple(_below_ceiling(search, ceiling_pps) for search in found)
-
-
-def _below_ceiling(search: SearchResult, ceiling_pps: float | None) -> SearchResult:
-    if not search.complete or search.verdict.kind is not VerdictKind.VALID or search.lower_pps is None:
-        return search
-    reason = near_ceiling(search.lower_pps, ceiling_pps)
-    if reason is None:
-        return search
-    return replace(search, verdict=Verdict(VerdictKind.TESTER_LIMITED, (*search.verdict.reasons, reason)))
+    found = []
+    for method in (*methods, *others):
+        for repetition in repetitions(trials) if method in methods else (0,):
+            search = so_far(method, how, point, trials, repetition)
+            if search.complete and search.verdict.kind is VALID and search.lower_pps is not None:
+                reason = near_ceiling(search.lower_pps, ceiling_pps)
+                if reason is not None:
+                    verdict = Verdict(VerdictKind.TESTER_LIMITED, (*search.verdict.reasons, reason))
+                    search = replace(search, verdict=verdict)
+            found.append(search)
+    return tuple(found)
 
 
 def with_a_rate(searches: Iterable[SearchResult], method: str) -> list[SearchResult]:
@@ -96,26 +92,25 @@ SEARCH_STARTS_MIN = 3
 """Starts from which a search has an interval. Searches may vary more than R+, whose noise alone would tell of fewer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Percentiles:
-    """The blocks of the percentiles of one latency."""
-
-    p50: Blocks
-    p99: Blocks
-    with_host_p50: Blocks
-    with_host_p99: Blocks
+PERCENTILES: Mapping[str, tuple[float, bool]] = {
+    "p50": (0.50, False),
+    "p99": (0.99, False),
+    "with_host_p50": (0.50, True),
+    "with_host_p99": (0.99, True),
+}
+"""The percentiles of a latency that have an interval: which, and whether of the probes that met the host, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """A result with the figures of its starts. ``percentiles``: of each latency, in the order of the result."""
+    """A result with the figures of its starts. ``percentiles``: of each latency by name, in the order of the result."""
 
     result: Result
     throughput: Blocks
     as_counted: Blocks
     cycles: Blocks
     capacity: Capacity | None
-    percentiles: tuple[Percentiles, ...]
+    percentiles: tuple[Mapping[str, Blocks], ...]
 
 
 def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
@@ -127,9 +122,8 @@ def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
     throughput = _noise((it.result.point, [it.throughput]) for it in found)
     as_counted = _noise((it.result.point, [it.as_counted]) for it in found)
     cycles = _noise((it.result.point, [it.cycles]) for it in found)
-    names = [each.name for each in fields(Percentiles)]
     noise = {
-        name: _noise((it.result.point, [getattr(of, name) for of in it.percentiles]) for it in found) for name in names
+        name: _noise((it.result.point, [of[name] for of in it.percentiles]) for it in found) for name in PERCENTILES
     }
     methods = dict.fromkeys(search.method for it in found for search in it.result.searches)
     searched = {}
@@ -149,8 +143,8 @@ def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
         latency = []
         for summary, of in zip(it.result.latency, it.percentiles, strict=True):
             ends: dict[str, Any] = {}
-            for name in names if latency_counts(summary) else ():
-                low_us, high_us = _ends(noise[name], getattr(of, name), 1e-3)
+            for name in PERCENTILES if latency_counts(summary) else ():
+                low_us, high_us = _ends(noise[name], of[name], 1e-3)
                 if (figure := getattr(summary, name)) is not None and low_us is not None and high_us is not None:
                     # The figure is of all probes together, the interval of the mean of the starts.
                     ends |= {f"{name}_low": min(low_us, figure), f"{name}_high": max(high_us, figure)}
@@ -195,8 +189,6 @@ def _ends(noise: Noise, blocks: Blocks, scale: float = 1.0, fit: Estimate | None
     low, high = (estimate.minus(fit) if fit else estimate).interval()
     return low * scale, high * scale
 
-
-__all__ = ["derive_results", "latency_groups"]
 
 DIRECTION_ORDER = ("unidirectional", "bidirectional", "reversed")
 
@@ -276,9 +268,8 @@ def _derive(run: Run, point: Point, trials: list[Trial], disturbed: Collection[s
         switch=switch,
         starts=len(by_start(throughput)),
     )
-    percentiles = []
-    for group in groups.values():
-        halves = [(host, share) for host in (False, True) for share in (0.50, 0.99)]
-        blocks = [percentile_blocks(group.trials, share, with_host=host) for host, share in halves]
-        percentiles.append(Percentiles(*blocks))
-    return Sampled(result, throughput, as_counted, cycles, carries, tuple(percentiles))
+    percentiles = tuple(
+        {name: percentile_blocks(group.trials, share, with_host=host) for name, (share, host) in PERCENTILES.items()}
+        for group in groups.values()
+    )
+    return Sampled(result, throughput, as_counted, cycles, carries, percentiles)

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Literal
 
 from planebench.analysis.compare import Derived
-from planebench.analysis.counting import cell_id, latency_compares, reach_pps, same_cell
+from planebench.analysis.counting import cell_id, counts, latency_compares, reach_pps, same_cell
 from planebench.model.records import Point, VerdictKind
 from planebench.model.results import AnswerKind, Comparison, LatencySummary, Metric, Result
 
@@ -44,12 +44,10 @@ def versus(
     The switch of ``cell`` is ignored. None if they were not compared, or if the ratio is not defined.
     """
     found = pairs.get((cell_id(cell), metric, load, frozenset((one, other))))
-    return found if found is None or found.b == one else _reversed(found)
-
-
-def _reversed(c: Comparison) -> Comparison | None:
-    low, high = (1 / end if end else None for end in (c.high, c.low))
-    return replace(c, a=c.b, b=c.a, ratio=1 / c.ratio, low=low, high=high) if c.ratio else None
+    if found is None or found.b == one:
+        return found
+    low, high = (1 / end if end else None for end in (found.high, found.low))
+    return replace(found, a=found.b, b=found.a, ratio=1 / found.ratio, low=low, high=high) if found.ratio else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,22 +187,23 @@ class Standings:
 
 
 def _standings(derived: Derived, metric: Metric) -> tuple[Standing, ...]:
-    ranked = {r.point: r.results for r in derived.rankings}
     pairs = by_pair(c for c in derived.comparisons if c.metric in (metric, "capacity"))
-    cells = same_cell(derived.results)
-    return tuple(_standing(pairs, metric, cell, m, ranked.get(cell, ())) for cell, m in cells.items())
+    return tuple(_standing(pairs, metric, cell, members) for cell, members in same_cell(derived.results).items())
 
 
-def _standing(
-    pairs: ComparisonsByPair, metric: Metric, cell: Point, members: Sequence[Result], ranked: Sequence[Result]
-) -> Standing:
+def _standing(pairs: ComparisonsByPair, metric: Metric, cell: Point, members: Sequence[Result]) -> Standing:
     load = middle_load(members) if metric == "latency_p99" else ""
-    figures = {r.point: _figure(r, metric, load) for r in members if metric == "latency_p99" or r in ranked}
-    known = [r for r in members if figures.get(r.point) is not None]
+    figures = {r.point: _figure(r, metric, load) for r in members}
+    known = [r for r in members if figures[r.point] is not None]
     ordered = sorted(known, key=lambda r: figures[r.point] or 0.0, reverse=metric == "throughput")
 
-    def advantage(one: Result, other: Result) -> Comparison | None:
-        return _advantage(pairs, cell, metric, load, one, other)
+    def advantage(first: Result, other: Result) -> Comparison | None:
+        names = first.point.switch, other.point.switch
+        one, two = names if metric == "throughput" else reversed(names)
+        found = versus(pairs, cell, metric, one, two, load)
+        estimated = versus(pairs, cell, "capacity", one, two) if metric == "throughput" else None
+        decided = found is not None and found.answer in DECIDED
+        return found if decided or estimated is None or estimated.answer not in DECIDED else estimated
 
     compared = tuple(advantage(ordered[0], other) for other in ordered[1:])
     in_turn = tuple(advantage(one, other) for one, other in pairwise(ordered))
@@ -213,23 +212,14 @@ def _standing(
 
 
 def _figure(result: Result, metric: Metric, load: str) -> float | None:
+    if metric == "latency_p99":
+        found = latency_at(result, load)
+        return None if found is None else found.p99
+    if not counts(result):
+        return None
     if metric == "throughput":
         return reach_pps(result) or None
-    if metric == "cycles_per_packet":
-        return None if is_limited(result) else result.switch_cycles_per_packet
-    found = latency_at(result, load)
-    return None if found is None else found.p99
-
-
-def _advantage(
-    pairs: ComparisonsByPair, cell: Point, metric: Metric, load: str, first: Result, other: Result
-) -> Comparison | None:
-    names = first.point.switch, other.point.switch
-    one, two = names if metric == "throughput" else reversed(names)
-    found = versus(pairs, cell, metric, one, two, load)
-    estimated = versus(pairs, cell, "capacity", one, two) if metric == "throughput" else None
-    decided = found is not None and found.answer in DECIDED
-    return found if decided or estimated is None or estimated.answer not in DECIDED else estimated
+    return None if is_limited(result) else result.switch_cycles_per_packet
 
 
 def middle_load(members: Iterable[Result]) -> str:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every table there is, and tables as DuckDB relations, Arrow tables and DataFrames: same columns, same types."""
+"""Every table there is, as rows, CSV, DuckDB relations, Arrow tables and DataFrames: same columns, same types."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -72,10 +74,26 @@ def fill_table(
     return database.table(name)
 
 
-def rows(name: str, sources: Sequence[RunSource]) -> list[dict[str, Any]]:
+def rows(name: str, sources: Sequence[Derived]) -> list[dict[str, Any]]:
     """Return the rows of a table as plain values, run after run."""
     table = table_named(name)
     return [row for source in sources for row in table.rows(source)]
+
+
+def table_json(name: str, derived: Derived) -> bytes:
+    """Return a JSON array, an object a row; what is not known is null. UsageError for a table that is none."""
+    text = json.dumps(rows(name, [derived]), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return text.encode("utf-8", errors="replace")
+
+
+def table_csv(name: str, derived: Derived) -> bytes:
+    """Return a table as CSV (RFC 4180); unknown values are empty, list items are separated by ``; ``."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow(table_named(name).types)
+    for row in rows(name, [derived]):
+        writer.writerow(["; ".join(map(str, it)) if isinstance(it, list) else it for it in row.values()])
+    return out.getvalue().encode("utf-8", errors="replace")
 
 
 def relation(name: str, sources: Sequence[RunSource], database: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:

@@ -14,7 +14,7 @@ import os
 import sys
 
 import planebench
-from planebench.cli.fault import fault_words
+from planebench.cli.fault import fault_words, one_line
 
 GONE = ("--band", "--cores-alone", "--any-cores", "--retries")
 """Options that chose or repeated trials."""
@@ -64,30 +64,27 @@ def _run() -> int:
     # The base of BadParameter has no public name: typer has click inside, or beside it, by version.
     kinds = (kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     bad_command_line: type[Exception] = next(kinds)
-    command = typer.main.get_command(app)
+    tree = typer.main.get_command(app)
     try:
-        with command.make_context("planebench", sys.argv[1:] or ["--help"]) as context:
-            command.invoke(context)
+        with tree.make_context("planebench", sys.argv[1:] or ["--help"]) as context:
+            tree.invoke(context)
     except typer.Exit as end:
         return end.exit_code
     except bad_command_line as error:
-        raise UsageError(_words(error)) from None
+        message = error.format_message() if hasattr(error, "format_message") else str(error)
+        if (name := getattr(error, "option_name", None)) in GONE:
+            message = f"{name} is gone, as every trial counts and none is repeated"
+        where = getattr(error, "ctx", None)  # its help shows the way out
+        raise UsageError(
+            f"{message.rstrip('.?')}. See {where.command_path if where else 'planebench'} --help"
+        ) from None
     return 0
-
-
-def _words(error: BaseException) -> str:
-    """Return the fault of the command line, and the help command that shows the way out."""
-    context = getattr(error, "ctx", None)
-    message = error.format_message() if hasattr(error, "format_message") else str(error)
-    if (name := getattr(error, "option_name", None)) in GONE:
-        message = f"{name} is gone, as every trial counts and none is repeated"
-    return f"{message.rstrip('.?')}. See {context.command_path if context else 'planebench'} --help"
 
 
 def _complain(text: str, code: int) -> int:
     """Print one line on standard error, if it takes one, and return ``code``."""
     with contextlib.suppress(OSError, ValueError):
-        print("planebench:", " ".join(text.split()), file=sys.stderr)
+        print(one_line(f"planebench: {text}"), file=sys.stderr)
     return code
 
 

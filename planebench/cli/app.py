@@ -16,18 +16,16 @@ from planebench.cli.lab import lab_app
 from planebench.cli.options import (
     MORE,
     HugepagesOption,
-    JsonOption,
     PageOption,
     PlanArgument,
-    QuietOption,
     RingSizeOption,
     RunArgument,
-    RunsOption,
     SwitchArgument,
     SwitchHostOption,
     TesterHostOption,
     TimeBudgetOption,
     argument,
+    does,
     examples,
     option,
     with_plan_options,
@@ -118,6 +116,7 @@ def _options(
     )
 )
 @with_plan_options
+@does("run.run_plan", "runs", "json", "quiet")
 def run(
     plan: PlanArgument = "quick",
     time_budget: TimeBudgetOption = None,
@@ -126,9 +125,6 @@ def run(
         bool, option("--calibrate/--no-calibrate", "Calibrate the tester first (cached for 24 hours).")
     ] = True,
     resume: Annotated[bool, option("--resume", "Resume the last unfinished run of the plan.")] = False,
-    runs: RunsOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
     page: Annotated[
         bool,
         typer.Option(
@@ -145,35 +141,16 @@ def run(
         option("--subject", "Git working tree that is measured; its commit is stored with the run.", "[SWITCH=]FOLDER"),
     ] = None,
     testbed: Annotated[
-        str | None,
-        option("--testbed", "Name of the testbed (default: $PLANEBENCH_TESTBED, or the host name).", "NAME"),
+        str | None, option("--testbed", "Name of the testbed (default: $PLANEBENCH_TESTBED, or the host name).", "NAME")
     ] = None,
     tag: Annotated[list[str] | None, option("--tag", "Tag stored with the run. May be repeated.", "KEY=VALUE")] = None,
     **overrides: Any,
 ) -> None:
     """Run a suite or a plan. Options override the plan; comma-separated lists make a test matrix."""
-    from planebench.cli.run import run_plan
-    from planebench.measure.header import read_labels
-
-    code = run_plan(
-        plan,
-        overrides,
-        time_budget=time_budget,
-        hugepages=hugepages,
-        calibrated=calibrated,
-        resume=resume,
-        runs=runs,
-        json=json,
-        quiet=quiet,
-        page=page,
-        tester_host=tester_host,
-        switch_host=switch_host,
-        labels=read_labels(testbed, subject, tag or ()),
-    )
-    raise typer.Exit(code)
 
 
 @machine_app.command(epilog=examples("planebench machine agent < /dev/null"))
+@does("run.serve_agent")
 def agent(
     run: Annotated[
         str | None,
@@ -181,47 +158,32 @@ def agent(
     ] = None,
 ) -> None:
     """Serve a run on another host over stdin and stdout: `run --switch-host` starts it by ssh."""
-    from planebench.cli.run import serve_agent
-
-    raise typer.Exit(serve_agent(run))
 
 
 @app.command(epilog=examples("planebench watch", "planebench watch --wait", "planebench watch latest --once --json"))
+@does("watch.watch", "runs", "json")
 def watch(
     run: Annotated[
-        str | None,
-        argument("[RUN]", "Run to follow, as for report (default: the newest run in progress)."),
+        str | None, argument("[RUN]", "Run to follow, as for report (default: the newest run in progress).")
     ] = None,
     once: Annotated[bool, option("--once", "Print the current state and exit.")] = False,
     wait: Annotated[bool, option("--wait", "Wait for a run to start if none is in progress.")] = False,
-    runs: RunsOption = None,
-    json: JsonOption = False,
 ) -> None:
     """Follow a running benchmark from another terminal without affecting it.
 
     Exit code 0: run finished; 1: run was killed.
     """
-    from planebench.cli import watch as watching
-
-    raise typer.Exit(watching.watch(run, runs, once=once, wait=wait, json=json))
 
 
 @app.command("list", epilog=examples("planebench list switches", "planebench list runs --json"))
+@does("lists.list_things", "runs", "json")
 def list_(
     what: Annotated[
-        str,
-        typer.Argument(
-            help="What to list: switches, traffic, vnfs, hostings, scenarios, suites or runs.",
-        ),
+        str, typer.Argument(help="What to list: switches, traffic, vnfs, hostings, scenarios, suites or runs.")
     ],
     details: Annotated[bool, option("--details", "For switches: print everything that is known of each.")] = False,
-    runs: RunsOption = None,
-    json: JsonOption = False,
 ) -> None:
     """List switches (installed or not, and how to install them), traffic, vnfs, hostings, scenarios, suites or runs."""
-    from planebench.cli import lists
-
-    lists.list_things(what, runs, json, details)
 
 
 @app.command(
@@ -232,6 +194,7 @@ def list_(
         "planebench report --conditions",
     )
 )
+@does("output.report", "runs", "json", "quiet")
 def report(
     run: RunArgument = "latest",
     html: PageOption = None,
@@ -239,14 +202,8 @@ def report(
     conditions: Annotated[
         bool, option("--conditions", "Print the test conditions of each switch instead of the results.")
     ] = False,
-    runs: RunsOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Print the results of a run and write its self-contained HTML report."""
-    from planebench.cli import output
-
-    output.report(run, html, runs, everything=everything, conditions=conditions, json=json, quiet=quiet)
 
 
 @app.command(
@@ -258,14 +215,14 @@ def report(
         "planebench export -f svg,pdf --out pictures --only chain,latency --width-mm 84",
     )
 )
+@does("output.export", "runs", "json", "quiet")
 def export(
     run: RunArgument = "latest",
     format: Annotated[
         str, option("--format -f", "csv, json or parquet; or charts for a paper: svg, pdf, png, or several of them.")
     ] = "json",
     table: Annotated[
-        str | None,
-        option("--table", "Export one table: results, trials, latency, searches, ...", "NAME"),
+        str | None, option("--table", "Export one table: results, trials, latency, searches, ...", "NAME")
     ] = None,
     out: Annotated[
         Path | None,
@@ -275,8 +232,7 @@ def export(
         ),
     ] = None,
     only: Annotated[
-        str | None,
-        option("", "Only these kinds of charts: overview, chain, latency, ... (default: all).", "A,B"),
+        str | None, option("", "Only these kinds of charts: overview, chain, latency, ... (default: all).", "A,B")
     ] = None,
     width_mm: Annotated[
         float | None,
@@ -284,78 +240,44 @@ def export(
             "--width-mm", "Width of charts, e.g. 84 for one column of a paper, 178 for two (default: as on the page)."
         ),
     ] = None,
-    runs: RunsOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Export the results of a run as data, one record per result, or its tables (docs/library.md), or its charts."""
-    from planebench.cli import output
-
-    code = output.export(run, format, table, out, runs, only=only, width_mm=width_mm, json=json, quiet=quiet)
-    raise typer.Exit(code)
 
 
 @machine_app.command(
     epilog=examples("planebench machine schema --list", "planebench machine schema trial > trial.schema.json")
 )
+@does("lists.show_schema", "json")
 def schema(
     name: Annotated[
-        str | None,
-        argument(
-            "[NAME]",
-            "Name of a schema: run, trial, conditions, skipped, finished, plan, export.",
-        ),
+        str | None, argument("[NAME]", "Name of a schema: run, trial, conditions, skipped, finished, plan, export.")
     ] = None,
     listed: Annotated[bool, option("--list", "List the schemas.")] = False,
-    json: JsonOption = False,
 ) -> None:
     """Print the JSON Schema of a file of a run folder, or of the JSON export."""
-    from planebench.cli import lists
-
-    lists.show_schema(None if listed else name, json)
 
 
 @app.command(
     epilog=examples("planebench compare latest", "planebench compare a1,a2,a3 b1,b2,b3 --fail-below 0.97 --quiet")
 )
+@does("compare.compare", "runs", "json", "quiet")
 def compare(
     run_a: Annotated[str, argument("RUN", "Run whose switches are compared, or baseline runs (a,b,c).")] = "latest",
     run_b: Annotated[
-        str | None,
-        argument("RUN", "Runs to compare with the baseline (default: compare the switches of one)."),
+        str | None, argument("RUN", "Runs to compare with the baseline (default: compare the switches of one).")
     ] = None,
     fail_below: Annotated[
         float | None,
         option("--fail-below", "Exit 1 if the new/old throughput ratio is below this value, 6 if inconclusive."),
     ] = None,
-    metric: Annotated[
-        str | None,
-        option("", f"Compare only this metric: {', '.join(get_args(Metric))}."),
-    ] = None,
+    metric: Annotated[str | None, option("", f"Compare only this metric: {', '.join(get_args(Metric))}.")] = None,
     force: Annotated[bool, option("--force", "Compare runs even if their settings differ.")] = False,
     junit: Annotated[Path | None, option("--junit", "File for the gate as JUnit XML.", "FILE")] = None,
     summary: Annotated[
         Path | None, option("--summary", "File to append a summary in Markdown to, e.g. $GITHUB_STEP_SUMMARY.", "FILE")
     ] = None,
-    runs: RunsOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Compare two runs, or the switches of one run: ratio, confidence interval, statistical significance."""
-    from planebench.cli import compare as comparing
-
-    code = comparing.compare(
-        run_a,
-        run_b,
-        runs,
-        json=json,
-        quiet=quiet,
-        force=force,
-        fail_below=fail_below,
-        metric=metric,
-        files=comparing.GateFiles(junit, summary),
-    )
-    raise typer.Exit(code)
 
 
 @app.command(
@@ -363,21 +285,16 @@ def compare(
         "planebench papers", "planebench papers latest --json", "planebench papers conext19 netsoft19 can17"
     )
 )
+@does("papers.papers", "runs", "json")
 def papers(
     names: Annotated[
-        list[str] | None,
-        argument("[RUN]...", "Runs to check the claims against. Without one, only list the claims."),
+        list[str] | None, argument("[RUN]...", "Runs to check the claims against. Without one, only list the claims.")
     ] = None,
     tables: Annotated[
         bool, option("--tables", "Print Tables 1, 2 and 5 of conext19 instead, beside what there is here (one run).")
     ] = False,
-    runs: RunsOption = None,
-    json: JsonOption = False,
 ) -> None:
     """Check published claims against runs: confirmed, not confirmed, or inconclusive (with the reason)."""
-    from planebench.cli import papers as claiming
-
-    (claiming.tables if tables else claiming.papers)(names or (), runs, json=json)
 
 
 @app.command(
@@ -386,40 +303,25 @@ def papers(
         "planebench capacity latest --rate 100k --lcores 32 --reserved 2",
     )
 )
+@does("capacity.capacity", "runs", "json")
 def capacity(
     run: Annotated[
-        str | None,
-        argument("[RUN]", "Run whose measured cost of a frame is used. Without it, only the model."),
+        str | None, argument("[RUN]", "Run whose measured cost of a frame is used. Without it, only the model.")
     ] = None,
-    ports: Annotated[int | None, option("--ports", "NIC ports (default: of this host).")] = None,
-    vfs: Annotated[int | None, option("--vfs", "Virtual functions per port (default: of this host's NICs).")] = None,
-    lcores: Annotated[int | None, option("--lcores", "Logical cores (default: of this host).")] = None,
-    sockets: Annotated[int | None, option("--sockets", "CPU sockets (default: NUMA nodes of this host).")] = None,
-    reserved: Annotated[int, option("--reserved", "Logical cores for switch, tester and the rest.")] = 0,
+    ports: Annotated[int | None, typer.Option(min=1, help="NIC ports (default: of this host).")] = None,
+    vfs: Annotated[int | None, typer.Option(min=1, help="Virtual functions per port (default: of its NICs).")] = None,
+    lcores: Annotated[int | None, typer.Option(min=1, help="Logical cores (default: of this host).")] = None,
+    sockets: Annotated[int | None, typer.Option(min=1, help="CPU sockets (default: NUMA nodes of this host).")] = None,
+    reserved: Annotated[int, typer.Option(min=0, help="Logical cores for switch, tester and the rest.")] = 0,
     rate: Annotated[str, option("--rate", "Frames per second that each VNF receives, with RUN.", "PPS")] = "100k",
-    runs: RunsOption = None,
-    json: JsonOption = False,
 ) -> None:
     """Compute how many VNFs a server carries: by cores and virtual functions, and by the measured cost of a frame."""
-    from planebench.cli import capacity as carrying
-
-    code = carrying.capacity(
-        run,
-        runs,
-        ports=ports,
-        vfs=vfs,
-        lcores=lcores,
-        sockets=sockets,
-        reserved=reserved,
-        rate=rate,
-        json=json,
-    )
-    raise typer.Exit(code)
 
 
 @testbed_app.command(
     epilog=examples("planebench testbed calibrate --frame-size 64", "planebench testbed calibrate --quiet")
 )
+@does("calibrate.calibrate", "json", "quiet")
 def calibrate(
     frame_size: Annotated[str, option("--frame-size", "Frame sizes in bytes, FCS included.", "N,M")] = "64,1024",
     wire: Annotated[str, option("", "Port type, as for run.")] = "virtio",
@@ -427,18 +329,11 @@ def calibrate(
     duration: Annotated[float, option("", "Duration of each step in seconds.")] = 0.2,
     hugepages: HugepagesOption = None,
     clock: Annotated[str, option("", "Clock of latencies, as of run.")] = "auto",
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Measure the tester alone: highest rate, rate error, latency baseline.
 
     The result is cached and reused by runs for 24 hours.
     """
-    from planebench.cli import calibrate as calibrating
-    from planebench.plan.schema import check_clock
-
-    chosen = check_clock(clock)
-    calibrating.calibrate(frame_size, wire, ring_size, duration, hugepages, clock=chosen, json=json, quiet=quiet)
 
 
 @app.command(
@@ -447,14 +342,14 @@ def calibrate(
         "planebench outage --restart switch --kill --repetitions 2 --json",
     )
 )
+@does("outage.outage", "runs", "json", "quiet")
 def outage(
     restart: Annotated[
         str, option("--restart", "Process to restart: switch, or vnf0, vnf1, ... of the chain.", "NAME")
     ],
     switch: Annotated[str, option("--switch", "Switches to test, as for run.", "A,B")] = "planed",
     chain: Annotated[
-        str,
-        option("--chain", "Functions of the chain, as for run, e.g. vm:l3fwd,l2fwd.", "A,B"),
+        str, option("--chain", "Functions of the chain, as for run, e.g. vm:l3fwd,l2fwd.", "A,B")
     ] = "l2fwd",
     hosting: Annotated[str, option("", "VNF isolation of functions that name none.")] = "separate",
     kill: Annotated[bool, option("--kill", "End it by SIGKILL, as in a crash (default: end it in order).")] = False,
@@ -466,20 +361,12 @@ def outage(
     wire: Annotated[str, option("", "Port type, as for run.")] = "virtio",
     ring_size: RingSizeOption = 256,
     hugepages: HugepagesOption = None,
-    runs: RunsOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Restart a VNF or the switch under traffic: measure the outage and account for every lost frame."""
-    from planebench.cli import outage as measuring
-
-    settings = measuring.settings_of(
-        switch, chain, restart, kill, rate, frame_size, repetitions, hosting=hosting, wire=wire, ring_size=ring_size
-    )
-    raise typer.Exit(measuring.outage(settings, hugepages=hugepages, runs=runs, json=json, quiet=quiet))
 
 
 @app.command(epilog=examples("planebench doctor", "sudo planebench doctor --fix", "planebench doctor --quiet"))
+@does("doctor.doctor", "json", "quiet")
 def doctor(
     fix: Annotated[bool, option("--fix", "Apply safe, reversible fixes.")] = False,
     undo: Annotated[
@@ -492,16 +379,11 @@ def doctor(
     user: Annotated[
         str | None, option("--user", "With --bind: the user whose runs get these NICs (default: root).", "NAME")
     ] = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Check whether this host can produce valid results, and how to fix what it finds.
 
     Exit code 1 if results would be invalid.
     """
-    from planebench.cli import doctor as examining
-
-    raise typer.Exit(examining.doctor(json, fix, undo, quiet, bind or (), user))
 
 
 @testbed_app.command(
@@ -509,6 +391,7 @@ def doctor(
         "sudo planebench testbed wires", "sudo planebench testbed wires --device 0000:3b:00.0 --device 0000:af:00.0"
     )
 )
+@does("wires.wires", "json", "quiet")
 def wires(
     device: Annotated[
         list[str] | None,
@@ -518,22 +401,18 @@ def wires(
         str | None, option("--wire", "Check that the cabling is as this option of a run says.", "pci:TESTER=SWITCH,...")
     ] = None,
     hugepages: HugepagesOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Find which ports are cabled to each other, by sending a few frames out of each.
 
     Prints the --wire option of a run. Exit code 1 without any cable, or if the cabling is not as --wire says.
     """
-    from planebench.cli import wires as cabling
-
-    raise typer.Exit(cabling.wires(device or [], wire, hugepages, json=json, quiet=quiet))
 
 
 @plan_app.command(
     "show", epilog=examples("planebench plan show quick", "planebench plan show quick --frame-size 64 --json")
 )
 @with_plan_options
+@does("lists.show_plan", "json")
 def plan_show(
     plan: PlanArgument = "quick",
     time_budget: TimeBudgetOption = None,
@@ -545,21 +424,15 @@ def plan_show(
             "FILE|TEXT",
         ),
     ] = None,
-    json: JsonOption = False,
     **overrides: Any,
 ) -> None:
     """List all test points and the estimated duration (dry run)."""
-    from planebench.cli import lists as showing
-
-    showing.show_plan(plan, overrides, json, time_budget, topology)
 
 
 @switch_app.command("show", epilog=examples("planebench switch show planed", "planebench switch show vpp --json"))
-def switch_show(switch: SwitchArgument, json: JsonOption = False) -> None:
+@does("lists.show_switch", "json")
+def switch_show(switch: SwitchArgument) -> None:
     """Show everything that is known of a switch: where it is, scenarios, taxonomy, options."""
-    from planebench.cli import lists
-
-    lists.show_switch(switch, json=json)
 
 
 @switch_app.command(
@@ -568,41 +441,25 @@ def switch_show(switch: SwitchArgument, json: JsonOption = False) -> None:
         "planebench switch check planed", "planebench switch check planed --scenario p2p --check forwards,intact"
     ),
 )
+@does("check.check_switch", "json", "quiet")
 def switch_check(
     switch: SwitchArgument,
     scenario: Annotated[
         str, option("", "Scenarios: p2p, p2v, v2v, loopback-1 to loopback-5, workers-2.", "A,B")
     ] = "p2p,p2v,v2v,loopback-1,loopback-2,workers-2",
     wire: Annotated[
-        str | None,
-        option(
-            "",
-            "Port types, as for run (default: the first that the switch supports).",
-            "A,B|all",
-        ),
+        str | None, option("", "Port types, as for run (default: the first that the switch supports).", "A,B|all")
     ] = None,
-    checks: Annotated[
-        str | None,
-        option("--check", "Run only these checks (docs/adding-a-switch.md).", "A,B"),
-    ] = None,
+    checks: Annotated[str | None, option("--check", "Run only these checks (docs/adding-a-switch.md).", "A,B")] = None,
     hugepages: HugepagesOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Run the conformance tests of a switch adapter. Exit code 1 if a test fails."""
-    from planebench.cli import check as checking
-
-    raise typer.Exit(checking.check_switch(switch, scenario, wire, checks, hugepages, json=json, quiet=quiet))
 
 
 @machine_app.command("run-job", epilog=examples("planebench machine run-job jobs/nightly/planed-rack1"))
-def run_job(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the job.")],
-) -> None:
+@does("jobs.run_job")
+def run_job(folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the job.")]) -> None:
     """Run a job on this machine, or resume it: what submit has Slurm or ssh start."""
-    from planebench.cli import jobs as running
-
-    raise typer.Exit(running.run_job(folder))
 
 
 @machine_app.command(
@@ -611,22 +468,15 @@ def run_job(
         "planebench machine metrics latest --format text --out /var/lib/node-exporter/planebench.prom",
     )
 )
+@does("openmetrics.metrics", "runs")
 def metrics(
     run: Annotated[str | None, argument("[RUN]", "Run, as for report (default: the newest run in progress).")] = None,
     rpc: Annotated[
         Path | None, option("--rpc", "Socket of a planed process to ask instead of a run.", "SOCKET")
     ] = None,
     format: Annotated[
-        str,
-        option(
-            "--format -f",
-            "openmetrics, or text (0.0.4, for the textfile collector of node-exporter).",
-        ),
+        str, option("--format -f", "openmetrics, or text (0.0.4, for the textfile collector of node-exporter).")
     ] = "openmetrics",
     out: Annotated[Path | None, option("--out -o", "File to replace instead of standard output.")] = None,
-    runs: RunsOption = None,
 ) -> None:
     """Print a run in progress, or the counters of planed, as metrics for Prometheus. A run is not affected."""
-    from planebench.cli import openmetrics
-
-    openmetrics.metrics(run, rpc, format, out, runs)

@@ -5,23 +5,19 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import Any
-
-from rich.console import Console
 
 from planebench.analysis.capacity import least_ns
 from planebench.analysis.histogram import decode
-from planebench.cli.bar import Bar
-from planebench.cli.options import plain_table
+from planebench.cli.options import print_table
+from planebench.cli.progress import Bar
 from planebench.measure.calibrate import calibrate as measure
 from planebench.measure.calibrate import check_duration
 from planebench.measure.machine import Machine
-from planebench.model.dimensions import ClockChoice
 from planebench.model.header import Calibration
 from planebench.model.scenarios import parse_frame_size
 from planebench.model.wire import parse_wire
 from planebench.model.words import NOTHING
-from planebench.plan.schema import check_ring_size
+from planebench.plan.schema import check_clock, check_ring_size
 from planebench.store.calibration import save
 from planebench.store.codec import to_json
 
@@ -30,26 +26,27 @@ STEPS = 100
 
 
 def calibrate(
-    frame_sizes: str,
-    wire: Any,
+    frame_size: str,
+    wire: str,
     ring_size: int,
     duration: float,
     hugepages: bool | None,
     *,
-    clock: ClockChoice = "auto",
+    clock: str = "auto",
     json: bool,
     quiet: bool,
 ) -> None:
-    """Calibrate, print, save. ``frame_sizes`` is a list with commas.
+    """Calibrate, print, save. ``frame_size`` is a list with commas.
 
     Raises UsageError, NotInstalledError without planed, StartError or DiedError if it does not come up or stay, and
     StoreError, after the figures, where they cannot be kept.
     """
-    sizes = [parse_frame_size(text.strip()) for text in frame_sizes.split(",")]
+    sizes = [parse_frame_size(text.strip()) for text in frame_size.split(",")]
     check_ring_size(ring_size)
     check_duration(duration)
-    machine = Machine.prepare(wire=parse_wire(wire))
-    settings = replace(machine.live_settings(wire, ring_size, max(sizes), hugepages), clock=clock)
+    ports, chosen = parse_wire(wire), check_clock(clock)
+    machine = Machine.prepare(wire=ports)
+    settings = replace(machine.live_settings(ports, ring_size, max(sizes), hugepages), clock=chosen)
     with machine.measuring() as supervisor, Bar(STEPS, quiet=quiet) as bar:
 
         def show(text: str, share: float) -> None:
@@ -73,37 +70,34 @@ def _show(found: Calibration) -> None:
         f"{found.planed_version}, {found.wire} wire, rings of {found.ring_size}, {memory}, "
         f"{found.tester_cpus} tester CPU{'s' if found.tester_cpus > 1 else ''}, {found.duration_s:g} s each\n"
     )
-    ceilings = plain_table("bytes", "from -> to", "Mpps", "", justify="right")
-    for ceiling in found.ceilings:
-        how = "measured" if ceiling.measured else "computed from the cycles of sender and receiver"
-        ends = f"{ceiling.sender} -> {ceiling.receiver}"
-        ceilings.add_row(str(ceiling.frame_size_bytes), ends, f"{ceiling.pps / 1e6:.3f}", how)
-    set_points = plain_table("bytes", "intended", "rate error", "lost", justify="right")
+    ends = ("computed from the cycles of sender and receiver", "measured")
+    ceilings = [
+        (it.frame_size_bytes, f"{it.sender} -> {it.receiver}", f"{it.pps / 1e6:.3f}", ends[it.measured])
+        for it in found.ceilings
+    ]
+    set_points = []
     for point in found.set_points:
         loss = 1 - point.forwarded_pps / point.offered_pps if point.offered_pps else 0.0
-        figures = (_rate(point.intended_pps), f"{point.rate_error:+.2%}", f"{loss:.2%}")
-        set_points.add_row(str(point.frame_size_bytes), *figures)
-    names = ("bytes", "load", "clock", "floor us", "p50 us", "p99 us", "probes", "by this clock")
-    floors = plain_table(*names, justify="right")
+        rate = _rate(point.intended_pps)
+        set_points.append((point.frame_size_bytes, rate, f"{point.rate_error:+.2%}", f"{loss:.2%}"))
+    floors = []
     for floor in found.floors:
         p50, p99 = f"{floor.p50_ns / 1e3:.2f}", f"{floor.p99_ns / 1e3:.2f}"
         probes = f"{floor.probes_received} of {floor.probes_sent}"
         least = NOTHING if (ns := least_ns(floor)) is None else f"{ns / 1e3:.2f}"
         load = _rate(floor.background_pps)
         clocked = f"{decode(floor.histogram).sum() / found.duration_s:.0f} per s" if floor.histogram else NOTHING
-        floors.add_row(str(floor.frame_size_bytes), load, floor.clock, least, p50, p99, probes, clocked)
-    console = Console(markup=False)
-    tables = {
-        "ceiling: the highest rate of the tester without a switch": ceilings,
-        "rate error: (offered - intended) / intended": set_points,
-        "latency baseline: the lowest latency that the tester can measure": floors,
-    }
-    for title, table in tables.items():
-        console.print(title, style="bold")
-        console.print(table)
-        console.print()
+        floors.append((floor.frame_size_bytes, load, floor.clock, least, p50, p99, probes, clocked))
+    print("ceiling: the highest rate of the tester without a switch")
+    print_table(("bytes", "from -> to", "Mpps", ""), ceilings, justify="right")
+    print("\nrate error: (offered - intended) / intended")
+    print_table(("bytes", "intended", "rate error", "lost"), set_points, justify="right")
+    print("\nlatency baseline: the lowest latency that the tester can measure")
+    names = ("bytes", "load", "clock", "floor us", "p50 us", "p99 us", "probes", "by this clock")
+    print_table(names, floors, justify="right")
+    print()
     if (clocks := found.two_clocks) is not None:
-        console.print(
+        print(
             f"clocks at the two ends of the wire: offset {clocks.offset_ns} ns ± {2 * clocks.offset_error_ns:.0f}, "
             f"drift {clocks.drift * 1e6:.2f} ppm ± {2e6 * clocks.drift_error:.2f}; least delay {clocks.delay_ns:.0f} ns"
         )

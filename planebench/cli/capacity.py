@@ -6,9 +6,6 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from rich.console import Console
-from rich.text import Text
-
 from planebench.analysis.compare import Derived
 from planebench.analysis.node_capacity import (
     Carried,
@@ -18,7 +15,7 @@ from planebench.analysis.node_capacity import (
     node_capacity,
     path_costs,
 )
-from planebench.cli.options import complain, plain_table, print_json
+from planebench.cli.options import complain, print_json, print_table
 from planebench.host.facts import collect
 from planebench.model.errors import INCONCLUSIVE, UsageError
 from planebench.model.words import NOTHING, cycles, listed, load_words, mpps, point_words, printable
@@ -32,7 +29,7 @@ VFS_OF_A_PORT = 63
 
 def capacity(
     run: str | None,
-    runs_dir: Path | None,
+    runs: Path | None,
     *,
     ports: int | None,
     vfs: int | None,
@@ -51,7 +48,7 @@ def capacity(
     costs: tuple[PathCost, ...] = ()
     most: tuple[Carried, ...] = ()
     if run is not None:
-        stored = read_run(find_run(runs_dir, run))
+        stored = read_run(find_run(runs, run))
         derived = Derived(stored)
         costs = path_costs(derived, lambda label: switch_cores(stored, label))
         most = carried(derived.results)
@@ -119,10 +116,6 @@ def _server(
         max(len(facts.nodes(facts.cpus_online)), 1) if sockets is None else sockets,
         reserved,
     )
-    for name, least in {"ports": 1, "vfs_per_port": 1, "lcores": 1, "sockets": 1, "reserved": 0}.items():
-        if getattr(server, name) < least:
-            option = {"vfs_per_port": "vfs"}.get(name, name)
-            raise UsageError(f"--{option}: {getattr(server, name)} is not valid. Valid: {least} or more")
     if server.reserved >= server.lcores:
         raise UsageError(
             f"--reserved: {reserved} of {server.lcores} logical cores leave none for VNFs; give fewer, or --lcores"
@@ -135,19 +128,12 @@ def _some(number: int, name: str) -> str:
 
 
 def _print_costs(costs: tuple[PathCost, ...], server: Server, pps: float) -> None:
-    table = plain_table(
-        "path", "switch", "cycles / frame", "Mpps per core", "VNFs / core", f"/ {server.vnf_cores} cores"
-    )
+    print(f"\nVNFs that receive {rate_label(pps)} each, by the measured cost of a frame in the switch alone:")
+    rows = []
     for it in costs:
         mark = "≥" if it.is_bound else ""
-        cells = (
-            point_words(it.point),
-            printable(it.point.switch),
-            NOTHING if it.cycles_per_frame is None else cycles(it.cycles_per_frame),
-            mark + mpps(it.pps_per_core),
-            f"{mark}{it.vnfs(1, pps)}",
-            f"{mark}{it.vnfs(server.vnf_cores, pps)}",
-        )
-        table.add_row(*map(Text, cells))
-    print(f"\nVNFs that receive {rate_label(pps)} each, by the measured cost of a frame in the switch alone:")
-    Console(markup=False, highlight=False).print(table)
+        carried = (f"{mark}{it.vnfs(cores, pps)}" for cores in (1, server.vnf_cores))
+        cost = NOTHING if it.cycles_per_frame is None else cycles(it.cycles_per_frame)
+        rows.append((point_words(it.point), it.point.switch, cost, mark + mpps(it.pps_per_core), *carried))
+    names = ("path", "switch", "cycles / frame", "Mpps per core", "VNFs / core", f"/ {server.vnf_cores} cores")
+    print_table(names, rows)

@@ -8,8 +8,8 @@ import time
 
 from rich.console import Console
 
-from planebench.cli.bar import Bar
 from planebench.cli.options import print_json
+from planebench.cli.progress import Bar
 from planebench.conformance.model import CheckResult, Report
 from planebench.conformance.suite import (
     WORDS,
@@ -34,8 +34,8 @@ MAX_FRAME_BYTES = 1518
 
 def check_switch(
     switch: str,
-    scenarios: str,
-    wires: str | None = None,
+    scenario: str,
+    wire: str | None = None,
     checks: str | None = None,
     hugepages: bool | None = None,
     *,
@@ -52,7 +52,7 @@ def check_switch(
     found = adapter.find()
     if isinstance(found, NotFound):
         raise NotInstalledError(f'switch "{adapter.name}" {found.words}')
-    cases, usable = parse_cases(scenarios), parse_wires(wires, adapter)
+    cases, usable = parse_cases(scenario), parse_wires(wire, adapter)
     wanted = parse_checks(checks)
     if not (cases and usable):
         raise UsageError("nothing to check: name at least one scenario and one wire")

@@ -1,153 +1,136 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``planebench compare``: b against a, in words or as JSON, and as a gate for scripts."""
+"""``planebench compare``: b against a, as ratios with intervals or as JSON, and as a gate for scripts."""
 
 from __future__ import annotations
 
-import dataclasses
-import sys
-import textwrap
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from planebench.analysis.compare import METRICS, RATES, Comparisons, Derived, NotCompared, runs_compared
+from planebench.analysis.compare import (
+    METRICS,
+    RATES,
+    RUNS_VARY,
+    Derived,
+    NotCompared,
+    runs_compared,
+    switches_compared,
+)
 from planebench.analysis.conditions import between, differing, differing_facts
+from planebench.analysis.counting import cell_id
 from planebench.analysis.gate import GateResult, judge
 from planebench.analysis.metrics.column import plain
-from planebench.cli.options import print_json
+from planebench.cli.options import plain_table, print_json, tell
 from planebench.model.errors import INCONCLUSIVE, UsageError, unknown
 from planebench.model.results import Comparison, Metric
 from planebench.model.words import METRICS as TITLES
-from planebench.model.words import load_words, printable
+from planebench.model.words import load_words, point_words, printable, us
 from planebench.report.ci import judgement_words, state_of, to_junit, to_markdown
-from planebench.report.comparison import undecided_words
+from planebench.report.comparison import result_words
 from planebench.report.export import write_bytes
 from planebench.report.setup import conditions_remark
 from planebench.store import find_run, read_run, runs_named
 
 MAX_FAIL_BELOW = 2.0
-
 MAX_SKIPPED = 12
 """Lines about what was not compared."""
-
-VERDICT_WIDTH = 19
-"""Least width of the column of verdicts: longer ones are wrapped."""
-
 DETECTABLE_MAX = 10.0
-_ROOMY = 100
-_OTHERS = 80
-"""Columns of a terminal that the table takes beside the verdict; what it needs without folding a short point."""
+OLD, NEW = "old", "new"
+"""What the two sides are called where they are runs, whose ids are long."""
 
-_WORDS: dict[Metric, tuple[str, str]] = {
-    "capacity": ("is estimated {} faster", "is estimated {} slower"),
-    "cycles_per_packet": ("takes {} more cycles", "takes {} fewer cycles"),
-    "latency_p50": ("is {} slower", "is {} quicker"),
-    "latency_p99": ("is {} slower", "is {} quicker"),
-}
-"""For a ratio above and below 1; rates are faster and slower."""
-
-
-@dataclass(frozen=True, slots=True)
-class GateFiles:
-    """Files for CI systems: JUnit XML, and a summary in Markdown that is appended to; None for none."""
-
-    junit: Path | None = None
-    summary: Path | None = None
-
-    def check(self, *, gate: bool) -> None:
-        """Raise UsageError for files that say the result of a gate where there is none."""
-        if self.junit is not None and not gate:
-            raise UsageError("--junit says whether a gate passes: add --fail-below, e.g. 0.97")
-
-    def write(
-        self, title: str, shown: Sequence[Comparison], judged: Sequence[GateResult], notes: Sequence[str]
-    ) -> None:
-        """Write the files that are wanted. Raises an error as write_bytes."""
-        if self.junit is not None:
-            write_bytes(self.junit, to_junit(judged))
-        if self.summary is not None:
-            before = self.summary.read_bytes() if self.summary.is_file() else b""
-            write_bytes(self.summary, before + to_markdown(title, shown, judged, notes))
+Named = TypeVar("Named", Comparison, GateResult, NotCompared)
 
 
 def compare(
     run_a: str,
     run_b: str | None,
-    runs_dir: Path | None,
+    runs: Path | None,
     *,
     json: bool,
     quiet: bool = False,
     force: bool,
     fail_below: float | None,
     metric: str | None,
-    files: GateFiles | None = None,
+    junit: Path | None = None,
+    summary: Path | None = None,
 ) -> int:
     """Print how b does against a: two runs, several runs and others (``a1,a2,a3``), or the switches of one run.
 
     Return the exit code: 0; 1 for a gate that fails, or without a gate where there was nothing to compare;
     INCONCLUSIVE for a gate that neither passes nor fails, as where there was nothing to compare. ``quiet``: only what
-    is wrong is printed. UsageError for bad input, and for runs that differ in what must match, unless ``force``.
+    is wrong is printed. ``junit`` and ``summary`` are files for CI systems, the latter appended to. UsageError for bad
+    input, and for runs that differ in what must match, unless ``force``.
     """
-    _check(fail_below, metric)
-    files = files or GateFiles()
-    files.check(gate=fail_below is not None)
-    firsts = _runs(runs_dir, run_a)
-    first, seconds = firsts[0], [] if run_b is None else _runs(runs_dir, run_b)
-    second = seconds[0] if seconds else None
-    if second is None and len(firsts) > 1:
+    _check(fail_below, metric, junit)
+    olds = _runs(runs, run_a)
+    news = [] if run_b is None else _runs(runs, run_b)
+    first = olds[0]
+    if not news and len(olds) > 1:
         raise UsageError(f"{run_a}: several runs are compared with other runs: name these, too")
-    outcome = first.compared if second is None else _other_runs(firsts, seconds, force)
+    if news:
+        _check_alike([*olds, *news], force)
+        outcome = runs_compared(olds, news)
+        conditions = list(between(first.run, news[0].run))
+    else:
+        outcome = switches_compared(first, same_load=True)
+        labels, conditions = [it.label for it in first.run.header.switches], []
+        for it in differing(first.conditions):
+            cells = (f"{label} {cell.text}" for label, cell in zip(labels, it.cells, strict=True))
+            conditions.append(f"{it.title}: {', '.join(cells)}")  # burst: planed 64, testpmd 32
     shown = [c for c in outcome.comparisons if metric in (None, c.metric)]
-    conditions = _conditions(first, second)
-    baseline = None if run_b is not None else next(iter(first.run.switch_labels), None)
+    skipped = [s for s in outcome.skipped if metric is None or metric in s.metrics]
+    baseline = None if news else next(iter(first.run.switch_labels), None)
     judged = () if fail_below is None else judge(outcome, fail_below, baseline, cast(Metric | None, metric))
-    names = [it.run.header.run_id for it in (second, first) if it is not None]
-    title = f"planebench: {' and '.join(names)}"
-    files.write(title, shown, judged, [*conditions, *filter(None, [outcome.not_in_intervals])])
+    old_ids, new_ids = (", ".join(it.run.header.run_id for it in side) for side in (olds, news))
+    words = {cell_id(r.point): point_words(r.point) for it in (*olds, *news) for r in it.results}
+    readable = [_named(it, words, new_ids) for it in shown]
+    brief = [replace(it, note=it.note.removesuffix(RUNS_VARY).rstrip("; ")) for it in readable]
+    gate = [_named(it, words, new_ids) for it in judged]
+    if junit is not None:
+        write_bytes(junit, to_junit(gate))
+    if summary is not None:
+        title = f"planebench: {new_ids} against {old_ids}" if news else f"planebench: {old_ids}"
+        notes = [*conditions, *filter(None, [outcome.not_in_intervals])]
+        before = summary.read_bytes() if summary.is_file() else b""
+        write_bytes(summary, before + to_markdown(title, readable, gate, notes))
     if json:
         document = {"comparisons": [plain(c) for c in shown], "conditions": conditions}
         print_json(document if fail_below is None else {**document, "gate": [plain(it) for it in judged]})
     elif shown and not quiet:
-        _print_table(shown, two_runs=run_b is not None)
-    skipped = [s for s in outcome.skipped if metric is None or metric in s.metrics]
+        if news:
+            print(f"{OLD} = {printable(old_ids)}\n{NEW} = {printable(new_ids)}")
+        _print_table(brief, every_open=bool(outcome.not_in_intervals))
+    if outcome.not_in_intervals and (gate or not quiet):
+        tell(outcome.not_in_intervals)
     if not quiet:
-        if outcome.not_in_intervals:
-            _say(outcome.not_in_intervals)
-        _say_detectable(shown)
-        if second is None:  # one sentence, because the report of a run shows them
-            conditions = list(filter(None, [conditions_remark(first)]))
-        for text in conditions:
-            _say(text if second is None else f"conditions differ: {text}")
-        for left_out in skipped[:MAX_SKIPPED]:
-            _say(f"not compared: {_left_out(left_out)}: {left_out.reason}")
-        if len(skipped) > MAX_SKIPPED:
-            _say(f"not compared: {len(skipped) - MAX_SKIPPED} more, for similar reasons")
+        _tell_detectable(shown)
+        if news:
+            for text in conditions:
+                tell(f"conditions differ: {text}")
+        elif remark := conditions_remark(first):  # one sentence, because the report of a run shows them
+            tell(remark)
+        _tell_skipped([_named(it, words, new_ids) for it in skipped])
     if not shown:
-        _say(_nothing_words(metric, skipped if quiet else ()))
+        tell(
+            f"nothing to compare{f' by {metric}' if metric else ''}. A run of one switch needs a second run; "
+            "`planebench report` with the name of a run has the reasons of its trials"
+        )
+        if quiet:
+            _tell_skipped([_named(it, words, new_ids) for it in skipped])
     if fail_below is None:
         return 0 if shown else 1
-    return _gate(judged, fail_below, quiet=quiet)
+    said = outcome.not_in_intervals
+    return _gate([replace(it, why="") if it.why == said else it for it in gate], fail_below, quiet=quiet)
 
 
-def verdict_words(comparison: Comparison) -> str:
-    """Return ``b is 8.1 % faster``, ``b takes 12 % fewer cycles``, ``no significant difference``."""
-    if not comparison.distinguishable:
-        return undecided_words(comparison)
-    # Where one end is open, the ratio is a bound itself: only the other end is known.
-    ends = comparison.low, comparison.high
-    known = comparison.ratio if None not in ends else next((end for end in ends if end is not None), comparison.ratio)
-    change, least = known - 1, "at least " * (None in ends)
-    more, less = _WORDS.get(comparison.metric, ("is {} faster", "is {} slower"))
-    return "b " + (more if change > 0 else less).format(f"{least}{abs(change) * 100:.1f} %")
-
-
-def _check(fail_below: float | None, metric: str | None) -> None:
+def _check(fail_below: float | None, metric: str | None, junit: Path | None) -> None:
+    if junit is not None and fail_below is None:
+        raise UsageError("--junit says whether a gate passes: add --fail-below, e.g. 0.97")
     if metric is not None and metric not in METRICS:
         raise unknown("metric", metric, METRICS)
     if fail_below is None:
@@ -167,12 +150,12 @@ def _runs(runs_dir: Path | None, names: str) -> list[Derived]:
     folders = [find_run(runs_dir, name) for name in names.split(",")]
     for name, folder in zip(names.split(","), folders, strict=True):
         if (others := len(runs_named(runs_dir, name)) - 1) > 0 and name != folder.name:
-            _say(f"{name} is {folder.name}, the newest of {others + 1} runs of this name; the others are found by id")
+            tell(f"{name} is {folder.name}, the newest of {others + 1} runs of this name; the others are found by id")
     return [Derived(read_run(folder)) for folder in folders]
 
 
-def _other_runs(a: Sequence[Derived], b: Sequence[Derived], force: bool) -> Comparisons:
-    first, *others = (it.run.header for it in (*a, *b))
+def _check_alike(runs: Sequence[Derived], force: bool) -> None:
+    first, *others = (it.run.header for it in runs)
     for other in others:
         differing = differing_facts(first, other)
         if differing and not force:
@@ -181,135 +164,120 @@ def _other_runs(a: Sequence[Derived], b: Sequence[Derived], force: bool) -> Comp
                 "Repeat with identical settings, or override with --force"
             )
         for fact in differing:
-            _say(f"compared because of --force, although they differ: {fact}")
-    return runs_compared(a, b)
+            tell(f"compared because of --force, although they differ: {fact}")
 
 
-def _conditions(first: Derived, second: Derived | None) -> list[str]:
-    """Return the conditions of a switch that differ in two runs; of one run, those that differ between its switches.
+def _named(it: Named, words: Mapping[str, str], new_ids: str) -> Named:
+    """Return ``it`` with its test point in words; in runs the switch is part of it, and the sides are old and new."""
+    label, of_runs, ids = it.a.partition("@")
+    point = words.get(it.point, it.point)
+    if not of_runs:
+        return replace(it, point=point)
+    side = NEW if not it.b and ids.replace(",", ", ") == new_ids else OLD
+    return replace(it, a=side, b=NEW if it.b else "", point=f"{label} {point}")
 
-    These are texts such as ``burst: planed 64, testpmd 32``.
+
+def _print_table(comparisons: Sequence[Comparison], *, every_open: bool) -> None:
+    """Print a line for each pair, and below it a line for each metric; with one metric, each pair in a line.
+
+    ``every_open``: all are open for one reason, which is printed once.
     """
-    if second is not None:
-        return list(between(first.run, second.run))
-    labels = [switch.label for switch in first.run.header.switches]
-    found = []
-    for condition in differing(first.conditions):
-        cells = zip(labels, condition.cells, strict=True)
-        found.append(f"{condition.title}: {', '.join(f'{label} {cell.text}' for label, cell in cells)}")
-    return found
-
-
-def _print_table(comparisons: Sequence[Comparison], two_runs: bool) -> None:
-    """Print the table. Two runs are named once, above it, because their ids are long.
-
-    Its last column keeps whole words at every width, the column of points is folded first.
-    """
-    console = Console(markup=False, highlight=False)
-    if two_runs:
-        for side, name in (("a", comparisons[0].a), ("b", comparisons[0].b)):
-            console.print(Text(printable(f"{side} = {name.rpartition('@')[2]}")))
-        comparisons = [dataclasses.replace(c, a=c.a.rpartition("@")[0], b=c.b.rpartition("@")[0]) for c in comparisons]
-    width = console.width
-    gap = 2 if width >= _ROOMY else 1
-    table = Table(box=None, padding=(0, gap, 0, 0), header_style="bold")
-    for column in ("point", "a", "b", "metric"):
-        table.add_column(column, overflow="fold")
-    for column in ("ratio", "95 % interval"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    alike = len({_wire_and_hosting(c) for c in comparisons}) == 1
+    single = len({(c.metric, c.load) for c in comparisons}) == 1
+    runs = comparisons[0].b == NEW
+    title = _metric(comparisons[0]) if single else ""
+    table = plain_table(f"{title} {NEW} / {OLD}".lstrip() if runs else title, header_style="bold")
+    for name in ("ratio", "95 % interval"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("answer")
+    before = ""
     for c in comparisons:
-        metric = TITLES[c.metric] + (f" at {load_words(c.load)}" if c.load else "")
-        point = c.point.removesuffix(_wire_and_hosting(c)) if alike else c.point
-        texts = (point, c.a, c.b, metric, f"{c.ratio:.3f}", _interval(c))
-        table.add_row(*(Text(printable(text)) for text in texts), _verdict(c, max(VERDICT_WIDTH, width - _OTHERS)))
-    console.print(table)
+        pair = c.point if runs else f"{c.point}: {c.b} / {c.a}"
+        if pair != before and not single:
+            table.add_row(Text(printable(pair), style="bold"))
+        before = pair
+        told = c.answer if every_open and c.answer == "open" else result_words(c)
+        answer = Text(printable(told), style="bold" if c.distinguishable else "")
+        if c.note:
+            answer.append(f"\n{printable(c.note)}", style="dim not bold")
+        name = pair if single else f"  {_metric(c)}"
+        table.add_row(Text(printable(name)), f"x {_ratio(c.ratio)}", _interval(c), answer)
+    Console(markup=False, highlight=False).print(table)
 
 
-def _wire_and_hosting(comparison: Comparison) -> str:
-    """Return the end of the point, which most runs have in common: ``/virtio/process``."""
-    return "/" + "/".join(comparison.point.split("/")[-2:])
-
-
-def _verdict(comparison: Comparison, width: int) -> Text:
-    text = Text(_wrapped(verdict_words(comparison), width), style="bold" if comparison.distinguishable else "")
-    if comparison.note:
-        text.append("\n" + _wrapped(printable(comparison.note), width), style="dim not bold")
-    return text
-
-
-def _wrapped(text: str, width: int) -> str:
-    """Wrap at whole words here, because rich would squeeze the column."""
-    return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
+def _metric(it: Comparison | NotCompared) -> str:
+    load = f" at {load_words(it.load)}" if it.load else ""
+    if isinstance(it, Comparison):
+        return TITLES[it.metric] + load
+    return f"latency{load}" if load else TITLES[it.metrics[0]]
 
 
 def _interval(comparison: Comparison) -> str:
-    """Return ``0.97 to 1.02``; ``from 1.30`` with an open end; empty with too few trials."""
+    """Return ``0.970 to 1.02``; ``from 1.30`` with an open end; empty with too few trials."""
     low, high = comparison.low, comparison.high
     if low is not None and high is not None:
-        return f"{low:.3f} to {high:.3f}"
+        return f"{_ratio(low)} to {_ratio(high)}"
     if low is not None:
-        return f"from {low:.3f}"
-    return f"to {high:.3f}" if high is not None else ""
+        return f"from {_ratio(low)}"
+    return "" if high is None else f"to {_ratio(high)}"
 
 
-def _say_detectable(comparisons: Sequence[Comparison]) -> None:
+def _ratio(value: float) -> str:
+    return f"{value:.3f}" if value < 2 else us(value)
+
+
+def _tell_detectable(comparisons: Sequence[Comparison]) -> None:
     """Print, for each metric with open comparisons or equal figures, the least difference that would be found."""
     undecided = [c for c in comparisons if c.answer in ("open", "same") and None not in (c.low, c.high)]
     found = []
     for metric in dict.fromkeys(c.metric for c in undecided):
         shares = [c.detectable for c in undecided if c.metric == metric and c.detectable is not None]
-        least, most = (f"{share * 100:.2g}" for share in (min(shares, default=0.0), max(shares, default=0.0)))
+        least, most = (_ratio(1 + share) for share in (min(shares, default=0.0), max(shares, default=0.0)))
         if shares and max(shares) < DETECTABLE_MAX:  # more is no difference that anybody asks for
-            found.append(f"{TITLES[metric]} {least if least == most else f'{least} to {most}'} %")
+            found.append(f"{TITLES[metric]} x {least if least == most else f'{least} to {most}'}")
     if found:
-        _say(f"differences found with a probability of 80 % where none is shown: {', '.join(found)}")
+        tell(f"found with a probability of 80 % where no difference is shown: {', '.join(found)} or more")
 
 
-def _nothing_words(metric: str | None, skipped: Sequence[NotCompared]) -> str:
-    """Return that nothing was compared, with what to do and the most frequent reason among ``skipped``."""
-    reasons = Counter(it.reason for it in skipped).most_common(1)
-    why = "".join(
-        f": {_left_out(next(it for it in skipped if it.reason == reason))}: {reason}" for reason, _ in reasons
-    )
-    return (
-        f"nothing to compare{f' by {metric}' if metric else ''}{why}. A run of one switch needs a second run; "
-        "`planebench report` with the name of a run has the reasons of its trials"
-    )
+def _tell_skipped(skipped: Sequence[NotCompared]) -> None:
+    """Print a line for each reason why something was not compared, with the first that it is the reason of."""
+    reasons = Counter(it.reason for it in skipped)
+    for reason, number in list(reasons.items())[:MAX_SKIPPED]:
+        it = next(it for it in skipped if it.reason == reason)
+        what = f"{it.point}: {_metric(it)} {it.b} / {it.a}" if it.b else f"{it.point} of {it.a}"
+        more = f" (and {number - 1} more)" if number > 1 else ""
+        tell(f"not compared: {what}{more}: {reason}")
+    if len(reasons) > MAX_SKIPPED:
+        tell(f"not compared: {sum(list(reasons.values())[MAX_SKIPPED:])} more, for other reasons")
 
 
-def _gate(judgements: Sequence[GateResult], fail_below: float, *, quiet: bool) -> int:
-    """Return 1 if a rate is shown to be below the limit; INCONCLUSIVE if not all are shown to be above it.
+def _gate(judgements: Sequence[GateResult], limit: float, *, quiet: bool) -> int:
+    """Print the result, which is the last line, and return the exit code.
 
-    Unless ``quiet``, a line for each metric has the ratio at which it fails with a probability of 80 %, and a gate
-    that passes prints a line.
+    1 if a rate is shown to be below the limit; INCONCLUSIVE if not all are shown to be above it. Unless ``quiet``, a
+    line for each metric has the ratio at which it fails with a probability of 80 %, and a gate that passes says so.
     """
     known = [] if quiet else [it for it in judgements if it.detectable is not None]
     for metric in dict.fromkeys(it.metric for it in known):
         least = min(it.detectable or 0.0 for it in known if it.metric == metric)
-        _say(f"the gate detects a ratio of {least:.3f} or less in {TITLES[metric]} with a probability of 80 %")
-    if not judgements:
-        _say(f"--fail-below {fail_below:g}: no rate was compared, so the gate is inconclusive")
-        return INCONCLUSIVE
+        tell(f"the gate finds x {least:.3f} or less in {TITLES[metric]} with a probability of 80 %")
     for judgement in judgements:
         if judgement.kind != "passes":
-            _say(f"{judgement.kind}: {judgement_words(judgement)}")
-    state = state_of(judgements)
-    if state == "passes" and not quiet:
-        lowest = min(judgement.ratio or 0.0 for judgement in judgements)
-        figures = f"{len(judgements)} of {len(judgements)} figures are within --fail-below {fail_below:g}"
-        _say(f"the gate passes: {figures}, the lowest ratio is {lowest:.3f}")
+            tell(f"{judgement.kind}: {judgement_words(judgement)}")
+    state, number = state_of(judgements), len(judgements)
+    counts = Counter(it.kind for it in judgements)
+    lowest = min((it for it in judgements if it.ratio is not None), key=lambda it: it.ratio or 0.0, default=None)
+    worst = ""
+    if lowest is not None:
+        rate = "" if lowest.metric == "throughput" else f" {TITLES[lowest.metric]}"
+        side = "" if lowest.b == NEW else f" {lowest.b} / {lowest.a}"
+        word = "worst" if state == "fails" else "lowest"
+        worst = f" ({word} {lowest.ratio:.3f}: {lowest.point}{rate}{side})"
+    if state == "fails":
+        open_words = f", {counts['inconclusive']} inconclusive" if counts["inconclusive"] else ""
+        tell(f"gate FAILED: {counts['fails']} of {number} below {limit:g}{open_words}{worst}")
+    elif state == "inconclusive":
+        what = f"{counts['passes']} of {number} shown to be above {limit:g}" if number else "no rate was compared"
+        tell(f"gate inconclusive: {what}{worst}")
+    elif not quiet:
+        tell(f"gate passed: {number} of {number} above {limit:g}{worst}")
     return {"passes": 0, "fails": 1, "inconclusive": INCONCLUSIVE}[state]
-
-
-def _left_out(left_out: NotCompared) -> str:
-    if not left_out.b:
-        return f"{left_out.a} at {left_out.point}"
-    metric = TITLES[left_out.metrics[0]] if not left_out.load else f"latency at {load_words(left_out.load)}"
-    return f"{metric} of {left_out.b} and {left_out.a} at {left_out.point}"
-
-
-def _say(text: str) -> None:
-    """Print to standard error: standard output has the table or the JSON alone."""
-    print(printable(" ".join(text.split())), file=sys.stderr)

@@ -1,16 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A fault of planebench itself in one sentence; its traceback goes to a file. Imports the standard library alone."""
+"""Errors in one line, and a fault of planebench itself, whose traceback goes to a file. Standard library alone."""
 
 from __future__ import annotations
 
 import errno
 import os
 import resource
+import shutil
 import sys
+import textwrap
 import time
 from pathlib import Path
 
 STATE_VARIABLE = "XDG_STATE_HOME"
+
+
+def one_line(text: str) -> str:
+    """Return a text as one line for standard error; on a terminal it is wrapped at its words."""
+    line = " ".join(text.split())
+    if not sys.stderr.isatty():
+        return line
+    width = shutil.get_terminal_size().columns
+    return textwrap.fill(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def fault_words(error: Exception) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from planebench.cli.options import JsonOption, examples, option
+from planebench.cli.options import does, examples, option
 
 fib_app = typer.Typer(help="Routes that a forwarder in the host holds for a VNF.")
 
@@ -16,11 +16,9 @@ _Table = Annotated[str, option("", "Routing table of the kernel; local addresses
 
 
 @fib_app.command("show", epilog=examples("planebench fib show --interface lo", "planebench fib show -i lo --json"))
-def fib_show(interface: _Interface, table: _Table = "main", json: JsonOption = False) -> None:
+@does("fib_agent.show", "json")
+def fib_show(interface: _Interface, table: _Table = "main") -> None:
     """Show the routes that `planebench fib agent` would send. Nothing is sent; no privileges are needed."""
-    from planebench.cli import fib_agent
-
-    fib_agent.show(interface, table, json=json)
 
 
 @fib_app.command(
@@ -30,6 +28,7 @@ def fib_show(interface: _Interface, table: _Table = "main", json: JsonOption = F
         "planebench fib agent --interface vnf0 --wire vnf0=0 --wire vnf1=1",
     ),
 )
+@does("fib_agent.run")
 def agent(
     interface: _Interface,
     wire: Annotated[
@@ -38,8 +37,7 @@ def agent(
     ] = ["0"],  # noqa: B006
     table: _Table = "main",
     settle: Annotated[
-        float,
-        typer.Option(min=0, help="Seconds to keep the previous routes while a routing daemon starts."),
+        float, typer.Option(min=0, help="Seconds to keep the previous routes while a routing daemon starts.")
     ] = 0,
     withdraw: Annotated[
         bool, option("--withdraw", "Withdraw the routes at the end instead of leaving them for the grace period.")
@@ -47,6 +45,3 @@ def agent(
     json: Annotated[bool, option("--json", "Print events as JSON on standard output, one per line.")] = False,
 ) -> None:
     """Run in a VNF: send its kernel's routes, and every change of them, to the forwarder until SIGTERM or Ctrl-C."""
-    from planebench.cli import fib_agent
-
-    fib_agent.run(interface, wire, table, settle_s=settle, withdraw=withdraw, json=json)

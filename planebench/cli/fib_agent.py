@@ -10,9 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
+from planebench.cli.options import print_table
 from planebench.model.errors import PlanebenchError, UsageError
 from planebench.model.words import printable
 from planebench_fib import exceptions
@@ -44,12 +42,12 @@ def _told() -> Iterator[None]:
 
 
 @_told()
-def run(interface: str, wires: Sequence[str], table: str, *, settle_s: float, withdraw: bool, json: bool) -> None:
+def run(interface: str, wire: Sequence[str], table: str, *, settle: float, withdraw: bool, json: bool) -> None:
     """Mirror routes until SIGTERM or Ctrl-C.
 
     Raises UsageError or TransportError if something is missing or not allowed.
     """
-    settings = AgentSettings(_wires(interface, wires), _table(table), settle_s, withdraw)
+    settings = AgentSettings(_wires(interface, wire), _table(table), settle, withdraw)
     transport = PacketTransport(interface)
     kernel = Kernel(settings.wires, settings.table)
     agent = Agent(settings, kernel, transport, _tell_json if json else _tell_words)
@@ -74,10 +72,7 @@ def show(interface: str, table: str, *, json: bool) -> None:
     if json:
         print(json_module.dumps({"interface": interface, "table": table, "routes": rows}, indent=2))
         return
-    shown = Table("prefix", "does", "MAC", box=None, pad_edge=False)
-    for row in rows:
-        shown.add_row(row["prefix"], row["does"], row.get("mac", ""))
-    Console(markup=False).print(shown)
+    print_table(("prefix", "does", "MAC"), ((row["prefix"], row["does"], row.get("mac")) for row in rows))
 
 
 def _wires(interface: str, texts: Sequence[str]) -> dict[int, int]:

@@ -14,10 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from rich.console import Console
-
 from planebench.analysis.compare import Derived
-from planebench.cli.options import PLAN_OPTIONS, plain_table, print_json
+from planebench.cli.options import PLAN_OPTIONS, print_json, print_table
 from planebench.cli.run import measured
 from planebench.lab.job import (
     ENDED_FILE,
@@ -86,20 +84,20 @@ class _Shown:
 
 
 def submit(
-    path: Path, jobs_dir: Path | None, name: str | None, *, dry_run: bool, wait: bool, json: bool, quiet: bool
+    matrix: Path, jobs: Path | None, name: str | None, *, dry_run: bool, wait: bool, json: bool, quiet: bool
 ) -> int:
     """Submit the jobs of a matrix that have no complete run and are not in the queue; return the exit code.
 
     ``name``: in place of the name of the matrix. Submitting twice is harmless: what ended early is resumed.
     """
-    matrix = read_matrix(path, OPTION_KINDS)
-    matrix = replace(matrix, name=name or matrix.name)
-    folder = (jobs_dir or default_jobs_dir()) / matrix.name
-    jobs = [_job(matrix, run) for run in matrix.runs]
+    wanted = read_matrix(matrix, OPTION_KINDS)
+    wanted = replace(wanted, name=name or wanted.name)
+    folder = (jobs or default_jobs_dir()) / wanted.name
+    found = [_job(wanted, run) for run in wanted.runs]
     if dry_run:
-        return _print([_Shown(job, folder / job.name, "new") for job in jobs], (), json=json, quiet=quiet)
+        return _print([_Shown(job, folder / job.name, "new") for job in found], (), json=json, quiet=quiet)
     with locked(folder):
-        for job in jobs:
+        for job in found:
             if not (folder / job.name / JOB_FILE).exists():
                 write_job(folder / job.name, job)
                 continue
@@ -115,18 +113,17 @@ def submit(
                 _launcher(it.job).submit(it.job, it.folder)
     if any(it.state == "unreachable" for it in shown):
         raise StartError(f"{'; '.join(notes)}: its jobs were not submitted. Submit the matrix again later")
-    return show(matrix.name, jobs_dir, wait=wait, cancel=False, json=json, quiet=quiet)
+    return show(wanted.name, jobs, wait=wait, cancel=False, json=json, quiet=quiet)
 
 
-def show(wanted: str, jobs_dir: Path | None, *, wait: bool, cancel: bool, json: bool, quiet: bool) -> int:
+def show(matrix: str, jobs: Path | None, *, wait: bool, cancel: bool, json: bool, quiet: bool) -> int:
     """Print the jobs of a matrix and what they found so far; store the runs that are complete.
 
     Returns the exit code: 1 if a job ended without a complete run. ``wait``: until no job is in the queue. ``cancel``:
     end those that are.
     """
-    directory = jobs_dir or default_jobs_dir()
-    if wanted.lower().endswith(SUFFIXES):
-        wanted = read_matrix(Path(wanted), OPTION_KINDS).name
+    directory = jobs or default_jobs_dir()
+    wanted = read_matrix(Path(matrix), OPTION_KINDS).name if matrix.lower().endswith(SUFFIXES) else matrix
     there = sorted(path.name for path in directory.iterdir() if path.is_dir()) if directory.is_dir() else []
     if not there:
         raise UsageError(f"{directory} has no jobs. Submit some with `planebench lab submit MATRIX.yaml`")
@@ -162,9 +159,13 @@ def run_job(folder: Path) -> int:
 
 
 def _attempt(job: Job, folder: Path) -> int:
-    done = complete_run(folder)
+    done, place = complete_run(folder), job.place
     if done is None:
-        machine, switch_host = _machines(job)
+        machine, switch_host = place.name, place.switch  # by their names in the lab, or as Slurm calls the nodes
+        if place.slurm is not None:
+            machine = os.environ.get("SLURMD_NODENAME") or place.name
+            switch_host = os.environ.get("SLURM_JOB_NODELIST_HET_GROUP_1") if place.switch is not None else None
+            machine += "" if switch_host is None else f"+{switch_host}"
         runs = runs_on(folder, machine)
         tags = {"matrix": job.matrix, "job": job.name, **job.tags}
         labels = read_labels(machine, tags=[f"{key}={value}" for key, value in tags.items()])
@@ -186,18 +187,9 @@ def _attempt(job: Job, folder: Path) -> int:
         done = complete_run(folder)
         if status != "complete" or done is None:
             return INTERRUPTED
-    if job.place.ssh is None:
+    if place.ssh is None:
         _store(job, done)
     return 0
-
-
-def _machines(job: Job) -> tuple[str, str | None]:
-    """Return the name of the testbed as runs have it, and the host of the switch if it is another one."""
-    if job.place.slurm is None:
-        return job.place.name, job.place.switch
-    here = os.environ.get("SLURMD_NODENAME") or job.place.name
-    there = os.environ.get("SLURM_JOB_NODELIST_HET_GROUP_1") if job.place.switch is not None else None
-    return (here if there is None else f"{here}+{there}"), there
 
 
 def _store(job: Job, run: RunInfo) -> None:
@@ -222,6 +214,9 @@ def _job(matrix: Matrix, run: Combination) -> Job:
         takes_s = estimate_longest(plan, points, costs) if budget is None else parse_budget(budget)
     except UsageError as error:
         raise UsageError(f"job {run.name}: {error}") from None
+    limit_s = MARGIN * takes_s + FIXED_S if matrix.time is None else parse_number(matrix.time, SECONDS)
+    if limit_s is None or limit_s < 60:
+        raise UsageError(f'time: "{matrix.time}" is not valid. Valid: e.g. 20m, 2h; at least one minute')
     return Job(
         matrix.name,
         run.name,
@@ -232,19 +227,10 @@ def _job(matrix: Matrix, run: Combination) -> Job:
         run.options.get("calibrate", True),
         dict(matrix.tags),
         round(takes_s, 1),
-        _limit_s(matrix.time, takes_s),
+        math.ceil(limit_s),
         None if matrix.store is None else str(matrix.store),
         f"planebench-{matrix.name}-{run.name}-{secrets.token_hex(4)}",
     )
-
-
-def _limit_s(time: str | None, takes_s: float) -> int:
-    if time is None:
-        return math.ceil(MARGIN * takes_s + FIXED_S)
-    seconds = parse_number(time, SECONDS)
-    if seconds is None or seconds < 60:
-        raise UsageError(f'time: "{time}" is not valid. Valid: e.g. 20m, 2h; at least one minute')
-    return math.ceil(seconds)
 
 
 def _look(folder: Path) -> tuple[list[_Shown], tuple[str, ...]]:
@@ -327,11 +313,11 @@ def _print(shown: Sequence[_Shown], notes: Sequence[str], *, json: bool, quiet: 
         ]
         print_json({"jobs": documents, "notes": list(notes)})
     elif not quiet:
-        table = plain_table("job", "testbed", "state", "estimate", "limit", "progress or result")
+        rows = []
         for it in shown:
             times = duration_words(it.job.estimate_s), duration_words(it.job.limit_s)
-            table.add_row(it.job.name, it.machines or it.job.place.name, it.state, *times, it.detail)
-        Console(markup=False, highlight=False).print(table)
+            rows.append((it.job.name, it.machines or it.job.place.name, it.state, *times, it.detail))
+        print_table(("job", "testbed", "state", "estimate", "limit", "progress or result"), rows)
     for note in () if json else notes:
         print(f"note: {note}", file=sys.stderr)
     if ended and not json:

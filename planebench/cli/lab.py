@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import Annotated, get_args
 
 import typer
 
-from planebench.cli.options import JsonOption, QuietOption, RunsOption, argument, examples, option
+from planebench.cli.options import argument, does, examples, option
 from planebench.model.results import Metric
 
 lab_app = typer.Typer(
@@ -23,57 +23,43 @@ _MetricOption = Annotated[str, option("--metric", f"Metric: {', '.join(_METRICS)
 @lab_app.command(
     "add", epilog=examples("planebench lab add lab latest", "planebench lab add lab latest --testbed rack3 --json")
 )
+@does("store.add", "runs", "json", "quiet")
 def store_add(
     store: StoreArgument,
     run: Annotated[list[str] | None, argument("[RUN]...", "Runs to add, as for report (default: latest).")] = None,
     testbed: Annotated[str, option("--testbed", "Testbed of runs that do not name one.", "NAME")] = "",
-    runs: RunsOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Validate finished runs and add them to a store. A run that is in the store already is replaced."""
-    from planebench.cli import store as storing
-
-    storing.add(store, run or [], testbed, runs, json=json, quiet=quiet)
 
 
 @lab_app.command("list", epilog=examples("planebench lab list lab", "planebench lab list lab --json"))
-def store_list(store: StoreArgument, json: JsonOption = False) -> None:
+@does("store.show", "json")
+def store_list(store: StoreArgument) -> None:
     """List the runs of a store, oldest first."""
-    from planebench.cli import store as storing
-
-    storing.show(store, json=json)
 
 
 @lab_app.command(
     "query",
     epilog=examples('planebench lab query lab "select switch, avg(throughput_pps) from results group by switch"'),
 )
+@does("store.query", "json")
 def store_query(
     store: StoreArgument,
     sql: Annotated[str, typer.Argument(metavar="SQL", help="Query over results, latency, searches, trials and runs.")],
-    json: JsonOption = False,
 ) -> None:
     """Print the rows of an SQL query (DuckDB) over a store."""
-    from planebench.cli import store as storing
-
-    storing.query(store, sql, json=json)
 
 
 @lab_app.command(epilog=examples("planebench lab trend lab", "planebench lab trend lab --html trend.html"))
+@does("trend.trend", "json", "quiet")
 def trend(
     store: StoreArgument,
     metric: _MetricOption = "throughput",
     testbed: Annotated[str | None, option("--testbed", "Only this testbed.", "NAME")] = None,
     switch: Annotated[str | None, option("--switch", "Only this switch, by its label.", "NAME")] = None,
     html: Annotated[Path | None, option("--html", "File to write the page to.")] = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Show when figures changed, in which range of commits, what else changed, and what a confirmation costs."""
-    from planebench.cli import trend as trending
-
-    trending.trend(store, cast(Metric, metric), testbed, switch, html, json=json, quiet=quiet)
 
 
 _JobsOption = Annotated[
@@ -84,37 +70,29 @@ _JobsOption = Annotated[
 @lab_app.command(
     epilog=examples("planebench lab submit nightly.yaml --dry-run", "planebench lab submit nightly.yaml --wait --quiet")
 )
+@does("jobs.submit", "json", "quiet")
 def submit(
     matrix: Annotated[Path, typer.Argument(metavar="MATRIX", help="File with the matrix (docs/jobs.md).")],
     name: Annotated[str | None, option("--name", "Name of the matrix, instead of that in the file.", "NAME")] = None,
     dry_run: Annotated[bool, option("--dry-run", "Only show the jobs, with estimates and time limits.")] = False,
     wait: Annotated[bool, option("--wait", "Wait until no job is in the queue.")] = False,
     jobs: _JobsOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Submit a matrix of runs to the testbeds of a lab, by Slurm or ssh: one job per run and testbed.
 
     Jobs that are complete or in the queue are left alone; those that ended early are resumed.
     """
-    from planebench.cli import jobs as submitting
-
-    raise typer.Exit(submitting.submit(matrix, jobs, name, dry_run=dry_run, wait=wait, json=json, quiet=quiet))
 
 
 @lab_app.command("jobs", epilog=examples("planebench lab jobs nightly", "planebench lab jobs nightly --wait --json"))
+@does("jobs.show", "json", "quiet")
 def show_jobs(
     matrix: Annotated[str, typer.Argument(metavar="MATRIX", help="Name or file of a submitted matrix.")],
     wait: Annotated[bool, option("--wait", "Wait until no job is in the queue.")] = False,
     cancel: Annotated[bool, option("--cancel", "Cancel queued and running jobs; measurements are kept.")] = False,
     jobs: _JobsOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Show the jobs of a matrix with their results so far, and add complete runs to its store.
 
     Exit code 1 if a job ended without a complete run.
     """
-    from planebench.cli import jobs as showing
-
-    raise typer.Exit(showing.show(matrix, jobs, wait=wait, cancel=cancel, json=json, quiet=quiet))

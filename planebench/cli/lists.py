@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
-from planebench.cli.options import plain_table, print_json
+from planebench.cli.options import print_json, print_table
 from planebench.host.facts import collect, kinds_text
 from planebench.host.hwloc import with_topology
 from planebench.host.programs import Found
@@ -25,9 +24,10 @@ from planebench.model.scenario import SCENARIOS
 from planebench.model.scenarios import build
 from planebench.model.switch import Option
 from planebench.model.words import printable
+from planebench.plan import list_suites
 from planebench.plan.estimate import describe, duration_words
 from planebench.plan.expand import points_of
-from planebench.plan.schema import list_suites, load_plan
+from planebench.plan.schema import load_plan
 from planebench.report.schemas import SCHEMAS, schema_text
 from planebench.store import list_runs
 from planebench.switches.overview import Overview, overview, overviews
@@ -45,24 +45,13 @@ _INDENT = "  "
 _LEAST_WIDTH = 60
 
 
-def list_switches(*, json: bool, details: bool) -> None:
-    """Print every switch: a table, or with ``details`` all that is known of each."""
-    found = overviews()
-    if json:
-        print_json({"switches": [row(switch) for switch in found]})
-    elif details:
-        _print_lines(line for switch in found for line in (*_details(switch), ""))
-    else:
-        _print_table(found)
-
-
-def show_switch(text: str, *, json: bool) -> None:
+def show_switch(switch: str, *, json: bool) -> None:
     """Print all that is known of one switch, with its options. UsageError for one that there is not."""
-    switch = overview(get_adapter(text))
+    found = overview(get_adapter(switch))
     if json:
-        print_json(row(switch))
+        print_json(row(found))
     else:
-        _print_lines(_details(switch))
+        _print_lines(_details(found))
 
 
 def option_words(option: Option) -> str:
@@ -95,17 +84,6 @@ def row(switch: Overview) -> dict[str, Any]:
         "how to install it": "" if found else switch.remedy,
         "remedy": switch.remedy,
     }
-
-
-def _print_table(found: Sequence[Overview]) -> None:
-    table = plain_table("switch", "found", "wires: scenarios", "VNFs by", header_style="bold")
-    table.columns[0].no_wrap = True
-    for switch in found:
-        found_words = switch.found.version if switch.found else "no"
-        cells = (switch.name, found_words, _support_words(switch), switch.vnf_interface)
-        table.add_row(*(Text(printable(cell, keep="\n")) for cell in cells))
-    Console(markup=False, highlight=False).print(table)
-    _print_lines(_footer(found))
 
 
 def _support_words(switch: Overview) -> str:
@@ -181,19 +159,30 @@ ListRow = dict[str, Any]
 SWITCHES = "switches"
 
 
-def list_things(what: str, runs_dir: Path | None, json: bool, details: bool = False) -> None:
+def list_things(what: str, runs: Path | None, json: bool, details: bool = False) -> None:
     """Print the list called ``what``; ``details`` of switches. Raises UsageError for an unknown list."""
     if what not in LISTS:
         raise unknown("list", what, LISTS)
-    if what == SWITCHES:
-        list_switches(json=json, details=details)
+    if what != SWITCHES:
+        _print(what, LISTS[what](runs), json)
+        return
+    found = overviews()
+    if json:
+        print_json({what: [row(switch) for switch in found]})
+    elif details:
+        _print_lines(line for switch in found for line in (*_details(switch), ""))
     else:
-        _print(what, LISTS[what](runs_dir), json)
+        columns = ("switch", "found", "wires: scenarios", "VNFs by")
+        cells = (
+            (it.name, it.found.version if it.found else "no", _support_words(it), it.vnf_interface) for it in found
+        )
+        _print(what, [dict(zip(columns, row, strict=True)) for row in cells], json=False)
+        _print_lines(_footer(found))
 
 
-def show_schema(name: str | None, json: bool) -> None:
+def show_schema(name: str | None, listed: bool, json: bool) -> None:
     """Print a JSON Schema, or which there are. UsageError for a name that is none."""
-    if name is None:
+    if name is None or listed:
         _print("schemas", [{"schema": s.name, "version": s.version, "of": s.title} for s in SCHEMAS.values()], json)
     else:
         print(schema_text(name), end="")
@@ -238,7 +227,7 @@ def _suites(_: object) -> list[ListRow]:
     for name in list_suites():
         plan = load_plan(name)
         held = survey(plan, made=False)
-        row = {"suite": name, "points": len(held.measured), "takes": duration_words(held.takes_s)}
+        row = {"suite": name, "points": held.test_points, "takes": duration_words(held.takes_s)}
         rows.append({**row, "papers": ", ".join(plan.papers) or "-", "what": plan.description})
     return rows
 
@@ -262,10 +251,7 @@ def _print(what: str, rows: list[ListRow], json: bool) -> None:
     if not rows:
         print(f"no {what}")
         return
-    table = plain_table(*rows[0], header_style="bold")
-    for row in rows:
-        table.add_row(*map(str, row.values()))
-    Console(markup=False).print(table)
+    print_table([*rows[0]], (list(row.values()) for row in rows))
 
 
 LISTS: Mapping[str, Callable[[Path | None], list[ListRow]]] = {
@@ -284,16 +270,16 @@ LISTS: Mapping[str, Callable[[Path | None], list[ListRow]]] = {
 
 
 def show_plan(
-    name: str, overrides: Mapping[str, Any], json: bool, time_budget: str | None = None, topology: str | None = None
+    plan: str, overrides: Mapping[str, Any], json: bool, time_budget: str | None = None, topology: str | None = None
 ) -> None:
     """Print the points of a plan and the time they take. Raises UsageError for a plan that ``run`` would not take.
 
     ``topology``: another machine to place the points on, as :func:`planebench.host.hwloc.with_topology` takes it.
     """
     facts = with_topology(collect(), topology) if topology is not None else None
-    held = survey(name, overrides, facts=facts).within(time_budget)
-    plan = held.plan
-    cpus = run_cpus(facts, plan.switch_cores, plan.wire, plan.tester) if facts is not None else None
+    held = survey(plan, overrides, facts=facts).within(time_budget)
+    fitted = held.plan
+    cpus = run_cpus(facts, fitted.switch_cores, fitted.wire, fitted.tester) if facts is not None else None
     placed = placements_of(held.measured, cpus) if cpus is not None else {}
     if json:
         print_json(_document(held) | ({"placements": _placement_rows(placed, cpus)} if cpus is not None else {}))
@@ -390,7 +376,7 @@ def _lines(held: Survey) -> Iterator[str]:
     if plan.send_burst:
         yield f"VNFs send {plan.send_burst} packets at once, or what has come in {plan.drain_us} us"
     yield describe(plan)
-    yield f"{len(held.measured)} points, {held.takes_words}"
+    yield f"{held.points_words}, {held.takes_words}"
 
 
 def _paths_in_nics(held: Survey) -> Iterator[str]:

@@ -28,7 +28,7 @@ _STATES = ("running", "complete", "interrupted", "killed")
 Families = Iterator[Any]
 
 
-def metrics(run: str | None, rpc: Path | None, format: str, out: Path | None, runs_dir: Path | None) -> None:
+def metrics(run: str | None, rpc: Path | None, format: str, out: Path | None, runs: Path | None) -> None:
     """Print the metrics of a run, or of the planed process behind a socket, or write them to a file by a rename.
 
     Without either, the run in progress. Raises UsageError where there is none.
@@ -41,9 +41,9 @@ def metrics(run: str | None, rpc: Path | None, format: str, out: Path | None, ru
         with PlanedClient(rpc, deadline_s=1.0) as client:
             families = of_statistics(get_statistics(client.call))
     elif run is not None:
-        families = of_run(Follower(find_run(runs_dir or default_runs_dir(), run)).look())
+        families = of_run(Follower(find_run(runs or default_runs_dir(), run)).look())
     else:
-        folder = runs_dir or default_runs_dir()
+        folder = runs or default_runs_dir()
         live = live_runs(folder)
         if not live:
             raise UsageError(f"no run is in progress in {folder}: name one, e.g. planebench machine metrics latest")

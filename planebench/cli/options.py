@@ -7,8 +7,9 @@ import copy
 import inspect
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -16,7 +17,11 @@ import typer
 
 from planebench.analysis import search
 from planebench.analysis.search import METHODS
+from planebench.cli.fault import one_line
+from planebench.model.scenarios import chain_in, parse_scenario
 from planebench.model.words import printable
+from planebench.plan import check_suite
+from planebench.switches import check_switches
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -51,9 +56,47 @@ def argument(metavar: str, help: str) -> Any:
     return typer.Argument(metavar=metavar, help=help)
 
 
-RunsOption = Annotated[Path | None, option("--runs", "Folder of the runs (default: $PLANEBENCH_RUNS, or runs).")]
-JsonOption = Annotated[bool, option("--json", "Print one JSON document on standard output.")]
-QuietOption = Annotated[bool, option("--quiet -q", "Print only errors and warnings, on standard error (for CI).")]
+COMMON: dict[str, tuple[Any, Any, Any]] = {
+    "runs": (Path | None, option("--runs", "Folder of the runs (default: $PLANEBENCH_RUNS, or runs)."), None),
+    "json": (bool, option("--json", "Print one JSON document on standard output."), False),
+    "quiet": (bool, option("--quiet -q", "Print only errors and warnings, on standard error (for CI)."), False),
+}
+"""Options of many commands: type, option and default."""
+
+
+def does(target: str, *common: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Have a command call a function of planebench.cli, as ``watch.watch``, which returns its exit code or None.
+
+    Its module is imported then: a user waits for help, too. ``common``: options of COMMON that it has beside its own.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def called(**values: Any) -> None:
+            module, _, name = target.partition(".")
+            if code := getattr(import_module(f"planebench.cli.{module}"), name)(**values):
+                raise typer.Exit(code)
+
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        more = [_parameter(name, *COMMON[name]) for name in common]
+        return _takes(called, [*own, *more])
+
+    return decorate
+
+
+def _parameter(name: str, kind: Any, shown: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, shown])
+
+
+def _takes(called: Callable[..., None], parameters: Iterable[inspect.Parameter]) -> Callable[..., None]:
+    """Return a command with these parameters, as typer sees it."""
+    own = (it for it in parameters if it.kind is not it.VAR_KEYWORD)
+    keyword_only = [it.replace(kind=inspect.Parameter.KEYWORD_ONLY) for it in own]
+    called.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
+    called.__annotations__ = {it.name: it.annotation for it in keyword_only}
+    return called
+
+
 PageOption = Annotated[
     Path | None, option("--html", "File to write the report to (default: report.html in the run folder).")
 ]
@@ -71,14 +114,7 @@ TesterHostOption = Annotated[
 SwitchHostOption = Annotated[
     str | None, option("--switch-host", "Host of the switches, as for ssh (default: this one).", "USER@HOST")
 ]
-TimeBudgetOption = Annotated[
-    str | None,
-    option(
-        "--time-budget",
-        "Fit trial durations into a time, e.g. 20m.",
-        "TIME",
-    ),
-]
+TimeBudgetOption = Annotated[str | None, option("--time-budget", "Fit trial durations into a time, e.g. 20m.", "TIME")]
 
 
 def _text(flag: str, metavar: str, help: str) -> Any:
@@ -90,68 +126,40 @@ def _number(kind: Any, flag: str, help: str) -> Any:
 
 
 PLAN_OPTIONS: dict[str, Any] = {
-    "switch": _text(
-        "--switch",
-        "A,B",
-        "Switches, e.g. planed,sim:capacity=10M. Name one twice to test it twice.",
-    ),
+    "switch": _text("--switch", "A,B", "Switches, e.g. planed,sim:capacity=10M. Name one twice to test it twice."),
     "switch_option": Annotated[
         list[str] | None, option("--switch-option", "Switch option. May be repeated.", "SWITCH.KEY=VALUE")
     ],
     "cpu_mhz": _text("--cpu-mhz", "N,M", "CPU clocks in MHz: every point is measured at each (cpufreq, root)."),
     "duty": _text("--duty", "A,B", "CPU clocks that planed emulates, as shares of the machine's: 0.46,1."),
-    "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback, bridged, parallel."),
+    "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback, bridged, parallel; pvp, pvvp."),
     "frame_size": _text("--frame-size", "N,M", "Bytes of frames with FCS: 64 to 1518, 9000."),
     "direction": _text("--direction", "A,B", "unidirectional, bidirectional, reversed (p2v)."),
     "chain_length": _text("--chain-length", "N,M", "Number of VNFs in a loopback chain: 1 to 5."),
     "vnfs": _text("--vnfs", "N,M", "Number of independent VNFs in scenario parallel: 1 to 63."),
     "chain": Annotated[
         list[str] | None,
-        option(
-            "--chain",
-            "Functions of a chain, e.g. firewall:rules=FILE,l3fwd. May be repeated.",
-            "A,B",
-        ),
+        option("--chain", "Functions of a chain, e.g. firewall:rules=FILE,l3fwd. May be repeated.", "A,B"),
     ],
-    "hosting": _text(
-        "--hosting",
-        "A,B",
-        "VNFs: process, separate, container, vm.",
-    ),
-    "placement": _text(
-        "--placement",
-        "A,B",
-        "NUMA node of the VNFs against the switch: near, random, far, split:K.",
-    ),
+    "hosting": _text("--hosting", "A,B", "VNFs: process, separate, container, vm."),
+    "placement": _text("--placement", "A,B", "NUMA node of the VNFs against the switch: near, random, far, split:K."),
     "tester": _text(
         "--tester",
         "TESTER",
         "NUMA node of generator and monitor: near, other-node; or an external tester: otg:URL, trex:HOST.",
     ),
     "duration": _number(float, "--duration", "Seconds of a saturating or latency trial."),
-    "repeat": _number(int, "--repeat", "Saturating trials of a point (R+: mean)."),
+    "repeat": _number(int, "--repeat", "Trials at maximum load of each test point."),
     "restarts": _number(int, "--restarts", "Number of restarts between those trials (default: before each)."),
     "max_rate": _text("--max-rate", "RATE", "Maximum offered load per direction, e.g. 14.88M (default: unlimited)."),
     "line": _text("--line", "SPEED", "Speed of every link, e.g. 10G: saturating trials fill it (default: the NICs')."),
     "open_loop": _number(bool, "--open-loop/--closed-loop", "Saturate at --max-rate or at the line rate."),
     "search": _text("--search", "A,B", f"Searches to run: {', '.join(METHODS)}."),
     **{p.option: _number(p.kind, f"--{p.option.replace('_', '-')}", p.help) for p in search.parameters()},
-    "loads": _text(
-        "--loads",
-        "A,B",
-        "Latency loads: shares of R+, e.g. 0.10,0.50; carried:0.50; curve; none.",
-    ),
+    "loads": _text("--loads", "A,B", "Latency loads: shares of the plan's load, e.g. 0.10; or mrr:0.10; curve; none."),
     "rates": _text("--rates", "A,B", "Fixed latency loads per direction, e.g. 100k,1M; or none."),
-    "wire": _text(
-        "--wire",
-        "NAME",
-        "Port type: virtio, vhost, memif, veth, af_xdp, or pci:TESTER=SWITCH,... (NICs).",
-    ),
-    "clock": _text(
-        "--clock",
-        "NAME",
-        "Clock of latencies: hardware, kernel (veth), software, or auto (software).",
-    ),
+    "wire": _text("--wire", "NAME", "Port type: virtio, vhost, memif, veth, af_xdp, or pci:TESTER=SWITCH,... (NICs)."),
+    "clock": _text("--clock", "NAME", "Clock of latencies: hardware, kernel (veth), software, or auto (software)."),
     "ring_size": _number(int, "--ring-size", "Descriptors of each ring, a power of two."),
     "switch_cores": _number(int, "--switch-cores", "CPU cores of each switch, e.g. with planed:workers=N."),
     "traffic": _text("--traffic", "A,B", "Traffic profiles (see list traffic), or FILE.yaml; plain for none."),
@@ -190,32 +198,36 @@ _HelpAllOption = Annotated[
 
 
 def with_plan_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command, which takes them as ``**overrides``, all options that change a plan."""
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    parameters = {p.name: p for p in own if p.kind is not p.VAR_KEYWORD}
+    """Give a command all options that change a plan: it gets those in ``overrides``.
+
+    Names are checked before what does the command is imported, which takes a second.
+    """
+    parameters = dict(inspect.signature(command).parameters)
     first = parameters.pop("plan")
-    for name, kind in {**PLAN_OPTIONS, "help_all": _HelpAllOption}.items():
-        default = False if name == "help_all" else None
-        parameters[name] = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+    for name, annotation in {**PLAN_OPTIONS, "help_all": _HelpAllOption}.items():
+        kind, shown_as = get_args(annotation)
+        parameters[name] = _parameter(name, kind, shown_as, False if name == "help_all" else None)
     shown = [parameters.pop(name) for name in (*EVERYDAY, "help_all") if name in parameters]
-    ordered = [first, *shown, *map(_hidden, parameters.values())]
 
     @wraps(command)
     def called(*, help_all: bool, **values: Any) -> None:
-        command(**values)
+        overrides = {name: values.pop(name) for name in PLAN_OPTIONS}
+        check_suite(values["plan"])
+        for scenario in (overrides["scenario"] or "").split(","):
+            if scenario.strip() and chain_in(scenario.strip().lower()) is None:
+                parse_scenario(scenario.strip().lower())
+        check_switches(overrides["switch"] or "")
+        command(**values, overrides=overrides)
 
-    keyword_only = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in ordered]
-    called.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
-    called.__annotations__ = {p.name: p.annotation for p in ordered}
-    return called
+    return _takes(called, [first, *shown, *map(_hidden, parameters.values())])
 
 
-def _hidden(parameter: inspect.Parameter) -> inspect.Parameter:
+def _hidden(it: inspect.Parameter) -> inspect.Parameter:
     """Return the parameter of an option with the option hidden; other commands may show the same one."""
-    kind, shown = get_args(parameter.annotation)
+    kind, shown = get_args(it.annotation)
     hidden = copy.copy(shown)
     hidden.hidden = True
-    return parameter.replace(annotation=Annotated[kind, hidden])
+    return _parameter(it.name, kind, hidden, it.default)
 
 
 # Printing on standard output: JSON documents, and tables without lines.
@@ -223,12 +235,29 @@ def _hidden(parameter: inspect.Parameter) -> inspect.Parameter:
 
 def complain(text: str) -> None:
     """Print one line on standard error, after the name of the program."""
-    print("planebench:", printable(" ".join(text.split())), file=sys.stderr)
+    tell(f"planebench: {text}")
+
+
+def tell(text: str) -> None:
+    """Print one line on standard error: standard output has the table or the JSON alone."""
+    print(one_line(printable(" ".join(text.split()))), file=sys.stderr)
 
 
 def print_json(document: Any) -> None:
     """Print a document as JSON."""
     print(json.dumps(document, indent=1, allow_nan=False))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, justify: Any = "left") -> None:
+    """Print a table without lines on standard output; nothing in it is markup."""
+    from rich.console import Console
+    from rich.text import Text
+
+    table = plain_table(*columns, justify=justify, header_style="bold")
+    table.columns[0].no_wrap = True
+    for row in rows:
+        table.add_row(*(Text("" if cell is None else printable(str(cell), keep="\n")) for cell in row))
+    Console(markup=False, highlight=False).print(table)
 
 
 def plain_table(*columns: str, justify: Any = "left", overflow: Any = "fold", **more: Any) -> Table:

@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from planebench.analysis.outages import outage_reports
-from planebench.cli.bar import Bar
-from planebench.cli.options import plain_table
+from planebench.cli.options import print_table
+from planebench.cli.progress import Bar
 from planebench.measure.machine import terminable
 from planebench.measure.outage import OutageRequest, OutageSettings, measure_outages, open_outages
 from planebench.model.errors import INTERRUPTED, UsageError
@@ -26,9 +24,28 @@ from planebench.testbed.rates import parse_rate
 
 
 def outage(
-    settings: OutageSettings, *, hugepages: bool | None, runs: Path | None, json: bool = False, quiet: bool = False
+    *,
+    hugepages: bool | None,
+    runs: Path | None,
+    json: bool,
+    quiet: bool,
+    repetitions: int,
+    rate: str,
+    frame_size: int,
+    restart: str,
+    kill: bool,
+    switch: str,
+    **more: Any,
 ) -> int:
-    """Measure, store and show. Exit code: 0, or 130. Raises UsageError and NotInstalledError before anything starts."""
+    """Measure, store and show; ``more`` are fields of OutageSettings. Returns the exit code: 0, or 130.
+
+    Raises UsageError and NotInstalledError before anything starts.
+    """
+    if repetitions < 1:
+        raise UsageError(f"--repetitions: {repetitions} is not valid. Valid: 1 or more")
+    request = OutageRequest(restart, parse_rate(rate), parse_frame_size(frame_size), kill=kill)
+    switches = tuple(dict.fromkeys(items("--switch", switch)))
+    settings = OutageSettings(request, switches, repetitions=repetitions, **more)
     with terminable():
         session = open_outages(settings, runs_dir=runs, hugepages=hugepages)
         steps = settings.repetitions * len(session.survey.measured)
@@ -49,30 +66,13 @@ def outage(
     return 0 if status == "complete" else INTERRUPTED
 
 
-def settings_of(
-    switch: str, chain: str, restart: str, kill: bool, rate: str, frame_size: int, repetitions: int, **more: Any
-) -> OutageSettings:
-    """Return the settings in the options of the command; ``more`` are fields of OutageSettings. Raises UsageError."""
-    if repetitions < 1:
-        raise UsageError(f"--repetitions: {repetitions} is not valid. Valid: 1 or more")
-    request = OutageRequest(restart, parse_rate(rate), parse_frame_size(frame_size), kill=kill)
-    switches = tuple(dict.fromkeys(items("--switch", switch)))
-    return OutageSettings(request, switches, chain, repetitions=repetitions, **more)
-
-
 def _show(reports: Sequence[OutageReport]) -> None:
-    console = Console(markup=False)
     for report in reports:
         how = "killed" if report.killed else "ended"
         traffic = f"{count(round(report.rate_pps))} frames/s of {report.frame_size_bytes} B"
-        console.print(
-            f"{report.switch}, {report.version}, {report.chain}: {report.victim} {how} and started again\n"
-            f"under {traffic}; times in ms, then frames",
-            highlight=False,
-            soft_wrap=True,
-        )
-        names = ("", "outage", "calm", "restart", "lost", "not taken", "dropped", "gone", "of", "late")
-        table = plain_table(*names, justify="right", overflow="ellipsis")
+        print(f"{report.switch}, {report.version}, {report.chain}: {report.victim} {how} and started again")
+        print(f"under {traffic}; times in ms, then frames")
+        rows = []
         for number, outage in enumerate(report.outages, start=1):
             times_ns = (outage.silence.duration_ns, outage.calm.duration_ns, outage.restart_ns)
             packets = (
@@ -83,9 +83,10 @@ def _show(reports: Sequence[OutageReport]) -> None:
                 outage.intended_packets,
                 outage.unsent_late_packets,
             )
-            table.add_row(str(number), *(f"{ns / 1e6:.1f}" for ns in times_ns), *map(count, packets))
-        console.print(table)
+            rows.append((number, *(f"{ns / 1e6:.1f}" for ns in times_ns), *map(count, packets)))
+        names = ("", "outage", "calm", "restart", "lost", "not taken", "dropped", "gone", "of", "late")
+        print_table(names, rows, justify="right")
         for reason in report.functional:
-            console.print(f"packet counts are valid, times are not representative: {reason}", soft_wrap=True)
+            print(f"packet counts are valid, times are not representative: {reason}")
         median = f"{report.silence_median_ns / 1e6:.1f} ms, {count(round(report.lost_median_packets))} frames"
-        console.print(f"median of {len(report.outages)}: outage {median}\n", highlight=False)
+        print(f"median of {len(report.outages)}: outage {median}\n")

@@ -24,9 +24,9 @@ PICTURES = ("svg", "pdf", "png")
 
 
 def report(
-    wanted: str,
+    run: str,
     html: Path | None,
-    runs_dir: Path | None,
+    runs: Path | None,
     *,
     everything: bool = False,
     conditions: bool = False,
@@ -37,7 +37,7 @@ def report(
 
     As JSON: ``run``, ``report`` (the page), and what export has.
     """
-    folder = find_run(runs_dir, wanted)
+    folder = find_run(runs, run)
     derived = Derived(read_run(folder))
     page = html or folder / REPORT_FILE
     if json:
@@ -70,11 +70,11 @@ def write_report(derived: Derived, path: Path) -> Path:
 
 
 def export(
-    wanted: str,
+    run: str,
     format: str,
     table: str | None,
     out: Path | None,
-    runs_dir: Path | None,
+    runs: Path | None,
     *,
     only: str | None = None,
     width_mm: float | None = None,
@@ -86,8 +86,6 @@ def export(
     ``json`` says again what the format says, or prints the files of charts as JSON. Returns the exit code: INCONCLUSIVE
     where the run has none of the charts.
     """
-    from planebench.report.export import to_csv, to_json
-
     if format not in FORMATS:
         formats = [name.strip() for name in format.split(",")]
         for name in formats:
@@ -97,15 +95,15 @@ def export(
             raise UsageError(f"--table and --format {format} are mutually exclusive. Give one of them")
         from planebench.report.images import write_figures
 
-        run = read_run(find_run(runs_dir, wanted))
+        stored = read_run(find_run(runs, run))
         kinds = (only or "").split(",")
-        written = write_figures(Derived(run), out or Path("figures"), formats, kinds, width_mm)
+        written = write_figures(Derived(stored), out or Path("figures"), formats, kinds, width_mm)
         if json:
             print_json({"figures": [str(path) for path in written]})
         elif written and not quiet:
             print("\n".join(str(path) for path in written))
         if not written:
-            complain(f"run {run.header.run_id} has no such figure")
+            complain(f"run {stored.header.run_id} has no such figure")
             return INCONCLUSIVE
         return 0
     for name, value in {"--only": only, "--width-mm": width_mm}.items():
@@ -113,28 +111,29 @@ def export(
             raise UsageError(f"{name} applies only to charts: --format {','.join(PICTURES)}")
     if json and format != "json":
         raise UsageError(f"--json and --format {format} are mutually exclusive. Give one of them")
-    folder = find_run(runs_dir, wanted)
-    if table is not None or format == PARQUET:
-        _export_tables(folder, format, table, out, quiet=quiet)
-    else:
-        _put({"csv": to_csv, "json": to_json}[format](Derived(read_run(folder))), out)
-    return 0
+    from planebench.analysis import tables
 
+    folder = find_run(runs, run)
+    source = tables.RunSource(folder, read_run(folder))
+    if format == PARQUET:  # ``out``: a folder, or the file of one table
+        from planebench.loaded import Loaded
 
-def _export_tables(folder: Path, format: str, table: str | None, out: Path | None, *, quiet: bool) -> None:
-    """Write Parquet files to ``out``, a folder or the file of one table; by default to ``tables/`` of the run."""
-    from planebench import loaded
-
-    source = loaded.source_of(folder)
-    if table is not None and format != PARQUET:
-        _put({"csv": loaded.table_csv, "json": loaded.table_json}[format](table, source), out)
-        return
-    files = {}
-    if table is not None:
-        files = {table: out or folder / TABLES_FOLDER / f"{table}.parquet"}
-    for path in loaded.write_tables(source, files or loaded.files_in(out or folder / TABLES_FOLDER)):
+        found, files = Loaded([source]), out or folder / TABLES_FOLDER
+        if table is None:
+            paths = found.parquet(files)
+        else:
+            paths = (tables.write_parquet(found.relation(table), out or files / f"{table}.parquet"),)
         if not quiet:
-            print(path)
+            print("\n".join(map(str, paths)))
+    elif format == "csv":
+        _put(tables.table_csv(table or "results", source), out)
+    elif table is not None:
+        _put(tables.table_json(table, source), out)
+    else:
+        from planebench.report.export import to_json
+
+        _put(to_json(source), out)
+    return 0
 
 
 def _put(data: bytes, out: Path | None) -> None:

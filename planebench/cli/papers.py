@@ -28,11 +28,14 @@ from planebench.switches.registry import get_adapter
 _STYLES = {ClaimOutcome.CONFIRMED: "green", ClaimOutcome.NOT_CONFIRMED: "red", ClaimOutcome.CANNOT_BE_TESTED: "dim"}
 
 
-def papers(names: Sequence[str], runs_dir: Path | None, *, json: bool) -> None:
+def papers(names: Sequence[str] | None, runs: Path | None, *, tables: bool = False, json: bool) -> None:
     """Print every claim; with a run its outcome: all of a run without papers, else as on the page.
 
-    With several runs, one outcome of each claim from all of them.
+    With several runs, one outcome of each claim from all of them. ``tables``: print those of conext19 instead.
     """
+    if tables:
+        _print_tables(names or (), runs, json=json)
+        return
     if not names:
         if json:
             said = ((it.model_dump(exclude_none=True, exclude_defaults=True, mode="json"), it) for it in all_claims())
@@ -42,7 +45,7 @@ def papers(names: Sequence[str], runs_dir: Path | None, *, json: bool) -> None:
                 own = (it for it in all_claims() if it.paper == name)
                 print("\n".join([f"{name}: {paper.title}", *(f"  {it.id} ({it.where}): {it.sentence}" for it in own)]))
         return
-    derived = [Derived(read_run(find_run(runs_dir, name))) for name in names]
+    derived = [Derived(read_run(find_run(runs, name))) for name in names]
     measured = {it.run.header.run_id: RunFigures(it) for it in derived}
     found = conclude(measured)
     if len(measured) > 1:
@@ -84,7 +87,7 @@ def _print_wrapped(console: Console, text: str, width: int, style: str = "") -> 
 # ``planebench papers --tables``: Tables 1, 2 and 5 of conext19, each row beside what there is of it here.
 
 
-def tables(names: Sequence[str], runs_dir: Path | None, *, json: bool) -> None:
+def _print_tables(names: Sequence[str], runs_dir: Path | None, *, json: bool) -> None:
     """Print the tables; with a run the function and the tuning of its switches, and where they lead.
 
     Raises UsageError for several runs.

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,10 @@ from typing import Any
 from rich.console import Console
 
 from planebench.analysis.compare import Derived
-from planebench.cli.bar import RunBar
 from planebench.cli.fault import fault_words
 from planebench.cli.options import complain
 from planebench.cli.output import REPORT_FILE, write_report
+from planebench.cli.progress import RunProgress
 from planebench.host.link import own_version
 from planebench.measure.agent import AgentLines, Relayed, serve
 from planebench.measure.elsewhere import Connect, TesterHost, connecting, file_lines, switch_on
@@ -37,6 +36,7 @@ from planebench.report.terminal.screen import print_screen, print_where
 from planebench.report.trust import nothing_decided, nothing_measured, points_without_figure
 from planebench.store import read_run, runs_named
 from planebench.store.codec import from_json, to_json
+from planebench.store.folder import resume_command
 
 
 def run_plan(
@@ -53,7 +53,9 @@ def run_plan(
     page: bool = True,
     tester_host: str | None = None,
     switch_host: str | None = None,
-    labels: Labels | None = None,
+    testbed: str | None = None,
+    subject: str | None = None,
+    tag: Sequence[str] | None = None,
 ) -> int:
     """Run a plan and show the results. Returns the exit code: 0; 130 after Ctrl-C or SIGTERM; 4 or 6 as :func:`_judge`.
 
@@ -66,13 +68,13 @@ def run_plan(
         "hugepages": hugepages,
         "calibrated": calibrated,
         "resume": resume,
-        "labels": labels,
     }
+    labels = read_labels(testbed, subject, tag or ())
     folder: Path | None = None
     try:
         if tester_host is not None:
             wanted = override(load_plan(plan), **overrides)
-            how |= {"quiet": quiet, "labels": to_json(labels or read_labels()).decode()}
+            how |= {"quiet": quiet, "labels": to_json(labels).decode()}
             names = {"switch_host": switch_host or "of the command line", "command": sys.argv[1:]}
             asked = {"plan": to_json(wanted).decode(), "version": own_version(), **names, **how}
             tell = partial(print, file=sys.stderr)
@@ -80,14 +82,20 @@ def run_plan(
                 folder, status = host.run(asked, runs)
         else:
             with switch_on(switch_host) as connect:
-                folder, status = measured(plan, overrides, connect, runs=runs, quiet=quiet, **how)
+                folder, status = measured(plan, overrides, connect, runs=runs, quiet=quiet, labels=labels, **how)
         derived = Derived(read_run(folder))
         if json:
             sys.stdout.buffer.write(document_of(derived))
-        elif not quiet:
+        if status != "complete":
+            number, run_id = len(derived.run.trials), derived.run.header.run_id
+            stored = f"{number} trial{'s are' if number != 1 else ' is'} stored: planebench report {run_id}"
+            complain(f"interrupted; {stored}. Resume it with: {resume_command(['planebench', *sys.argv[1:]])}")
+            return INTERRUPTED
+        if not (json or quiet):
             print_screen(derived, printed=derived.run.header.warnings)
-        code = _judge(derived, quiet=quiet) if status == "complete" else INTERRUPTED
+        code = _judge(derived, quiet=quiet)
         _write_page(derived, folder, silent=json or quiet, page=page)
+        return code
     except KeyboardInterrupt:  # while calibrating, or in the report of a run that was complete
         complain("interrupted before the first trial" if folder is None else f"interrupted; {folder} has all trials")
         return INTERRUPTED
@@ -95,14 +103,6 @@ def run_plan(
         if folder is not None and not isinstance(error, PlanebenchError):
             complain(f"the run is stored: {folder}")
         raise
-    if status != "complete":
-        arguments = [word for word in sys.argv[1:] if word != "--resume"]
-        trials = len(derived.run.trials)
-        complain(
-            f"interrupted; {trials} trial{'s are' if trials != 1 else ' is'} stored in {derived.run.header.run_id}. "
-            f"Resume it with: {shlex.join(['planebench', *arguments, '--resume'])}"
-        )
-    return code
 
 
 def measured(
@@ -133,14 +133,14 @@ def measured(
             labels=labels,
             tell=lambda text: console.print(text, style="dim", highlight=False),
         )
-        _announce(session, console, named=overrides.get("name") is not None)
-        with RunBar(session.pace, held.plan.throughput.duration_s, quiet) as bar:
-            return session.folder, session.measure(bar)
+        _announce(session, console, named=overrides.get("name") is not None, fitted=time_budget is not None)
+        with RunProgress(session, quiet=quiet) as progress:
+            return session.folder, session.measure(progress)
 
 
-def serve_agent(run_id: str | None) -> int:
+def serve_agent(run: str | None) -> int:
     """Answer the harness or the command line on another host until stdin closes. Returns the exit code."""
-    return serve(_run_for_another, run_id)
+    return serve(_run_for_another, run)
 
 
 def _run_for_another(wire: AgentLines, params: dict[str, Any]) -> dict[str, str]:
@@ -157,11 +157,14 @@ def _run_for_another(wire: AgentLines, params: dict[str, Any]) -> dict[str, str]
     return {"run_id": folder.name, "status": status}
 
 
-def _announce(session: Session, console: Console, *, named: bool) -> None:
-    """Print what is left out, what to note, and how long the run takes. ``named``: the user gave the run a name."""
+def _announce(session: Session, console: Console, *, named: bool, fitted: bool) -> None:
+    """Print what is left out, what to note, and how long the run takes.
+
+    ``named``: the user gave the run a name. ``fitted``: its trials were made to fit a time.
+    """
 
     def say(text: str, style: str = "") -> None:
-        console.print(text, highlight=False, style=style, soft_wrap=True)
+        console.print(text, highlight=False, style=style, soft_wrap=not console.is_terminal)
 
     held, known = session.survey, len(session.trials)
     for entry in held.skipped:
@@ -172,12 +175,15 @@ def _announce(session: Session, console: Console, *, named: bool) -> None:
             "older one is found by its id",
             "dim",
         )
-    for warning in session.writer.header.warnings:
-        say(f"note: {warning}", "dim")
-    say(describe(held.plan), "dim")
-    resumed = f", {known} trials already measured" if known else ""
-    trials = f"{len(held.measured)} test points in {session.pace.steps} trials"
-    say(f"{trials}, {held.takes_words}{resumed}; they are stored in {session.folder}")
+    if held.small_pages and not held.simulated:
+        say(held.small_pages, "dim")
+    if notes := sum(it != held.small_pages for it in session.writer.header.warnings):
+        say(f"{notes} note{'s' * (notes > 1)}: planebench report --all", "dim")
+    if fitted:
+        say(describe(held.plan), "dim")
+    resumed = f", {known} already measured" if known else ""
+    trials = f"{held.points_words} in {session.pace.steps} trials"
+    say(f"{trials}{resumed}, {held.takes_words}; they are stored in {session.folder}")
 
 
 def _write_page(derived: Derived, folder: Path, *, silent: bool, page: bool) -> None:

@@ -5,11 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from rich.console import Console
-
-from planebench.cli.options import plain_table, print_json
+from planebench.cli.options import print_json, print_table
 from planebench.lab.store import add_run, open_store
 from planebench.model.errors import UsageError
 from planebench.store import find_run
@@ -21,9 +18,9 @@ FROM runs ORDER BY started_at, run_id
 """
 
 
-def add(store: Path, wanted: Sequence[str], testbed: str, runs_dir: Path | None, *, json: bool, quiet: bool) -> None:
+def add(store: Path, run: Sequence[str] | None, testbed: str, runs: Path | None, *, json: bool, quiet: bool) -> None:
     """Add runs to a store and print their ids."""
-    folders = [find_run(runs_dir, one) for one in wanted or ("latest",)]
+    folders = [find_run(runs, one) for one in run or ("latest",)]
     added = {folder.name: [str(path) for path in add_run(store, folder, testbed)] for folder in folders}
     if json:
         print_json({"added": added})
@@ -33,32 +30,22 @@ def add(store: Path, wanted: Sequence[str], testbed: str, runs_dir: Path | None,
 
 def show(store: Path, *, json: bool) -> None:
     """Print the runs of a store, oldest first."""
-    _print(*_rows(store, _LIST), "runs", json)
+    query(store, _LIST, json=json, name="runs")
 
 
-def query(store: Path, sql: str, *, json: bool) -> None:
+def query(store: Path, sql: str, *, json: bool, name: str = "rows") -> None:
     """Print the rows of an SQL query. Raises UsageError with the words of DuckDB for one that fails."""
-    _print(*_rows(store, sql), "rows", json)
-
-
-def _rows(store: Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     import duckdb
 
     with open_store(store) as database:
         try:
             found = database.sql(sql)
-            return found.columns, found.fetchall()
+            columns, rows = found.columns, found.fetchall()
         except duckdb.Error as error:
             raise UsageError(f"the query failed: {error}") from None
-
-
-def _print(columns: Sequence[str], rows: Sequence[tuple[Any, ...]], name: str, json: bool) -> None:
     if json:
         plain = (bool, int, float, str, list, type(None))  # what else DuckDB has, as dates, is text in JSON
         cells = [[value if isinstance(value, plain) else str(value) for value in row] for row in rows]
         print_json({name: [dict(zip(columns, row, strict=True)) for row in cells]})
-        return
-    table = plain_table(*columns, header_style="bold")
-    for row in rows:
-        table.add_row(*("" if value is None else str(value) for value in row))
-    Console(markup=False).print(table)
+    else:
+        print_table(columns, rows)

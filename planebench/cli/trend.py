@@ -7,11 +7,9 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from planebench.analysis.metrics.column import plain
 from planebench.analysis.trend import Trend, find_trend
-from planebench.cli.options import complain, plain_table, print_json
+from planebench.cli.options import complain, print_json, print_table
 from planebench.lab.store import histories
 from planebench.model.errors import DrawingError, unknown
 from planebench.model.results import Metric
@@ -76,15 +74,14 @@ def _run(sample: Any) -> dict[str, Any]:
 
 
 def _print(trends: list[Trend]) -> None:
-    found = found_in(trends)
-    if found:
-        table = plain_table("first run", "switch", "test point", "change", "range", "cause", "confirmation")
-        for it in found:
-            series, step = it.trend.series, it.step
-            where = f"{series.point} ({series.testbed})"
-            texts = (change_words(step), range_words(step), cause_words(step), price_words(step))
-            table.add_row(step.probable.started_at[:10], series.switch, where, *texts)
-        Console(markup=False, highlight=False).print(table)
+    found, rows = found_in(trends), []
+    for it in found:
+        series, step = it.trend.series, it.step
+        where = f"{series.point} ({series.testbed})"
+        texts = (change_words(step), range_words(step), cause_words(step), price_words(step))
+        rows.append((step.probable.started_at[:10], series.switch, where, *texts))
+    if rows:
+        print_table(("first run", "switch", "test point", "change", "range", "cause", "confirmation"), rows)
     runs = {(it.series.testbed, sample.run_id) for it in trends for sample in it.samples}
     short = sum(bool(it.problem) for it in trends)
     note = f"; {short} with too few runs or boots" if short else ""

@@ -21,15 +21,15 @@ PCI = "pci"
 
 
 def wires(
-    devices: Sequence[str], wire: str | None, hugepages: bool | None, *, json: bool = False, quiet: bool = False
+    device: Sequence[str] | None, wire: str | None, hugepages: bool | None, *, json: bool = False, quiet: bool = False
 ) -> int:
-    """Find and show the cabling of ``devices``, of those of ``wire``, or of all NICs that may be taken.
+    """Find and show the cabling of the devices, of those of ``wire``, or of all NICs that may be taken.
 
     Returns 1 if the cabling is not as ``wire`` says, or if there is no cable. Raises UsageError,
     NotInstalledError without planed, and StartError.
     """
     wanted = wire_kind(parse_wire(wire)).cables(wire_arguments(wire)) if wire else ()
-    named = [pci.full_address(device) if _is_address(device) else device for device in devices]
+    named = [pci.full_address(it) if _is_address(it) else it for it in device or ()]
     named += [end for cable in wanted for end in (cable.tester, cable.switch) if end not in named]
     machine = Machine.prepare()
     left_out = {}

@@ -37,6 +37,7 @@ from planebench.measure.live import LiveSettings
 from planebench.model.cpus import Cpus
 from planebench.model.errors import PlanebenchError, UsageError, unknown
 from planebench.model.scenario import SCENARIOS, scenarios_with
+from planebench.model.scenarios import ALIASES
 from planebench.model.wire import WIRES as ALL
 from planebench.model.wire import parse_wire, split_wires, wire_name
 from planebench.switches.adapter import Adapter, Situation, refusal_of
@@ -73,7 +74,7 @@ CHECKS = {check.name: check for check in ALL_CHECKS}
 
 def parse_cases(text: str) -> tuple[Case, ...]:
     """Return the cases in ``p2p,loopback-3``; loopback alone is loopback-1. Raises UsageError for an unknown one."""
-    names = [f"{name}-1" if name in _CHAINED else name for name in _items(text)]
+    names = [f"{name}-1" if name in _CHAINED else ALIASES.get(name, name) for name in _items(text)]
     return tuple(CASES[_one_of("scenario", name, CASES)] for name in dict.fromkeys(names))
 
 

@@ -91,10 +91,11 @@ def free_bytes(root: Path = ROOT) -> int:
 
 
 def too_few_words(facts: HostFacts, mb: int) -> str:
-    """Return that a run of ``mb`` MiB leaves free pages unused; empty if they are enough, or hold no switch anyway."""
-    if enough_hugepages(None, facts, mb) or not enough_hugepages(None, facts):
+    """Return that a run of ``mb`` MiB takes small pages, and how to get large ones; empty if enough are free."""
+    if enough_hugepages(None, facts, mb):
         return ""
+    pages = pages_for(mb)
     return (
-        f"running with 4 KiB pages: {facts.hugepages_2m_free} hugepages are free, and the switches of this run take up "
-        f"to {pages_for(mb)} together (measure fewer switches at once, or {reserving(pages_for(mb))})"
+        f"pages of 4 KiB: {facts.hugepages_2m_free} of the {pages} hugepages that this plan takes are free; "
+        f"{reserving(pages)}"
     )

@@ -24,7 +24,7 @@ TRUSTED_S = 10.0
 def stages(plan: Plan, points: Sequence[Point], costs: Costs | None = None) -> tuple[Stage, ...]:
     """Return the stages of a plan in the order of a campaign: pass by pass, in each topology R+ first, latency last.
 
-    Their steps are those of ``planned_trials`` for ``points``, their seconds those of ``estimate``.
+    Their seconds are those of ``estimate``.
     """
     every = passes(plan, points, costs or {})
     return tuple(stage for visits in every for visit in visits for stage in stages_of(plan, visit, costs or {}))
@@ -48,40 +48,45 @@ def stages_of(plan: Plan, visit: Visit, costs: Costs) -> Iterator[Stage]:
 
 
 class Pace:
-    """Counts the steps of a run, in the order of its stages."""
+    """Counts the trials of a run, in the order of its stages: ``done`` of ``steps``."""
 
     def __init__(self, planned: Sequence[Stage], clock: Callable[[], float] = time.monotonic) -> None:
-        self._stages = tuple(planned)
-        self.steps = sum(stage.steps for stage in planned)
-        """The number of all steps."""
-        self._planned_s = sum(stage.seconds for stage in planned)
+        self._ahead = list(planned)
         self._clock = clock
         self._begun_s = self._at_s = clock()
-        self._free_s: float | None = None
-        """Planned seconds that cost this session nothing; None before its first trial."""
+        self._measures = False
+        self._measured_s = 0.0
+        """Planned seconds of the trials that this session has measured."""
+        self._trial_s = 0.0
+        """Planned seconds of one trial of the stage that goes on."""
         self.done = 0
-        self._left_s = self._planned_left_s()
+        self._look()
+
+    @property
+    def steps(self) -> int:
+        """Return the number of all trials: those done, and those that are expected."""
+        return self.done + sum(stage.steps for stage in self._ahead)
 
     def extend(self, more: Sequence[Stage]) -> None:
         """Add stages at the end: a further pass begins."""
-        self._stages += tuple(more)
-        self.steps += sum(stage.steps for stage in more)
-        self._planned_s += sum(stage.seconds for stage in more)
-        self.advance(0)
+        self._ahead += more
+        self._look()
 
     def trial_begins(self) -> None:
-        """Note the first trial of a session; earlier steps were measured by an earlier session."""
-        if self._free_s is None:
-            self._free_s = self._planned_s - self._planned_left_s()
+        """Note the first trial of a session; earlier ones were measured by an earlier session."""
+        self._measures = True
 
-    def advance(self, steps: int) -> None:
-        """Note that the given number of steps is done, measured or not."""
+    def advance(self, steps: int = 1, *, expected: bool = True) -> None:
+        """Note that trials are done; some are not expected, as a search takes as many as it takes."""
+        seconds = self._take(steps) if expected else steps * self._trial_s
         self.done += steps
-        planned_left_s = self._planned_left_s()
-        measured_s = 0.0 if self._free_s is None else self._planned_s - planned_left_s - self._free_s
-        self._at_s = self._clock()
-        pace = (self._at_s - self._begun_s + TRUSTED_S) / (measured_s + TRUSTED_S)
-        self._left_s = planned_left_s * pace
+        self._measured_s += seconds if self._measures else 0.0
+        self._look()
+
+    def drop(self, steps: int) -> None:
+        """Note that the next trials will not take place, as of a search that has ended."""
+        self._take(steps)
+        self._look()
 
     def left_s(self) -> float:
         """Return seconds that the rest will take."""
@@ -89,13 +94,21 @@ class Pace:
 
     def ahead(self) -> tuple[Stage, ...]:
         """Return the stages still to come; of the first, what is left of it."""
-        behind, found = self.done, []
-        for stage in self._stages:
-            left = min(stage.steps, stage.steps - behind)
-            behind = max(0, behind - stage.steps)
-            if left > 0:
-                found.append(dataclasses.replace(stage, steps=left, seconds=stage.seconds * left / stage.steps))
-        return tuple(found)
+        return tuple(self._ahead)
 
-    def _planned_left_s(self) -> float:
-        return sum(stage.seconds for stage in self.ahead())
+    def _take(self, steps: int) -> float:
+        """Return the planned seconds of the next trials, which are no longer ahead."""
+        seconds = 0.0
+        while steps > 0 and self._ahead:
+            stage = self._ahead.pop(0)
+            taken, self._trial_s = min(steps, stage.steps), stage.seconds / stage.steps
+            if left := stage.steps - taken:
+                self._ahead.insert(0, dataclasses.replace(stage, steps=left, seconds=left * self._trial_s))
+            seconds += taken * self._trial_s
+            steps -= taken
+        return seconds
+
+    def _look(self) -> None:
+        self._at_s = self._clock()
+        pace = (self._at_s - self._begun_s + TRUSTED_S) / (self._measured_s + TRUSTED_S)
+        self._left_s = pace * sum(stage.seconds for stage in self._ahead)

@@ -21,7 +21,7 @@ from planebench.analysis.search.task import fits
 from planebench.analysis.starts import geometric_mean, throughput_blocks
 from planebench.host.device_settings import device_journal, keep_away
 from planebench.host.process import Supervisor
-from planebench.measure.ahead import stages_of
+from planebench.measure.ahead import Pace, stages_of
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.runner import ExternalRunner, LiveRunner, Runner, SelfMeasured
 from planebench.measure.trial import TrialRequest, failed_trial
@@ -35,7 +35,6 @@ from planebench.model.records import Load, Point, TopologyKey, Trial, VerdictKin
 from planebench.model.results import SearchResult
 from planebench.model.scenario import scenario_named
 from planebench.model.scenarios import build, flows
-from planebench.model.status import Stage
 from planebench.model.text import seconds_since_epoch
 from planebench.model.wire import wire_arguments
 from planebench.plan.estimate import expected_trials, visit_s
@@ -115,20 +114,20 @@ class Bench:
 
     def _runner(self, past: Sequence[Trial]) -> Runner:
         """Start switch and tester. Raises StartError or ExternalTesterError; then no process is left running."""
-        campaign, group = self.campaign, self.group
+        campaign, group, point = self.campaign, self.group, self.group.first
         adapter = campaign.adapters[self.label]
         if isinstance(adapter, SelfMeasured):
             return adapter.runner(self.label, campaign.plan.seed, past)
-        adapter = adapter.at_clock(group.cpu_clock)
+        adapter = adapter.at_clock(point.cpu_clock)
         sending = campaign.plan.sending
         topology = build_chain(
-            group.scenario, group.chain_length, chain=group.chain, hosting=group.hosting, sending=sending
+            point.scenario, point.chain_length, chain=point.chain, hosting=point.hosting, sending=sending
         )
         placement = place_vnfs(
             campaign.cpus,
             topology.cores_of_vnfs,
             hosted=topology.hosted_numbers,
-            placing=group.placement,
+            placing=point.placement,
             idle_tester=topology.idle_tester,
         )
         if os.geteuid() == 0:
@@ -148,7 +147,7 @@ class Bench:
             campaign.supervisor,
             directions=tuple(dict.fromkeys(point.direction for point in group.points)),
             profiles=[campaign.plan.profile(name) for name in dict.fromkeys(p.traffic for p in group.points)],
-            cpu_clock=group.cpu_clock,
+            cpu_clock=point.cpu_clock,
         )
         return LiveRunner(live, campaign.settings)
 
@@ -186,12 +185,6 @@ class Listener(Protocol):
     def trial_done(self, trial: Trial) -> None:
         """Report that a trial is on disk."""
 
-    def advance(self, steps: int) -> None:
-        """Report that the given number of planned trials is done, measured or not."""
-
-    def extend(self, stages: Sequence[Stage]) -> None:
-        """Report that a further pass begins, with what it adds to the plan."""
-
     def trouble(self, text: str) -> None:
         """Report a failure; the run continues."""
 
@@ -212,6 +205,8 @@ class Campaign:
     cpus: Cpus
     settings: LiveSettings
     writer: RunWriter
+    pace: Pace
+    """Counts the trials of the plan, stored ones too."""
     listener: Listener
     supervisor: Supervisor
     trials: list[Trial] = field(default_factory=list)
@@ -227,7 +222,7 @@ class Campaign:
         self._rounds: dict[tuple[TopologyKey, str], Rounds] = {}
         self._waiting: defaultdict[TopologyKey, list[LatencyStep]] = defaultdict(list)
         """Latency trials without a load, as no saturating trial of their point counts yet."""
-        self._groups = {group.key: group for group in group_points(self.points)}
+        self._groups = {group.first.topology: group for group in group_points(self.points)}
         self._one_by_one = wire_kind(self.settings.wire).exclusive(wire_arguments(self.settings.wire))
         """Only one switch can be up, as the devices of the wire are of one process at a time."""
         self._costs = {label: adapter.cost for label, adapter in self.adapters.items()}
@@ -239,9 +234,10 @@ class Campaign:
             for visit in visits:
                 self._visit(visit)
         for visits in self._further_passes():
-            self.listener.extend([it for visit in visits for it in stages_of(self.plan, visit, self._costs)])
+            self.pace.extend([it for visit in visits for it in stages_of(self.plan, visit, self._costs)])
             for visit in visits:
                 self._visit(visit)
+        self.pace.drop(self.pace.steps - self.pace.done)  # latency trials that never had a load
 
     def _further_passes(self) -> Iterator[tuple[Visit, ...]]:
         """Yield passes over the points of comparisons that are open, until none is, or the time is used up."""
@@ -277,7 +273,7 @@ class Campaign:
 
     def _visit(self, visit: Visit) -> None:
         """Do everything that a visit of a topology is for. Its switches start when there is something to measure."""
-        key, benches = visit.group.key, dict[str, Bench]()
+        key, benches = visit.group.first.topology, dict[str, Bench]()
         with contextlib.ExitStack() as stack:
             for label in visit.group.switches:
                 bench = self._benches.setdefault((key, label), Bench(self, label, self._groups[key]))
@@ -292,7 +288,7 @@ class Campaign:
                 steps = self._rounds_of(key, "r_plus").next(visit.group.points)
                 for turn in self._turns(steps, attrgetter("point.switch")):
                     self._measure(benches, self._saturating(turn.point, repetition))
-                    self.listener.advance(1)
+                    self.pace.advance()
             if not again:
                 self._search(visit, benches)
             self._measure_latencies(visit, benches)
@@ -323,7 +319,7 @@ class Campaign:
         That is after the saturating trials that their loads rest on; repeated, before others overload the switch.
         """
         for method, points in searches_of(self.plan, visit).items():
-            rounds = self._rounds_of(visit.group.key, method)
+            rounds = self._rounds_of(visit.group.first.topology, method)
             left = dict.fromkeys(points, expected_trials(self.plan, method))
             while left:
                 for turn in self._turns(rounds.next(tuple(left)), attrgetter("point.switch")):
@@ -338,11 +334,10 @@ class Campaign:
                             most, role="search", load=load, duration_s=ask.duration_s, search=method
                         )
                         measured = self._measure(benches, request)
+                        self.pace.advance(expected=left[point] > 0)
+                        left[point] = max(left[point] - 1, 0)
                     if not measured:
-                        self.listener.advance(left.pop(point))
-                    elif left[point] > 1:
-                        left[point] -= 1
-                        self.listener.advance(1)
+                        self.pace.drop(left.pop(point))
 
     def _next(self, method: str, point: Point, repetition: int = 0) -> Ask | SearchResult:
         mine = [t for t in self._seen if t.point == point]
@@ -350,12 +345,12 @@ class Campaign:
 
     def _measure_latencies(self, visit: Visit, benches: dict[str, Bench]) -> None:
         """Take the latencies of a visit, after those that had no load before."""
-        planned, waiting = latency_of(self.plan, visit), self._waiting.pop(visit.group.key, [])
+        planned, waiting = latency_of(self.plan, visit), self._waiting.pop(visit.group.first.topology, [])
         for wanted in self._turns((*waiting, *planned), attrgetter("step.point.switch")):
             how, point = wanted.how, wanted.step.point
             load = self._latency_load(wanted) if point.switch in benches else None
             if load is None:
-                self._waiting[visit.group.key].append(wanted)
+                self._waiting[visit.group.first.topology].append(wanted)
                 continue
             request = TrialRequest(
                 point,
@@ -371,7 +366,7 @@ class Campaign:
                 stamp_all=how.stamp == "all",
             )
             self._measure(benches, request)
-        self.listener.advance(len(planned))
+            self.pace.advance()
 
     def _latency_load(self, wanted: LatencyStep) -> Load | None:
         """Return the load of a latency step in pps; None where the load that it is a share of is not known."""
@@ -455,6 +450,7 @@ class Campaign:
         if (line_bps := self.plan.throughput.line_bps) is not None:
             pps = line_rate_pps(request.mean_frame_bytes, line_bps)
             request = request.on_line(pps, open_loop=self.plan.throughput.open_loop is not False)
+        self.pace.trial_begins()
         self.listener.trial_begins(request)
         trial = failed_trial(request, bench.reason) if bench.runner is None else bench.runner.run(request)
         self.writer.append(trial)

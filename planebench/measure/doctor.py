@@ -154,9 +154,9 @@ def sharing_findings(cpus: Sequence[int], looks: Sequence[CoreDistance]) -> tupl
         for cpu, speeds in zip(cpus, zip(*(look.additions_per_cycle for look in looks), strict=True), strict=False)
     ]
     if not any(times for _, times, _ in shared):
-        text = f"no other hyperthread used the cores of CPUs {cpus[0]} and {cpus[1]} in {len(looks)} looks"
+        text = f"no other hyperthread used the cores of CPUs {cpus[0]} and {cpus[1]} in {len(looks)} measurements"
         return (Finding("shared-cores", "ok", text),)
-    which = " and ".join(f"CPU {cpu} in {times} of {len(looks)} looks" for cpu, times, _ in shared if times)
+    which = " and ".join(f"CPU {cpu} in {times} of {len(looks)} measurements" for cpu, times, _ in shared if times)
     text = (
         f"another hyperthread used the core of {which}, and left {min(least for *_, least in shared):.0%} of it at "
         "the least: on a Zen 4 host switches needed 1.1 to 1.6 times the cycles with it"
@@ -393,7 +393,7 @@ def _time(facts: HostFacts) -> Iterator[Finding]:
             "load",
             "warning",
             f"the machine is busy: load average {load:.2f} over the last minute",
-            "stop the other programs (`programs` names them) or wait; a run that ended within the last minute is "
+            "stop the other programs (see `planebench doctor`) or wait; a run that ended within the last minute is "
             "included in this figure",
         )
     else:

@@ -131,9 +131,10 @@ def _warnings(survey: Survey, machine: Machine, info: SwitchHostInfo | None, sha
     """Return what is wrong with the machine, and the limits of the tester and of simulated switches."""
     found: list[str] = []
     if not survey.simulated:
-        findings = [finding for finding in doctor.examine(machine.facts) if finding.level != "ok"]
+        # What is said of hugepages is said of this plan.
+        findings = [it for it in doctor.examine(machine.facts) if it.level != "ok" and it.code != "hugepages"]
         found += [f"{finding.text} ({finding.remedy})" if finding.remedy else finding.text for finding in findings]
-        found += [survey.unused_hugepages] if survey.unused_hugepages else []
+        found += [survey.small_pages] if survey.small_pages else []
         if names := ", ".join(profile.name for profile in survey.plan.traffic if not profile.plain):
             found.append(
                 f"limits and latency baseline of the tester are unknown for traffic {names}: it is calibrated with "

@@ -29,9 +29,10 @@ from planebench.model.records import Trial
 from planebench.model.text import FILES, moved, renamed
 from planebench.model.wire import wire_named
 from planebench.plan.expand import max_frame_bytes, plain_frame_sizes
-from planebench.store import RunWriter, default_runs_dir, make_runs_dir, read_run
+from planebench.store import RunWriter, default_runs_dir, list_runs, make_runs_dir, read_run
 from planebench.store.calibration import CalibrationCondition, load, save, version_of
-from planebench.store.folder import find_unfinished, runs_of_plan
+from planebench.store.folder import find_unfinished, is_complete, resume_command, runs_of_plan
+from planebench.store.reader import live_runs
 from planebench.testbed.placement import place
 from planebench.testbed.testers import get_tester
 
@@ -74,7 +75,8 @@ class Session:
                 cpus=self.machine.cpus,
                 settings=self.settings,
                 writer=self.writer,
-                listener=Listeners(self.pace, *listeners, StatusListener(self.pace, self.folder, self.survey.plan)),
+                pace=self.pace,
+                listener=Listeners(*listeners, StatusListener(self.pace, self.folder, self.survey.plan)),
                 supervisor=supervisor,
                 trials=self.trials,
             ).run()
@@ -170,14 +172,18 @@ def _resumed(
     info = find_unfinished(runs_dir, survey.plan, files)
     if info is None:
         complete = next(runs_of_plan(runs_dir, survey.plan, files), None)
+        live = live_runs(runs_dir)
+        others = [it for it in list_runs(runs_dir) if not is_complete(it) and it.path not in live]
+        words = f"{runs_dir} has no unfinished run"
         if complete is not None:
-            raise UsageError(
-                f"--resume: run {complete.run_id} of this plan is complete. Leave out --resume to measure it again"
+            words = f"run {complete.run_id} of this plan is complete. Leave out --resume to measure it again"
+        if others:
+            other = others[-1]
+            words = (
+                f"run {complete.run_id} is complete" if complete is not None else "no run of this plan is unfinished"
             )
-        raise UsageError(
-            f"--resume: {runs_dir} has no unfinished run of this plan. Give the options of the run to resume, or leave "
-            "out --resume"
-        )
+            words += f". Run {other.run_id} is unfinished: {resume_command(other.header.command)}"
+        raise UsageError(f"--resume: {words}")
     settings = replace(settings, calibration=info.header.calibration)
     survey = replace(survey, plan=replace(survey.plan, time_budget_s=info.header.plan.time_budget_s))
     differing = changes(info.header, _header(survey, machine, settings, labels))

@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 import os
 from collections import deque
-from collections.abc import Sequence
 from pathlib import Path
 
 from planebench.host.procfs import start_ticks
@@ -17,7 +16,7 @@ from planebench.measure.trial import TrialRequest
 from planebench.model.errors import StoreError
 from planebench.model.plan import Plan
 from planebench.model.records import Trial
-from planebench.model.status import CurrentTrial, Stage, Status
+from planebench.model.status import CurrentTrial, Status
 from planebench.model.text import utc_now
 from planebench.plan.expand import points_of
 from planebench.store.reader import write_status
@@ -62,12 +61,6 @@ class StatusListener:
         """Write the result of a trial."""
         self._write("between trials")
 
-    def advance(self, steps: int) -> None:
-        """Note the given number of planned trials, written with what comes next."""
-
-    def extend(self, stages: Sequence[Stage]) -> None:
-        """Note further stages, written with what comes next."""
-
     def trouble(self, text: str) -> None:
         """Write a failure; the run continues."""
         self._troubles.append(text)
@@ -92,10 +85,10 @@ class StatusListener:
 
 
 class Listeners:
-    """Several listeners as one, and the pace that they show, which is updated first."""
+    """Several listeners as one."""
 
-    def __init__(self, pace: Pace, *listeners: Listener) -> None:
-        self._pace, self._listeners = pace, listeners
+    def __init__(self, *listeners: Listener) -> None:
+        self._listeners = listeners
 
     def working_on(self, text: str) -> None:
         """Report work that is not a trial."""
@@ -104,7 +97,6 @@ class Listeners:
 
     def trial_begins(self, request: TrialRequest) -> None:
         """Report the trial that begins."""
-        self._pace.trial_begins()
         for listener in self._listeners:
             listener.trial_begins(request)
 
@@ -112,18 +104,6 @@ class Listeners:
         """Report the result of a trial."""
         for listener in self._listeners:
             listener.trial_done(trial)
-
-    def advance(self, steps: int) -> None:
-        """Report the given number of planned trials."""
-        self._pace.advance(steps)
-        for listener in self._listeners:
-            listener.advance(steps)
-
-    def extend(self, stages: Sequence[Stage]) -> None:
-        """Report a further pass."""
-        self._pace.extend(stages)
-        for listener in self._listeners:
-            listener.extend(stages)
 
     def trouble(self, text: str) -> None:
         """Report a failure; the run continues."""

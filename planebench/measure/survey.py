@@ -157,8 +157,8 @@ class Survey:
     """The FIBs that were made smaller to fit into memory."""
     hugepages: bool
     """True if the switches run with hugepages."""
-    unused_hugepages: str = ""
-    """That hugepages are free, but too few for the switches of this run."""
+    small_pages: str = ""
+    """That too few hugepages are free for the switches of this run; empty if they are enough, or not asked for."""
     switch_host: SwitchHost | None = None
     """The host of the switches, if it is not this one."""
 
@@ -166,6 +166,18 @@ class Survey:
     def measured(self) -> tuple[Point, ...]:
         """Return the points that a run measures."""
         return tuple(point for point in self.points if point not in self.absent)
+
+    @property
+    def test_points(self) -> int:
+        """Return the number of test points, which the switches share."""
+        return len({replace(point, switch="") for point in self.measured})
+
+    @property
+    def points_words(self) -> str:
+        """Return what a run measures: ``18 test points of 3 switches``."""
+        switches = len({point.switch for point in self.measured})
+        points = f"{self.test_points} test point{'s' * (self.test_points != 1)}"
+        return f"{points} of {switches} switch{'es' * (switches != 1)}"
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
@@ -316,7 +328,7 @@ def survey(
         missing=(*(() if leave_out else missing), *missing_hostings(real)),
         smaller=smaller,
         hugepages=enough,
-        unused_hugepages="" if hugepages is not None else too_few_words(facts, at_once_mb),
+        small_pages=too_few_words(facts, at_once_mb) if hugepages is None else "",
         switch_host=host,
     )
 

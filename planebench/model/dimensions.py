@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names of dimensions of a test point: clocks of latencies, testers, VNF isolation."""
+"""Names of dimensions of a test point: clocks of latencies, testers, VNF isolation, and registries of names."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, TypeVar
+
+from planebench.model.errors import unknown
 
 ClockName = Literal["software", "kernel", "hardware"]
 """planed, the kernel at its interface, or the device."""
@@ -69,3 +72,56 @@ def is_tester_port(end: str) -> bool:
 def port_name(end: str) -> str:
     """Return the name that an external tester has for the port at an end of a cable."""
     return end.removeprefix(_PORT)
+
+
+# Registries of names: scenarios and wires are added to them by the modules that define them.
+
+R = TypeVar("R", bound=Any)
+
+
+class Registry(dict[str, R]):
+    """Things of one kind by ``name``, sorted by their ``order``. ``what`` is one of them in words."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self.what = what
+
+    def register(self, found: R) -> None:
+        """Add one."""
+        self[found.name] = found
+        for known in sorted(self.values(), key=lambda it: it.order):
+            self[known.name] = self.pop(known.name)
+
+    def named(self, name: str) -> R:
+        """Return the one of a name; raise UsageError for an unknown one."""
+        if name not in self:
+            raise unknown(self.what, name, self)
+        return self[name]
+
+
+class RegisteredName:
+    """Has pydantic check a name against a registry, and list the names in JSON schemas.
+
+    ``arguments``: arguments may follow after a colon; those in the registry that have some say so by ``arguments``.
+    """
+
+    def __init__(self, registry: Mapping[str, Any], *, arguments: bool = False) -> None:
+        self._registry = registry
+        self._arguments = arguments
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema  # not by those who only ask for a name
+
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
+        known = self._registry.values()
+        if self._arguments and any(it.arguments for it in known):
+            names = (re.escape(it.name) + ("(:.+)?" if it.arguments else "") for it in known)
+            return {"pattern": f"^({'|'.join(names)})$", "type": "string"}
+        return {"enum": list(self._registry), "type": "string"}
+
+    def _check(self, text: str) -> str:
+        if (text.partition(":")[0] if self._arguments else text) not in self._registry:
+            raise ValueError(f"Input should be one of {', '.join(self._registry)}")
+        return text

@@ -115,6 +115,6 @@ EXIT_CODES: dict[int, str] = {
 
 def unknown(what: str, value: object, valid: Collection[str]) -> UsageError:
     """Return the error for an invalid ``value``: ``unknown scenario "p2q", did you mean p2p? Valid: p2p, ...``."""
-    close = get_close_matches(str(value), list(valid), n=1, cutoff=0.5)
+    close = get_close_matches(str(value).lower(), list(valid), n=1, cutoff=0.5)
     hint = f", did you mean {close[0]}?" if close else "."
     return UsageError(f'unknown {what} "{value}"{hint} Valid: {", ".join(valid)}')

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from planebench.model.conditions import Conditions
 from planebench.model.dimensions import ClockChoice, LatencyClock
-from planebench.model.plan import Plan
-from planebench.model.plan import Skipped as Skipped
+from planebench.model.plan import Plan, Skipped
 from planebench.model.records import Point, Trial
 from planebench.model.text import Moment
 from planebench.model.wire import WIRES, Wire, wire_name
@@ -317,7 +315,3 @@ class Run:
     def version_of(self, label: str) -> str:
         """Return the version of the switch with this label; ``unknown`` if the header does not name it."""
         return next((s.version for s in self.header.switches if s.label == label), "unknown")
-
-    def manifest_of(self, label: str) -> Mapping[str, str]:
-        """Return the part of the fairness manifest of the switch with this label; empty if the header has none."""
-        return next((s.settings for s in self.header.switches if s.label == label), {})

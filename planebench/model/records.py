@@ -15,15 +15,12 @@ from typing import Literal
 from planebench.model.chain_name import chain_label, chain_slug, hostings, vnf_texts
 from planebench.model.dimensions import WORDS, HostingName, LatencyClock
 from planebench.model.outage import Restart
-from planebench.model.reasons import Reason as Reason
-from planebench.model.reasons import ReasonCode as ReasonCode
-from planebench.model.scenario import Direction as Direction
-from planebench.model.scenario import ScenarioName as ScenarioName
-from planebench.model.scenario import scenario_named
+from planebench.model.reasons import Reason, ReasonCode
+from planebench.model.scenario import Direction, ScenarioName, scenario_named
 from planebench.model.server import NEAR, OWN_CLOCK, CpuClock, Placing, clock_words
 from planebench.model.text import Moment
 from planebench.model.traffic import PLAIN_NAME
-from planebench.model.wire import WireName as WireName
+from planebench.model.wire import WireName
 
 # How latency splits over the places of a path (docs/design/latency.md): frozen records.
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from planebench.model.errors import UsageError, unknown
+from planebench.model.dimensions import RegisteredName, Registry
+from planebench.model.errors import UsageError
 from planebench.model.topology import Side, Topology, Vnf
 
 Direction = Literal["unidirectional", "bidirectional", "reversed"]
@@ -87,22 +88,11 @@ class Scenario:
         return count
 
 
-SCENARIOS: dict[str, Scenario] = {}
+SCENARIOS = Registry[Scenario]("scenario")
 """Every scenario by name, in their order."""
-
-
-def register(scenario: Scenario) -> None:
-    """Add a scenario to the registry."""
-    SCENARIOS[scenario.name] = scenario
-    for found in sorted(SCENARIOS.values(), key=lambda known: known.order):
-        SCENARIOS[found.name] = SCENARIOS.pop(found.name)
-
-
-def scenario_named(name: str) -> Scenario:
-    """Return the scenario of a name; raise UsageError for an unknown one."""
-    if name not in SCENARIOS:
-        raise unknown("scenario", name, SCENARIOS)
-    return SCENARIOS[name]
+register = SCENARIOS.register
+scenario_named = SCENARIOS.named
+ScenarioName = Annotated[str, RegisteredName(SCENARIOS)]
 
 
 def scenarios_with(layout: VnfLayout, names: Iterable[str] | None = None) -> tuple[str, ...]:
@@ -117,24 +107,3 @@ def whole_number(value: str | int) -> int | None:
     if isinstance(value, int):
         return value
     return int(value) if value.isascii() and value.isdigit() else None
-
-
-class _RegisteredScenario:
-    """Has pydantic check a name against the registry, and list the names in JSON schemas."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        from pydantic_core import core_schema
-
-        return core_schema.no_info_after_validator_function(self._check, handler(source))
-
-    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
-        return {"enum": list(SCENARIOS), "type": "string"}
-
-    @staticmethod
-    def _check(name: str) -> str:
-        if name not in SCENARIOS:
-            raise ValueError(f"Input should be one of {', '.join(SCENARIOS)}")
-        return name
-
-
-ScenarioName = Annotated[str, _RegisteredScenario()]

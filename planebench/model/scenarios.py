@@ -100,19 +100,22 @@ def build(
     """
     found = scenario_named(scenario)
     if echo and not found.latency_by_echo:
-        raise UsageError(f"echo applies only to {_names_of_echo()}, not to {scenario}; remove it")
+        echoing_ones = ", ".join(name for name, known in SCENARIOS.items() if known.latency_by_echo)
+        raise UsageError(f"echo applies only to {echoing_ones}, not to {scenario}; remove it")
     if not found.has_vnfs and (count or vnfs):
         with_vnfs = " and ".join(name for name, known in SCENARIOS.items() if known.has_vnfs)
         raise UsageError(f"{count} VNFs do not fit {scenario}: only {with_vnfs} have a chain of network functions")
     number = found.parse_count(count) if found.has_vnfs else 0
     made = found.build(tuple(vnfs) if found.chained and vnfs else (*vnfs, Vnf())[:1] * number)
+    ports = [port for port in made.ends if port in made.vnf_ports and ends != "process"]
+    hosted = (Vnf(f"vnf{number}", (port, port), END, hosting=ends) for number, port in enumerate(ports))
     whole = replace(
         made,
         scenario=scenario,
         chain_length=number,
         side_by_side=found.side_by_side,
         chain=chain,
-        vnfs=(*made.vnfs, *(_hosted_ends(made, ends) if ends != "process" else ())),
+        vnfs=(*made.vnfs, *hosted),
     )
     return echoing(whole) if echo else whole
 
@@ -123,16 +126,6 @@ def echoing(topology: Topology) -> Topology:
     if b not in topology.hosted_ports:
         return replace(topology, vnfs=(*topology.vnfs, Vnf("echo", (b, b))))
     return replace(topology, vnfs=tuple(replace(it, kind="l2fwd") if b in it.ports else it for it in topology.vnfs))
-
-
-def _hosted_ends(topology: Topology, hosting: HostingName) -> tuple[Vnf, ...]:
-    """Return a VNF for each end that is in one."""
-    ports = [port for port in topology.ends if port in topology.vnf_ports]
-    return tuple(Vnf(f"vnf{number}", (port, port), END, hosting=hosting) for number, port in enumerate(ports))
-
-
-def _names_of_echo() -> str:
-    return ", ".join(name for name, known in SCENARIOS.items() if known.latency_by_echo)
 
 
 # Scenario bare: one process straight on the two wires, in the place of switch and VNFs. It has the FIBs of all of the
@@ -330,12 +323,24 @@ FRAME_SIZE_MAX_BYTES = 1518
 FRAME_SIZE_JUMBO_BYTES = 9000
 
 
+ALIASES = {"pvp": "loopback-1", "pvvp": "loopback-2"}
+"""Scenarios by the names that others give them."""
+
+
+def chain_in(text: str) -> tuple[ScenarioName, int] | None:
+    """Return the scenario and the number of VNFs of ``loopback-2``, ``pvp`` or ``pvvp``; None for another text."""
+    name, _, number = ALIASES.get(text, text).rpartition("-")
+    if name not in scenarios_with("chain") or whole_number(number) is None:
+        return None
+    return name, scenario_named(name).parse_count(number)
+
+
 def parse_scenario(text: str) -> ScenarioName:
     """Return the name of a scenario; raise UsageError for another. The number of its VNFs is not part of the name."""
     if text in SCENARIOS:
         return text
     for name, scenario in SCENARIOS.items():
-        if scenario.has_vnfs and text.startswith(f"{name}-"):
+        if scenario.has_vnfs and ALIASES.get(text, text).startswith(f"{name}-"):
             count = f"its {scenario.count_name} (1..{scenario.vnfs_max})"
             raise UsageError(f'scenario "{text}": use {name}, and give {count}')
     raise unknown("scenario", text, SCENARIOS)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Annotated
 
 from pydantic import StringConstraints
@@ -24,8 +25,11 @@ def parse_cpu_clock(text: str) -> CpuClock:
     mhz = _MHZ.fullmatch(text)
     if text == "own" or (mhz and int(mhz[1]) <= MOST_MHZ):
         return OWN_CLOCK if text == "own" else text
-    percent = _percent(text.removeprefix(_DUTY)) if text.startswith(_DUTY) else None
-    if percent is None:
+    percent = 0
+    if text.startswith(_DUTY):
+        with suppress(ValueError, OverflowError):
+            percent = round(100 * float(text.removeprefix(_DUTY)))
+    if not 1 <= percent <= 100:
         raise UsageError(
             f'CPU clock "{text}" is not valid. Valid: 100MHz to {MOST_MHZ}MHz (cpufreq), duty:0.01 to duty:1 (emulated '
             "by planed), own"
@@ -58,15 +62,7 @@ def speed_of(clock: CpuClock) -> tuple[str, float]:
     return ("duty", duty_of(clock) or 1.0) if mhz is None else ("MHz", mhz)
 
 
-def _percent(text: str) -> int | None:
-    try:
-        percent = round(100 * float(text))
-    except (ValueError, OverflowError):
-        return None
-    return percent if 1 <= percent <= 100 else None
-
-
-# The placements of VNFs on NUMA nodes, as plans and points have them (docs/placements.md).
+# The placements of VNFs on NUMA nodes, as plans and points have them (docs/chains.md).
 
 Placing = Annotated[str, StringConstraints(pattern=r"^(near|random|far|split:[1-9][0-9]?)$")]
 """``near``, ``random``, ``far``, or ``split:K``."""

@@ -173,9 +173,21 @@ def plain(text: str) -> str:
     return f"{adapter}:name={label}{colon}{rest}" if equals else text
 
 
+ALIASES = {
+    **dict.fromkeys(("ovs", "openvswitch", "open-vswitch"), "ovs-dpdk"),
+    **dict.fromkeys(("dpdk-testpmd", "test-pmd"), "testpmd"),
+    **dict.fromkeys(("bridge", "linuxbridge"), "linux-bridge"),
+}
+"""Other names of switches."""
+
+
 def parse_switch(text: str) -> SwitchSpec:
-    """Take the text of a switch apart. UsageError for an option without ``=``, named twice, or a bad label."""
+    """Take the text of a switch apart. UsageError for an option without ``=``, named twice, or a bad label.
+
+    Its name may be in capitals, or another one that it is known by.
+    """
     adapter, *parts = plain(text).split(":")
+    adapter = ALIASES.get(adapter.lower(), adapter.lower())
     if any(_NEXT_OPTION.search(part) for part in parts):
         raise UsageError(f'switch "{text}": options are joined by ":", not by ",", which begins the next switch')
     options = parse_options(f'switch "{text}"', parts, f"{adapter}:name=other")

@@ -123,7 +123,8 @@ class _Loader(yaml.SafeLoader):
                 value = self.construct_object(key)
                 if value in lines:
                     first = lines[value]
-                    raise _refused(key, f"key {key.value} is there twice, first in line {first}; remove one of them")
+                    why = f"key {key.value} is there twice, first in line {first}; remove one of them"
+                    raise _Refused(problem=why, problem_mark=key.start_mark)
                 lines[value] = key.start_mark.line + 1
         return node
 
@@ -132,7 +133,8 @@ class _Loader(yaml.SafeLoader):
         if node.style is None and node.tag in _NUMBERS and (":" in node.value or _OCTAL.fullmatch(node.value)):
             number = self.construct_object(node)
             also = "" if ":" in node.value else ", or without the leading 0"
-            raise _refused(node, f"YAML reads {node.value} as the number {number}; write it in quotes{also}")
+            why = f"YAML reads {node.value} as the number {number}; write it in quotes{also}"
+            raise _Refused(problem=why, problem_mark=node.start_mark)
         return node
 
 
@@ -140,10 +142,6 @@ _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != _DATE]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-
-
-def _refused(node: yaml.Node, why: str) -> _Refused:
-    return _Refused(problem=why, problem_mark=node.start_mark)
 
 
 def parse_yaml(text: str, source: str) -> Any:

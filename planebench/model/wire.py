@@ -7,10 +7,10 @@ else compares names of wires: ask a property of the wire.
 
 from __future__ import annotations
 
-import re
-from typing import Annotated, Any
+from typing import Annotated
 
-from planebench.model.errors import UsageError, unknown
+from planebench.model.dimensions import RegisteredName, Registry
+from planebench.model.errors import UsageError
 
 
 class Wire:
@@ -54,15 +54,12 @@ class Wire:
             raise UsageError(f'wire "{self.name}" needs arguments: --wire {self.name}:{self.arguments}')
 
 
-WIRES: dict[str, Wire] = {}
+WIRES = Registry[Wire]("wire")
 """Every wire by name, in their order."""
-
-
-def register(wire: Wire) -> None:
-    """Add a wire to the registry."""
-    WIRES[wire.name] = wire
-    for found in sorted(WIRES.values(), key=lambda known: known.order):
-        WIRES[found.name] = WIRES.pop(found.name)
+register = WIRES.register
+WireName = Annotated[str, RegisteredName(WIRES)]
+WireChoice = Annotated[str, RegisteredName(WIRES, arguments=True)]
+"""The wire of a plan: ``NAME`` or ``NAME:ARGUMENTS``."""
 
 
 def wire_name(wire: str) -> str:
@@ -77,9 +74,7 @@ def wire_arguments(wire: str) -> str:
 
 def wire_named(wire: str) -> Wire:
     """Return the wire of a name, with or without arguments; raise UsageError for an unknown one."""
-    if (name := wire_name(wire)) not in WIRES:
-        raise unknown("wire", name, WIRES)
-    return WIRES[name]
+    return WIRES.named(wire_name(wire))
 
 
 def parse_wire(text: str) -> str:
@@ -97,31 +92,3 @@ def split_wires(text: str) -> list[str]:
         else:
             found.append(item)
     return found
-
-
-class _RegisteredWire:
-    """Has pydantic check a wire against the registry, and list the names in JSON schemas."""
-
-    def __init__(self, *, arguments: bool) -> None:
-        self._arguments = arguments
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        from pydantic_core import core_schema
-
-        return core_schema.no_info_after_validator_function(self._check, handler(source))
-
-    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
-        if self._arguments and any(wire.arguments for wire in WIRES.values()):
-            names = (f"{re.escape(w.name)}(:.+)?" if w.arguments else re.escape(w.name) for w in WIRES.values())
-            return {"pattern": f"^({'|'.join(names)})$", "type": "string"}
-        return {"enum": list(WIRES), "type": "string"}
-
-    def _check(self, text: str) -> str:
-        if (wire_name(text) if self._arguments else text) not in WIRES:
-            raise ValueError(f"Input should be one of {', '.join(WIRES)}")
-        return text
-
-
-WireName = Annotated[str, _RegisteredWire(arguments=False)]
-WireChoice = Annotated[str, _RegisteredWire(arguments=True)]
-"""The wire of a plan: ``NAME`` or ``NAME:ARGUMENTS``."""

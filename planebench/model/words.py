@@ -64,9 +64,9 @@ def mpps(pps: float | None) -> str:
     return f"{value:.2f}" if value >= 0.1 or value == 0 else f"{value:.3f}"
 
 
-def us(value: float) -> str:
-    """Return microseconds to three significant digits, thousands apart by a thin space; an en dash for NaN."""
-    if not math.isfinite(value):
+def us(value: float | None) -> str:
+    """Return microseconds to three significant digits, thousands apart by a thin space; an en dash for None and NaN."""
+    if value is None or not math.isfinite(value):
         return NOTHING
     if value < 10:
         return f"{value:.2f}"

@@ -192,24 +192,6 @@ class Clocks(ClosedModel):
     above: ClaimLimit
 
 
-SHAPES = (
-    "compare",
-    "trend",
-    "order",
-    "line_rate",
-    "no_leader",
-    "correlation",
-    "minimum",
-    "spread",
-    "predicted",
-    "share",
-    "chain_below_parts",
-    "far_cores",
-    "clocks",
-)
-"""The fields of a claim of which it has one."""
-
-
 class Claim(ClosedModel):
     """One claim, with exactly one of the shapes.
 
@@ -243,9 +225,9 @@ class Claim(ClosedModel):
 
     @model_validator(mode="after")
     def _one_shape(self) -> Claim:
-        given = sum(getattr(self, name) is not None for name in SHAPES)
-        if given != 1:
-            raise ValueError(f"claim {self.id} has {given} shapes; give one")
+        given = [name for name, field in Claim.model_fields.items() if field.default is None and getattr(self, name)]
+        if len(given) != 1:
+            raise ValueError(f"claim {self.id} has {len(given)} shapes; give one")
         return self
 
     @property

@@ -81,6 +81,15 @@ class Spot:
     load: str | None
 
 
+def _points(found: PairsFound, measured: RunFigures, labels: Sequence[str], cell: ClaimCell) -> Iterator[Point]:
+    """Yield the points of a cell, switch by switch; ``found`` is told of a switch that has none."""
+    for label in labels:
+        points = measured.points(label, cell)
+        if not points:
+            found.add(f"{printable(label)} {cell_words(cell)}")
+        yield from points
+
+
 def compare(claim: Claim, shape: Compare, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
     """Return the comparisons of a claim for ``labels``; a side that names its own switches uses those instead."""
     found = PairsFound()
@@ -198,12 +207,8 @@ def _leads(label: str, answers: Sequence[tuple[Point, Point, Told]], everywhere:
 def minimum(claim: Claim, shape: Minimum, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
     """Return for each point whether the mean latency at a load between the ends is below that at both ends."""
     found = PairsFound()
-    for label in labels:
-        points = measured.points(label, shape.cell)
-        if not points:
-            found.add(f"{printable(label)} {cell_words(shape.cell)}")
-        for point in points:
-            found.add(_inside(point, shape.loads, measured))
+    for point in _points(found, measured, labels, shape.cell):
+        found.add(_inside(point, shape.loads, measured))
     return found
 
 
@@ -236,25 +241,28 @@ def spread(claim: Claim, shape: Spread, measured: RunFigures, labels: Sequence[s
 
     found = PairsFound()
     for label in labels:
-        of_search, of_rate, without = _Variance(), _Variance(), Counter[VerdictKind]()
+        of_search: list[Sequence[float]] = []
+        of_rate: list[Sequence[float]] = []
+        without = Counter[VerdictKind]()
         for point, result in measured.by_point.items():
             searches = [s for s in result.searches if s.method == shape.search and point.switch == label]
             rates = [s.lower_pps for s in searches if s.lower_pps and search_counts(s)]
             without.update(s.verdict.kind for s in searches if not search_counts(s))
             sample = measured.sample(point, "throughput", None)
             if len(rates) > 1 and sample is not None and len(sample.values) > 1:
-                of_search.add(rates)
-                of_rate.add(sample.values)
+                of_search.append(rates)
+                of_rate.append(sample.values)
         what = f"{printable(label)}, standard deviation of {shape.search}"
-        if of_search.degrees:
-            ratio = of_search.value / of_rate.value
-            law = stats.f(of_search.degrees, of_rate.degrees)
+        if of_search:
+            (variance, degrees), (of_rates, degrees_of_rates) = map(_variance, (of_search, of_rate))
+            ratio = variance / of_rates
+            law = stats.f(degrees, degrees_of_rates)
             p_value = 2 * min(float(law.sf(ratio)), float(law.cdf(ratio)))
             low, high = (math.sqrt(ratio / float(law.ppf(q))) for q in (1 - ALPHA / 2, ALPHA / 2))
             above = ratio > 1 if p_value < ALPHA else None
             why = "" if above is not None else "too few starts for this difference in spread"
             answer = Told(math.sqrt(ratio), low, high, above, why, p_value)
-            figures = f"{percent(math.sqrt(of_search.value))} against {percent(math.sqrt(of_rate.value))} of R+"
+            figures = f"{percent(math.sqrt(variance))} against {percent(math.sqrt(of_rates))} of R+"
             found.add(Compared(what, figures, above, answer))
         elif without.total() > 1:
             ((kind, _),) = without.most_common(1)
@@ -265,29 +273,21 @@ def spread(claim: Claim, shape: Spread, measured: RunFigures, labels: Sequence[s
     return found
 
 
-class _Variance:
-    """The variance of the logarithms that samples have in common."""
+def _variance(samples: Sequence[Sequence[float]]) -> tuple[float, int]:
+    """Return the variance of the logarithms that samples have in common, and its degrees of freedom.
 
-    def __init__(self) -> None:
-        self.degrees = 0
-        self._sum = 0.0
-
-    def add(self, values: Sequence[float]) -> None:
-        """Add the figures of one point."""
-        self.degrees += len(values) - 1
-        self._sum += float(np.var(np.log(values), ddof=1)) * (len(values) - 1)
-
-    @property
-    def value(self) -> float:
-        """Return the variance; not below what counters and clocks tell apart."""
-        return max(self._sum / self.degrees, RESOLUTION**2)
+    It is not below what counters and clocks tell apart.
+    """
+    degrees = sum(len(values) - 1 for values in samples)
+    squares = sum(float(np.var(np.log(values), ddof=1)) * (len(values) - 1) for values in samples)
+    return max(squares / degrees, RESOLUTION**2), degrees
 
 
 def predicted(claim: Claim, shape: Predicted, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
     """Compare the throughput of each chain of a cell with its prediction from a chain of one and v2v."""
     found = PairsFound()
     for it in predictions(measured.derived):
-        if it.way != "first" or it.point.switch not in labels or not fits(it.point, shape.cell):
+        if it.point.switch not in labels or not fits(it.point, shape.cell):
             continue
         sample = measured.sample(it.point, "throughput", None)
         words = spot_words(Spot(it.point, None))
@@ -309,12 +309,8 @@ def line_rate(claim: Claim, shape: LineRate, measured: RunFigures, labels: Seque
     """Compare the throughput of each cell with a line of 10 Gb/s, which the run must have had and been able to fill."""
     found = PairsFound()
     for cell in shape.cells:
-        for label in labels:
-            points = measured.points(label, cell)
-            if not points:
-                found.add(f"{printable(label)} {cell_words(cell)}")
-            for point in points:
-                found.add(_full(measured, point))
+        for point in _points(found, measured, labels, cell):
+            found.add(_full(measured, point))
     return found
 
 
@@ -341,21 +337,16 @@ def _full(measured: RunFigures, point: Point) -> Compared | str:
 def far_cores(claim: Claim, shape: FarCores, measured: RunFigures) -> PairsFound:
     """Compare each point on far cores with itself on near ones: it was measured on both where trials of both count."""
     found = PairsFound()
-    for label in measured.labels(claim.switches):
-        points = measured.points(label, shape.cell)
-        if not points:
-            found.add(f"{printable(label)} {cell_words(shape.cell)}")
-        for point in points:
-            far, near = (measured.in_band(point, band) for band in ("far", "near"))
-            words = spot_words(Spot(point, None))
-            if far is None or near is None:
-                found.add(f"{words} on far and on near cores (core-to-core latency, not NUMA)")
-                continue
-            holds, answer = judged(far, near, (None, shape.below))
-            figures = (
-                f"{far.shown} Mpps on far cores against {near.shown} on near cores (core-to-core latency, not NUMA)"
-            )
-            found.compared.append(Compared(words, figures, holds, answer))
+    of_what = "(core-to-core latency, not NUMA)"
+    for point in _points(found, measured, measured.labels(claim.switches), shape.cell):
+        far, near = (measured.in_band(point, band) for band in ("far", "near"))
+        words = spot_words(Spot(point, None))
+        if far is None or near is None:
+            found.add(f"{words} on far and on near cores {of_what}")
+            continue
+        holds, answer = judged(far, near, (None, shape.below))
+        figures = f"{far.shown} Mpps on far cores against {near.shown} on near cores {of_what}"
+        found.compared.append(Compared(words, figures, holds, answer))
     return found
 
 
@@ -507,12 +498,3 @@ def paper_figure(paper: str, metric: ClaimMetric, switch: str, spot: Spot) -> Pa
         if key == (paper, wanted, switch, *cell) and same_way and figure.load == (spot.load or ""):
             return figure
     return None
-
-
-def all_words(found: Sequence[Compared]) -> Iterator[str]:
-    """Yield a sentence per comparison: both figures, the published ratio, and the result."""
-    for it in found:
-        paper = f", the paper's {it.paper:.2f}" if it.paper is not None else ""
-        why = it.told.why if it.holds is None else ""
-        ends = {True: "confirmed", False: "not confirmed", None: why or "inconclusive"}[it.holds]
-        yield f"{it.what}: {it.words}{paper}: {ends}"

@@ -30,6 +30,9 @@ V2V_LOAD = "1Mpps"
 """The load of conext19's Table 4."""
 LATENCY_FRAME_BYTES = 64
 
+PaperFigures = dict[str, Any]
+"""Single figures and lists of them, by the names that sentences of claims have for them; and ``testbed``."""
+
 
 class TaxonomyModel(ClosedModel):
     """A row of conext19's Table 1."""
@@ -71,64 +74,12 @@ class Conext19Model(ClosedModel):
     use_cases: dict[PaperName, UseCaseModel]
 
 
-class Can17Model(ClosedModel):
-    """can17."""
-
-    testbed: dict[str, str]
-    throughput_mpps_64b_by_cpu_ghz: dict[PaperName, dict[PaperName, dict[float, Positive]]]
-    facebook_mix_mpps_at_10g: dict[PaperName, Positive]
-    facebook_median_utilisation: tuple[Positive, Positive]
-    fills_10g_from_bytes: dict[PaperName, Positive]
-    latency_us: dict[str, Positive]
-
-
-class FibModel(ClosedModel):
-    """Routes that ic16 speaks of."""
-
-    per_vnf: int
-    bare_metal: int
-    supported: int
-
-
-class OffloadModel(ClosedModel):
-    """ic16's prototype."""
-
-    vnfs: int
-    control_kbps: Positive
-    jitter_over_bare_metal: Positive
-    cuckooswitch_updates_per_s: int
-
-
-class ServerModel(ClosedModel):
-    """The server of ic16, by what limits the number of its VNFs."""
-
-    ports: int
-    vfs_per_port: int
-    lcores: int
-    sockets: int
-
-
-class Ic16Model(ClosedModel):
-    """ic16."""
-
-    testbed: dict[str, str]
-    server: ServerModel
-    vnfs_tested: tuple[int, ...]
-    max_vnfs_at_10g_without_loss: int
-    overprovisioned_loss_range: tuple[Positive, Positive]
-    worst_case_placement_loss: Positive
-    bare_metal_fills_10g_from_bytes: int
-    hypervisor_share_of_latency_max: Positive
-    fib_entries: FibModel
-    offload: OffloadModel
-
-
 class PapersModel(ClosedModel):
     """papers.yaml."""
 
     conext19: Conext19Model
-    can17: Can17Model
-    ic16: Ic16Model
+    can17: PaperFigures
+    ic16: PaperFigures
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +138,6 @@ def paper_figures() -> tuple[PaperFigure, ...]:
 def conext19_tables() -> Conext19Model:
     """Return the tables of conext19: the taxonomy, the tunings and the use cases of its switches."""
     return _papers().conext19
-
-
-def ic16_server() -> ServerModel:
-    """Return the server of ic16."""
-    return _papers().ic16.server
 
 
 @cache

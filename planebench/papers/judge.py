@@ -12,8 +12,8 @@ from typing import Any
 from planebench.model.header import RunHeader
 from planebench.model.words import listed
 from planebench.papers import comparing
-from planebench.papers.claims import Claim, Order, all_claims
-from planebench.papers.comparing import PairsFound, all_words
+from planebench.papers.claims import Claim, all_claims
+from planebench.papers.comparing import PairsFound
 from planebench.papers.measured import RunFigures
 from planebench.papers.ordering import (
     Ranked,
@@ -98,12 +98,6 @@ def judge(claim: Claim, measured: RunFigures, share: float = 1.0) -> Judgement:
     return Judgement(claim, outcome, why, evidence, tuple(compared), tuple(beside), missing)
 
 
-def judge_order(claim: Claim, shape: Order, runs: Sequence[RunFigures]) -> Judgement:
-    """Return the judgement on an order by the pairs of all runs, each of which has enough switches to judge it."""
-    ranked = ranked_together([rank_order(claim, shape, measured) for measured in runs])
-    return _by_pairs(claim, ranked, order_holds(ranked))
-
-
 def _compared(claim: Claim, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
     shapes: tuple[tuple[Any, Callable[[Any], PairsFound]], ...] = (
         (claim.compare, lambda shape: comparing.compare(claim, shape, measured, labels)),
@@ -177,8 +171,13 @@ def _joined(compared: Sequence[Compared]) -> str:
     """Return the comparisons in words: those that contradict the claim first, inconclusive ones last."""
     rank = {False: 0, True: 1, None: 2}
     ordered = sorted(compared, key=lambda it: rank[it.holds])
+    sentences = []
+    for it in ordered[:MAX_EVIDENCE]:
+        paper = f", the paper's {it.paper:.2f}" if it.paper is not None else ""
+        ends = {True: "confirmed", False: "not confirmed", None: it.told.why or "inconclusive"}[it.holds]
+        sentences.append(f"{it.what}: {it.words}{paper}: {ends}")
     more = f"; and {len(ordered) - MAX_EVIDENCE} more" if len(ordered) > MAX_EVIDENCE else ""
-    return "; ".join(all_words(ordered[:MAX_EVIDENCE])) + more
+    return "; ".join(sentences) + more
 
 
 # One outcome for each claim from several runs, and what is missing for the claims that stay open.
@@ -243,7 +242,8 @@ def _conclusion(claim: Claim, runs: Mapping[str, RunFigures]) -> Conclusion:
     }
     if claim.order is not None and len(starts) > 1:
         ranked = tuple(it for it in found if it[0] in starts)
-        judged = judge_order(claim, claim.order, [runs[name] for name in starts])
+        together = ranked_together([rank_order(claim, claim.order, runs[name]) for name in starts])
+        judged = _by_pairs(claim, together, order_holds(together))
         return Conclusion(claim, judged.outcome, judged.why, ranked, together=judged.evidence)
     if len(starts) > 1:
         shares = {name: number / sum(starts.values()) for name, number in starts.items()}

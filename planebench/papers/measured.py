@@ -6,14 +6,13 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, latency_counts, saturating
 from planebench.analysis.histogram import merge, summarise
-from planebench.analysis.latency import burst_sizes
 from planebench.analysis.noise import Noise
 from planebench.analysis.starts import Blocks, blocks_of, by_start, noise_of_sides, throughput_blocks
 from planebench.model.chain_name import OWN
@@ -45,6 +44,10 @@ class RunFigures:
     """Look up figures in a run and in what is derived from it."""
 
     derived: Derived
+    _known: dict[tuple[Point, ClaimMetric, str | None], FigureSample | None] = field(
+        default_factory=dict, compare=False
+    )
+    """The figures that were asked for already: claims share them, and decoding histograms is slow."""
 
     @cached_property
     def by_point(self) -> Mapping[Point, Result]:
@@ -99,11 +102,6 @@ class RunFigures:
         ordered = [sorted(group, key=lambda point: speed_of(point.cpu_clock)) for group in groups.values()]
         return [(group[0], group[-1]) for group in ordered if len(group) > 1]
 
-    @cached_property
-    def _known(self) -> dict[tuple[Point, ClaimMetric, str | None], FigureSample | None]:
-        """Return the figures that were asked for already: claims share them, and decoding histograms is slow."""
-        return {}
-
     def sample(self, point: Point, metric: ClaimMetric, load: str | None) -> FigureSample | None:
         """Return the figure of a point; None if the point, or its latency at this load, was not measured."""
         key = point, metric, load
@@ -119,7 +117,7 @@ class RunFigures:
             return self._latency(result, load or "", metric)
         if not counts(result):
             return FigureSample((), result.verdict.kind, throughput(result))
-        blocks = throughput_blocks(self.saturating(result))
+        blocks = throughput_blocks(saturating(self.derived.trials[point]).trials)
         estimate = self._rates_noise.estimate(by_start(blocks))
         kind, rates = result.verdict.kind, tuple(map(math.exp, by_start(blocks)))
         if metric == "throughput":
@@ -141,15 +139,12 @@ class RunFigures:
         shown = mpps(statistics.geometric_mean(rates))
         return FigureSample(rates, counted.verdict.kind, shown, self._rates_noise.estimate(by_start(blocks)))
 
-    def saturating(self, result: Result) -> tuple[Trial, ...]:
-        """Return the trials that the throughput of a result rests on."""
-        return saturating(self.derived.trials[result.point]).trials
-
     @cached_property
     def _rates_noise(self) -> Noise:
         """Return what the noise of the throughputs of the run has in common."""
-        accepted = [result for result in self.derived.results if counts(result)]
-        return noise_of_sides((result.point, throughput_blocks(self.saturating(result))) for result in accepted)
+        accepted = [result.point for result in self.derived.results if counts(result)]
+        trials = self.derived.trials
+        return noise_of_sides((point, throughput_blocks(saturating(trials[point]).trials)) for point in accepted)
 
     @cached_property
     def _latency_noise(self) -> Mapping[ClaimMetric, Noise]:
@@ -241,9 +236,9 @@ def _latency_blocks(trials: Iterable[Trial], metric: ClaimMetric) -> Blocks:
     def latency_us(trial: Trial) -> float | None:
         if trial.latency is None:
             return None
-        texts = burst_sizes(trial.latency) if metric == "jitter" else (trial.latency.histogram,)
-        known = [text for text in texts if text]
-        summary = summarise(merge(known)) if known else None
+        it = trial.latency
+        texts = (it.burst_rises, it.burst_falls) if metric == "jitter" else (it.histogram,)
+        summary = summarise(merge(filter(None, texts)))
         if summary is None:
             return None
         return summary.stddev if metric == "deviation" else summary.mean

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -71,22 +71,19 @@ def rank_order(claim: Claim, shape: Order, measured: RunFigures) -> Ranked:
     switches: dict[str, None] = {}
     compared: list[Compared] = []
     for (cell,) in expanded(shape.each, shape.cell):
-        placed = sorted(_placed(claim, shape, cell, measured), key=lambda it: it.point.switch)  # alike in all runs
+        placed: list[RankedSwitch] = []  # each switch once per point
+        for adapter, label in _first_labels(measured).items():
+            for point in measured.points(label, cell):
+                sample = measured.sample(point, shape.metric, cell.load)
+                paper = paper_figure(claim.paper, shape.metric, adapter, Spot(point, cell.load))
+                if sample is not None and paper is not None:
+                    placed.append(RankedSwitch(point, sample, paper))
+        placed.sort(key=lambda it: it.point.switch)  # alike in all runs
         switches |= dict.fromkeys(it.point.switch for it in placed)
         pairs = [(a, b) for a, b in combinations(placed, 2) if _alike(a.point, b.point)]
         compared += [_pair(a, b, shape, cell) for a, b in pairs if (a.paper.above(b.paper) or b.paper.above(a.paper))]
     held = [it.holds for it in compared]
     return Ranked(tuple(switches), tuple(compared), held.count(True), held.count(False))
-
-
-def _placed(claim: Claim, shape: Order, cell: ClaimCell, measured: RunFigures) -> Iterator[RankedSwitch]:
-    """Yield each switch once per point."""
-    for adapter, label in _first_labels(measured).items():
-        for point in measured.points(label, cell):
-            sample = measured.sample(point, shape.metric, cell.load)
-            paper = paper_figure(claim.paper, shape.metric, adapter, Spot(point, cell.load))
-            if sample is not None and paper is not None:
-                yield RankedSwitch(point, sample, paper)
 
 
 def _first_labels(measured: RunFigures) -> dict[str, str]:

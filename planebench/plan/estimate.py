@@ -39,18 +39,6 @@ def expected_trials(plan: Plan, method: str) -> int:
     return METHODS[method].expected_trials(search_settings(plan, senders=1))
 
 
-def planned_trials(plan: Plan, points: Sequence[Point], costs: Costs | None = None) -> int:
-    """Return the number of steps of a run without further passes.
-
-    A search takes as many trials as it takes; what it is expected to take is counted.
-    """
-    visits = [visit for group in group_points(points) for visit in visits_of(plan, group, costs or {})]
-    more = sum(len(latency_of(plan, visit)) for visit in visits)
-    for visit in visits:
-        more += sum(expected_trials(plan, m) * len(members) for m, members in searches_of(plan, visit).items())
-    return plan.throughput.repetitions * len(points) + more
-
-
 def estimate(plan: Plan, points: Sequence[Point], costs: Costs | None = None) -> float:
     """Return the seconds that measuring ``points`` takes. Searches are guessed.
 

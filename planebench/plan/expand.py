@@ -64,12 +64,12 @@ def expand(plan: Plan) -> tuple[Point, ...]:
             check_methods(
                 profile,
                 section.search.methods,
-                _latency_loads(section),
+                (*section.latency.loads, *section.latency.fixed),
                 section.throughput.max_rate_pps is not None or section.throughput.line_bps is not None,
             )
         latency = section.latency
         probes = round(latency.probe_rate_pps * latency.duration_s * 2)
-        if latency.anatomy and _latency_loads(section) and probes > STAMPS_MAX:
+        if latency.anatomy and latency.wanted and probes > STAMPS_MAX:
             raise UsageError(
                 f"anatomy: {latency.probe_rate_pps} probes a second for {latency.duration_s:g} s in both directions "
                 f"are {probes}; a task notes {STAMPS_MAX}. Give a shorter --duration, or a "
@@ -123,14 +123,22 @@ def _shapes(plan: Plan, scenario: ScenarioName) -> tuple[tuple[int, str, Hosting
 def skipped(plan: Plan) -> tuple[Skipped, ...]:
     """Return scenarios without a direction of the plan, traffic that its chains cannot pass, and parts left empty."""
     if not plan.parts:
-        return (*_without_direction(plan), *_impassable(plan), *_with_two_clocks(plan))
+        return tuple(_skipped_of_matrix(plan))
     return tuple(entry for part in plan.parts for entry in _skipped_of_part(part))
 
 
 def _skipped_of_part(part: Plan) -> Iterator[Skipped]:
     what = f"part {part.name}"
-    if wanting := emptied(part):
-        yield Skipped(what, f"the options leave none of its {wanting}")
+    matrix = {
+        "scenarios": part.scenarios,
+        "directions": part.directions,
+        "frame sizes": part.frame_sizes_bytes,
+        "traffic profiles": part.traffic,
+        "placements": part.placements,
+        "CPU clocks": part.cpu_clocks,
+    }
+    if wanting := [name for name, values in matrix.items() if not values]:
+        yield Skipped(what, f"the options leave none of its {wanting[0]}")
         return
     if part.only and not any(label.label in part.only for label in switch_labels(part.switches)):
         yield Skipped(what, f"the options leave none of its switches ({', '.join(part.only)})")
@@ -140,32 +148,20 @@ def _skipped_of_part(part: Plan) -> Iterator[Skipped]:
             yield Skipped(f"{what}: {scenario}", "the options leave none of its chains")
         if scenario_named(scenario).side_by_side and not part.vnf_counts:
             yield Skipped(f"{what}: {scenario}", "the options leave none of its numbers of VNFs")
-    for entry in (*_without_direction(part), *_impassable(part), *_with_two_clocks(part)):
+    for entry in _skipped_of_matrix(part):
         yield Skipped(f"{what}: {entry.what}", entry.reason)
 
 
-def _without_direction(plan: Plan) -> Iterator[Skipped]:
-    yield from (
-        Skipped(
-            scenario,
-            f"direction {', '.join(plan.directions)} is not valid for {scenario}. "
-            f"Valid: {', '.join(scenario_named(scenario).directions)}",
-        )
-        for scenario in plan.scenarios
-        if not _directions(plan, scenario)
-    )
-
-
-def _impassable(plan: Plan) -> Iterator[Skipped]:
+def _skipped_of_matrix(plan: Plan) -> Iterator[Skipped]:
+    for scenario in plan.scenarios:
+        if not _directions(plan, scenario):
+            wanted, valid = (", ".join(it) for it in (plan.directions, scenario_named(scenario).directions))
+            yield Skipped(scenario, f"direction {wanted} is not valid for {scenario}. Valid: {valid}")
     for scenario in scenarios_with("chain", plan.scenarios):
         for chain in (chain for _, chain in _chains(plan) if chain):
             for profile in plan.traffic:
                 if refusal := cannot_pass(chain, profile):
                     yield Skipped(f"{scenario} {chain}, traffic {profile.name}", refusal)
-
-
-def _with_two_clocks(plan: Plan) -> Iterator[Skipped]:
-    """Yield the paths whose latency is not measured because it would be the difference of two clocks."""
     labels = dict.fromkeys(point.scenario_label for point in points_of(plan) if point.two_clocks)
     for label in labels if plan.latency.wanted else ():
         yield Skipped(f"latency of {label}", "generator and monitor have different clocks; use --hosting container")
@@ -185,19 +181,6 @@ def cannot_pass(chain: str, profile: TrafficProfile) -> str:
     )
 
 
-def emptied(part: Plan) -> str:
-    """Return the dimension that options have left without values in a part; empty if there is none."""
-    matrix = {
-        "scenarios": part.scenarios,
-        "directions": part.directions,
-        "frame sizes": part.frame_sizes_bytes,
-        "traffic profiles": part.traffic,
-        "placements": part.placements,
-        "CPU clocks": part.cpu_clocks,
-    }
-    return next((name for name, values in matrix.items() if not values), "")
-
-
 def max_frame_bytes(plan: Plan) -> int:
     """Return the largest frame that ports must take: 1518, or more where the plan has it and the wire takes it."""
     if wire_named(plan.wire).standard_frames_driver:
@@ -213,18 +196,12 @@ def plain_frame_sizes(plan: Plan) -> tuple[int, ...]:
 
 def _frames(plan: Plan, chain: str) -> tuple[tuple[str, int], ...]:
     """Return traffic and frame size of the points: a mix has its mean, other traffic each size of the plan."""
-    passing = [profile for profile in plan.traffic if not cannot_pass(chain, profile)]
-    return tuple((profile.name, size) for profile in passing for size in _sizes(profile, plan.frame_sizes_bytes))
-
-
-def _sizes(profile: TrafficProfile, frame_sizes_bytes: tuple[int, ...]) -> tuple[int, ...]:
-    mean = profile.mean_frame_bytes
-    return frame_sizes_bytes if mean is None else (round(mean),)
-
-
-def _latency_loads(plan: Plan) -> tuple[float, ...]:
-    """Return every load at which latency is taken: shares of R+, fixed rates and bit rates."""
-    return (*plan.latency.loads, *plan.latency.fixed)
+    found: list[tuple[str, int]] = []
+    for profile in plan.traffic:
+        if not cannot_pass(chain, profile):
+            mean = profile.mean_frame_bytes
+            found += ((profile.name, size) for size in (plan.frame_sizes_bytes if mean is None else (round(mean),)))
+    return tuple(found)
 
 
 def _chains(plan: Plan) -> tuple[tuple[int, str], ...]:

@@ -12,8 +12,9 @@ from planebench.analysis.search import parameters
 from planebench.model.chain_name import split
 from planebench.model.errors import UsageError, unknown
 from planebench.model.plan import R_PLUS, Plan
-from planebench.model.scenario import scenario_named, scenarios_with
+from planebench.model.scenario import SCENARIOS, scenario_named, scenarios_with
 from planebench.model.scenarios import (
+    chain_in,
     parse_chain_length,
     parse_direction,
     parse_frame_size,
@@ -51,30 +52,6 @@ def each(what: str, text: str, parse: Callable[[str], T]) -> tuple[T, ...]:
 #
 # So a part that is for a table of a paper stays that, or goes: ``--scenario p2p`` leaves of every part its p2p.
 
-NAMES = {
-    "scenarios": "scenario",
-    "directions": "direction",
-    "frame_sizes_bytes": "frame size",
-    "chain_lengths": "chain length",
-    "vnf_counts": "number of VNFs",
-    "chains": "chain",
-    "traffic": "traffic",
-    "placements": "placement",
-}
-"""Field of a plan -> what one value of it is called."""
-
-PARSERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
-    "scenario": ("scenarios", parse_scenario),
-    "direction": ("directions", parse_direction),
-    "frame_size": ("frame_sizes_bytes", parse_frame_size),
-    "vnfs": ("vnf_counts", parse_vnf_count),
-    "placement": ("placements", parse_placing),
-}
-"""Option -> the field of a plan that it chooses from, and the parser of one value."""
-
-CHOICES = ("scenario", "direction", "frame_size", "chain_length", "vnfs", "chain", "traffic", "placement")
-"""The options that choose."""
-
 
 def choose(plan: Plan, options: Mapping[str, Any]) -> Plan:
     """Return the plan with only those values in its parts that the options name; a part left with none is skipped.
@@ -82,22 +59,24 @@ def choose(plan: Plan, options: Mapping[str, Any]) -> Plan:
     Raises UsageError for a value that no part has.
     """
     given = {option: text for option, text in options.items() if text is not None}
-    found = {
-        field: each(NAMES[field], given[option], parse) for option, (field, parse) in PARSERS.items() if option in given
-    }
+    found: dict[str, tuple[Any, ...]] = {}
+    for option, it in OPTIONS.items():
+        if it.parse is not None and option in given:
+            found[it.keys[0]] = each(it.chooses, given[option], it.parse)
     if "traffic" in given:
         profiles = parse_all(items("traffic", given["traffic"]))
         found["traffic"] = tuple(on_wire(profile, plan.wire) for profile in profiles)
     if "vnfs" in given and "scenario" not in given:
         found["scenarios"] = scenarios_with("side-by-side", plan.scenarios)
     wanted = found | _wanted_chains(plan, options)
+    names = {"chains": "chain", **{it.keys[0]: it.chooses for it in OPTIONS.values()}}
     for field, values in wanted.items():
         known = getattr(plan, field)
         for value in values:
             if value not in known:
                 valid = ", ".join(map(_name, known)) or "none"
                 raise UsageError(
-                    f'{NAMES[field]} "{_name(value)}": no part of {plan.name} has it. '
+                    f'{names[field]} "{_name(value)}": no part of {plan.name} has it. '
                     f"Valid: {valid}; or write a plan (docs/suites.md)"
                 )
 
@@ -144,7 +123,7 @@ def with_switch_options(switches: Sequence[str], options: Sequence[str]) -> tupl
             raise UsageError(f'switch option "{text}" is not SWITCH.KEY=VALUE, as in vpp.rx_ring=1024')
         specs = [parse_switch(switch) for switch in found]
         chosen = {n for n, spec in enumerate(specs) if spec.label == label}
-        chosen = chosen or {n for n, spec in enumerate(specs) if spec.adapter == label}
+        chosen = chosen or {n for n, spec in enumerate(specs) if spec.adapter == parse_switch(label).adapter}
         if not chosen:
             raise unknown("switch", label, tuple(dict.fromkeys(spec.label for spec in specs)))
         for n in chosen:  # an earlier value of the same key goes
@@ -163,10 +142,16 @@ LOAD_SETS: dict[str, tuple[float, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """Which keys of a plan document an option sets (``latency.loads``), and how its text becomes their value."""
+    """Which keys of a plan document an option sets (``latency.loads``), and how its text becomes their value.
+
+    ``chooses``: what it names one of, of those that the parts of a plan have; empty where it does not choose among
+    them. ``parse`` parses one of these.
+    """
 
     keys: tuple[str, ...]
     value: Callable[[str, Any], Any] = lambda flag, given: given
+    chooses: str = ""
+    parse: Callable[[str], Any] | None = None
 
 
 def _loads(flag: str, text: str) -> tuple[float, ...]:
@@ -183,8 +168,8 @@ def _share(text: str) -> float:
         share = 0.0
     if not 0 < share <= 1:
         raise UsageError(
-            f'load "{text}" is not valid. Valid: shares of R+ above 0, at most 1, e.g. 0.10,0.50; curve; or none. '
-            "carried:0.10,0.50 are shares of the carried load"
+            f'load "{text}" is not valid. Valid: shares above 0, at most 1, e.g. 0.10,0.50; curve; or none. They are '
+            "of the load that the plan names, or of another: mrr:0.50 of the rate at maximum load, carried:0.50, ..."
         )
     return share
 
@@ -194,13 +179,13 @@ OPTIONS: Mapping[str, _Option] = {
     "switch_option": _Option(("switches",)),
     "cpu_mhz": _Option(("cpu_clocks",), lambda flag, text: tuple(f"{mhz}MHz" for mhz in items(flag, text))),
     "duty": _Option(("cpu_clocks",), lambda flag, text: tuple(f"duty:{share}" for share in items(flag, text))),
-    "scenario": _Option(("scenarios",), items),
-    "frame_size": _Option(("frame_sizes_bytes",), items),
-    "direction": _Option(("directions",), items),
-    "chain_length": _Option(("chain_lengths",), items),
-    "vnfs": _Option(("vnf_counts",), items),
+    "scenario": _Option(("scenarios",), items, "scenario", parse_scenario),
+    "frame_size": _Option(("frame_sizes_bytes",), items, "frame size", parse_frame_size),
+    "direction": _Option(("directions",), items, "direction", parse_direction),
+    "chain_length": _Option(("chain_lengths",), items, "chain length"),
+    "vnfs": _Option(("vnf_counts",), items, "number of VNFs", parse_vnf_count),
     "hosting": _Option(("hosting",), items),
-    "placement": _Option(("placements",), items),
+    "placement": _Option(("placements",), items, "placement", parse_placing),
     "tester": _Option(("tester",)),
     "duration": _Option(("throughput.duration_s", "latency.duration_s")),
     "repeat": _Option(("throughput.repetitions",)),
@@ -216,11 +201,13 @@ OPTIONS: Mapping[str, _Option] = {
     "switch_cores": _Option(("switch_cores",)),
     "loads": _Option(("latency.loads",), _loads),
     "rates": _Option(("latency.rates_pps",), lambda flag, text: () if text.strip() == "none" else items(flag, text)),
-    "traffic": _Option(("traffic",), items),
+    "traffic": _Option(("traffic",), items, "traffic"),
     "anatomy": _Option(("latency.anatomy",)),
 }
 """Options that change the measurement, each with the keys of a plan document that it sets."""
 
+CHOICES = ("chain", *(name for name, option in OPTIONS.items() if option.chooses))
+"""The options that choose among what the parts of a plan have."""
 _MATTERS_OF_FORM = ("seed", "name")
 _OF_LATENCY = ("loads", "rates", "anatomy")
 
@@ -234,11 +221,12 @@ def override(plan: Plan, **options: Any) -> Plan:
     ``switch_option`` is a list of SWITCH.KEY=VALUE. ``cpu_mhz`` and ``duty`` are clocks, set or emulated: every point
     is measured at each.
     ``duration`` (seconds) and ``repeat`` are those of throughput trials and, ``duration`` only, of latency trials.
-    ``loads`` are shares of R+, ``curve`` for a whole curve of them, or ``none`` for none; ``rates`` are fixed loads
-    beside them. ``search`` are names of searches.
+    ``loads`` are shares of the load that the plan names, or of another one (``mrr:0.5``), ``curve`` for a whole curve
+    of them, or ``none`` for none; ``rates`` are fixed loads beside them. ``search`` are names of searches.
     In a plan of parts those of the matrix choose among what the parts have (:mod:`planebench.plan.override`).
     The time budget is that of the plan as it was written: an option that changes what is measured drops it.
     """
+    options = _with_lengths(plan, options)
     if strange := set(options) - {*OPTIONS, *_MATTERS_OF_FORM, "chain"}:
         raise TypeError(f"override() has no option {', '.join(sorted(strange))}")
     if plan.parts:
@@ -255,6 +243,23 @@ def override(plan: Plan, **options: Any) -> Plan:
         new = replace(new, time_budget_s=None)
     form = {key: options[key] for key in _MATTERS_OF_FORM if options.get(key) is not None}
     return _checked(new, form, form) if form else new
+
+
+def _with_lengths(plan: Plan, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with the chain length of scenarios that name it, as ``loopback-2`` and ``pvp``."""
+    if options.get("scenario") is None:
+        return dict(options)
+    found = [(text, chain_in(text)) for text in items("scenario", options["scenario"].lower())]
+    lengths = [chain[1] for _, chain in found if chain is not None]
+    if lengths and options.get("chain_length") is not None:
+        raise UsageError(f"--scenario {options['scenario']} says the number of VNFs: leave out --chain-length")
+    names = [text if chain is None else chain[0] for text, chain in found]
+    others = scenarios_with("chain", [text for text, chain in found if chain is None and text in SCENARIOS])
+    changed = {"scenario": ",".join(dict.fromkeys(names))}
+    if lengths and not options.get("chain"):  # functions say how many they are
+        lengths += plan.chain_lengths if others else ()
+        changed["chain_length"] = ",".join(map(str, dict.fromkeys(lengths)))
+    return {**options, **changed}
 
 
 def _put(plan: Plan, options: Mapping[str, Any], besides: Collection[str] = ()) -> Plan:
@@ -277,9 +282,8 @@ def _put(plan: Plan, options: Mapping[str, Any], besides: Collection[str] = ()) 
             option == "scenario" and not any(scenario_named(scenario).has_vnfs for scenario in plan.scenarios)
         ) or option == "chain_length":
             plan = replace(plan, chains=())
-        elif option == "loads":  # ``0.10,0.50`` are shares of R+, ``carried:0.10`` of that load
-            of = given[option].rpartition(":")[0] or R_PLUS
-            plan = _checked(plan, {option: given[option]}, {"latency.of": of})
+        elif option == "loads" and (of := given[option].rpartition(":")[0]):
+            plan = _checked(plan, {option: given[option]}, {"latency.of": R_PLUS if of == "mrr" else of})
     return plan
 
 

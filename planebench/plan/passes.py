@@ -19,38 +19,27 @@ from planebench.model.dimensions import HostingName
 from planebench.model.errors import UsageError
 from planebench.model.plan import R_PLUS, LatencyPlan, Plan
 from planebench.model.records import Point, TopologyKey
-from planebench.model.scenario import Direction, ScenarioName, scenario_named
-from planebench.model.server import NEAR, OWN_CLOCK, CpuClock, Placing
+from planebench.model.scenario import scenario_named
+from planebench.model.server import NEAR
 from planebench.model.switch import USUAL_COST, SwitchCost
 from planebench.model.traffic import TrafficProfile
-from planebench.model.wire import WireName
 from planebench.plan.expand import points_of
 from planebench.testbed.rates import bit_loads, latency_labels
 from planebench.testbed.traffic_files import synthetic_routes_of
 
 # The order of trials: repetitions of all switches interleaved, seeded, so that drift of the machine hits all alike.
 
-CellKey = tuple[Direction, int, str, str]
-"""Direction, frame size, traffic, load."""
-
 
 @dataclass(frozen=True, slots=True)
 class TopologyGroup:
     """Points that run on the same topology: one live topology for each switch serves them all."""
 
-    scenario: ScenarioName
-    chain_length: int
-    wire: WireName
     points: tuple[Point, ...]
-    chain: str = ""
-    hosting: HostingName = "process"
-    placement: Placing = NEAR
-    cpu_clock: CpuClock = OWN_CLOCK
 
     @property
-    def key(self) -> TopologyKey:
-        """Return what makes it a topology of its own."""
-        return self.points[0].topology
+    def first(self) -> Point:
+        """Return one of its points, which have all but switch, direction and frames in common."""
+        return self.points[0]
 
     @property
     def switches(self) -> tuple[str, ...]:
@@ -72,10 +61,7 @@ def group_points(points: Sequence[Point]) -> tuple[TopologyGroup, ...]:
     groups: dict[TopologyKey, list[Point]] = {}
     for point in points:
         groups.setdefault(point.topology, []).append(point)
-    return tuple(
-        TopologyGroup(scenario, length, wire, tuple(members), chain, hosting, placement, clock)
-        for (scenario, length, chain, hosting, placement, clock, wire), members in groups.items()
-    )
+    return tuple(TopologyGroup(tuple(members)) for members in groups.values())
 
 
 def interleave(
@@ -95,47 +81,34 @@ class Rounds:
     """The rounds of :func:`interleave`, one after the other, as many as a search needs."""
 
     def __init__(self, group: TopologyGroup, seed: int, loads: Sequence[str] = ("saturating",)) -> None:
-        self._group = group
         self._loads = loads
-        chain = f"/{group.chain}" if group.chain else ""
-        hosting = f"/{group.hosting}" if group.hosting != "process" else ""
-        placed = f"/{group.placement}" if group.placement != NEAR else ""
-        clock = f"/{group.cpu_clock}" if group.cpu_clock else ""
-        where = f"{group.scenario}/{group.chain_length}{chain}{hosting}{placed}{clock}/{group.wire}"
+        it = group.first
+        chain = f"/{it.chain}" if it.chain else ""
+        hosting = f"/{it.hosting}" if it.hosting != "process" else ""
+        placed = f"/{it.placement}" if it.placement != NEAR else ""
+        clock = f"/{it.cpu_clock}" if it.cpu_clock else ""
+        where = f"{it.scenario}/{it.chain_length}{chain}{hosting}{placed}{clock}/{it.wire}"
         self._rng = Random(f"{seed}/{where}/{','.join(loads)}")
         self._last: TrialStep | None = None
         self._number = 0
 
     def next(self, points: Sequence[Point]) -> tuple[TrialStep, ...]:
         """Return a step for each load and each of ``points``, those still wanted; the repetition is the round."""
-        group = replace(self._group, points=tuple(points))
-        cells = list(
-            dict.fromkeys(
-                (p.direction, p.frame_size_bytes, p.traffic, load) for p in group.points for load in self._loads
-            )
-        )
+        found = ((p.direction, p.frame_size_bytes, p.traffic, load) for p in points for load in self._loads)
+        cells = [*dict.fromkeys(found)]
         self._rng.shuffle(cells)
         steps: list[TrialStep] = []
-        for cell in cells:
-            steps.extend(_cell_steps(group, cell, self._number, self._rng, steps[-1] if steps else self._last))
+        for *kind, load in cells:
+            there = [p for p in points if [p.direction, p.frame_size_bytes, p.traffic] == kind]
+            self._rng.shuffle(there)
+            # The last cell of a round may be the first of the next; the switch that ran it last must not go first.
+            last = steps[-1] if steps else self._last
+            if last is not None and (last.point, last.load) == (there[0], load):
+                there.append(there.pop(0))
+            steps += (TrialStep(point, load, self._number) for point in there)
         self._number += 1
         self._last = steps[-1] if steps else None
         return tuple(steps)
-
-
-def _cell_steps(
-    group: TopologyGroup, cell: CellKey, repetition: int, rng: Random, last: TrialStep | None
-) -> Iterator[TrialStep]:
-    """Yield one repetition of one cell: its points, one for each switch, in random order.
-
-    The last cell of a repetition may be the first of the next; then the switch that ran it last must not go first.
-    """
-    *kind, load = cell
-    points = [p for p in group.points if [p.direction, p.frame_size_bytes, p.traffic] == kind]
-    rng.shuffle(points)
-    if last is not None and (last.point, last.load) == (points[0], load):
-        points.append(points.pop(0))
-    return (TrialStep(point, load, repetition) for point in points)
 
 
 # Estimate what starts and trials cost in time, before anything runs.
@@ -163,15 +136,15 @@ them."""
 def start_s(costs: Costs, label: str, group: TopologyGroup) -> float:
     """Return the start time of tester, switch, and VNFs that are processes, with their FIBs."""
     switch = costs.get(label, USUAL_COST)
-    hosted_s = sum(HOSTING_START_S.get(hosting, 0.0) for hosting in group.points[0].hostings)
-    scenario = scenario_named(group.scenario)
+    point = group.first
+    hosted_s = sum(HOSTING_START_S.get(hosting, 0.0) for hosting in point.hostings)
+    scenario = scenario_named(point.scenario)
     if not (scenario.has_vnfs or scenario.ends_in_vnfs):
         return max(switch.start_s - SOCKET_S, min(switch.start_s, USUAL_COST.start_s - SOCKET_S))
-    if not group.points[0].side_by_side:
+    if not point.side_by_side:
         return switch.start_s + hosted_s
-    routes_s = group.chain_length * synthetic_routes_of(group.chain) / ROUTES_PER_S
-    each_s = hosted_s or VNF_START_S
-    return switch.start_s + routes_s + each_s * _processes(switch, group.points[0])
+    routes_s = point.chain_length * synthetic_routes_of(point.chain) / ROUTES_PER_S
+    return switch.start_s + routes_s + (hosted_s or VNF_START_S) * _processes(switch, point)
 
 
 def starts_s(costs: Costs, group: TopologyGroup) -> float:
@@ -214,7 +187,7 @@ def latency_steps(plan: Plan, group: TopologyGroup) -> tuple[LatencyStep, ...]:
     for section in plan.sections:
         wanted = frozenset(points_of(section))
         mine = replace(group, points=tuple(point for point in group.points if point in wanted))
-        labels = _labels(section, group.points[0])
+        labels = _labels(section, group.first)
         if labels and mine.points:
             for step in interleave(mine, section.latency.repetitions, plan.seed, labels):
                 steps.setdefault(step, LatencyStep(step, section.latency))
@@ -226,7 +199,7 @@ def check_latency(plan: Plan) -> None:
     seen: dict[tuple[Point, str], Plan] = {}
     for section in plan.sections if plan.parts else ():
         how = section.latency
-        for point, label in _loads(section):
+        for point, label in ((it, label) for it in points_of(section) for label in _labels(section, it)):
             other = seen.setdefault((point, label), section)
             keys = [(it.duration_s, it.probe_rate_pps, it.anatomy, it.stamp) for it in (other.latency, how)]
             if keys[0] != keys[1]:
@@ -235,12 +208,6 @@ def check_latency(plan: Plan) -> None:
                     "other latency keys: give both the same duration_s, probe_rate_pps, anatomy and stamp, or other "
                     "loads"
                 )
-
-
-def _loads(section: Plan) -> Iterator[tuple[Point, str]]:
-    for point in points_of(section):
-        for label in _labels(section, point):
-            yield point, label
 
 
 def _labels(section: Plan, point: Point) -> tuple[str, ...]:
@@ -255,6 +222,11 @@ def _labels(section: Plan, point: Point) -> tuple[str, ...]:
 # Plans of several parts: what they have between them, and what options make of them.
 
 T = TypeVar("T")
+MATRIX = (
+    *("scenarios", "directions", "frame_sizes_bytes", "chain_lengths", "vnf_counts", "chains"),
+    *("placements", "cpu_clocks"),
+)
+"""The fields of a plan that list what its points are of, but for traffic and hostings."""
 
 
 def with_parts(plan: Plan, parts: Sequence[Plan]) -> Plan:
@@ -274,22 +246,12 @@ def with_parts(plan: Plan, parts: Sequence[Plan]) -> Plan:
     whole = replace(
         plan,
         parts=tuple(parts),
-        scenarios=union(part.scenarios for part in parts),
-        directions=union(part.directions for part in parts),
-        frame_sizes_bytes=union(part.frame_sizes_bytes for part in parts),
-        chain_lengths=union(part.chain_lengths for part in parts),
-        vnf_counts=union(part.vnf_counts for part in parts),
-        chains=union(part.chains for part in parts),
+        **_unions(parts, MATRIX),
         **of_hostings(union(part.hostings for part in parts)),
-        placements=union(part.placements for part in parts),
-        cpu_clocks=union(part.cpu_clocks for part in parts),
         traffic=tuple(found.values()),
         latency=replace(
             first,
-            loads=union(plan.loads for plan in plans),
-            rates_pps=union(plan.rates_pps for plan in plans),
-            total_bps=union(plan.total_bps for plan in plans),
-            per_vnf_bps=union(plan.per_vnf_bps for plan in plans),
+            **_unions(plans, ("loads", "rates_pps", "total_bps", "per_vnf_bps")),
             anatomy=any(plan.anatomy for plan in plans),
         ),
         search=replace(plan.search, methods=union(part.search.methods for part in parts)),
@@ -306,6 +268,11 @@ def each_part(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
 def of_hostings(hostings: tuple[HostingName, ...]) -> dict[str, Any]:
     """Return the fields of a plan for these hostings."""
     return {"hosting": hostings[0], "more_hostings": hostings[1:]}
+
+
+def _unions(records: Sequence[Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return the fields of records as the fields of one that has the values of all."""
+    return {name: union(getattr(record, name) for record in records) for name in names}
 
 
 def union(values: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
@@ -344,8 +311,9 @@ def passes(plan: Plan, points: Sequence[Point], costs: Costs) -> Iterator[tuple[
 
 def visits_of(plan: Plan, group: TopologyGroup, costs: Costs) -> tuple[Visit, ...]:
     """Return the visits of a topology in the passes that every point gets."""
-    count = plan.throughput.repetitions
-    bounds = sorted({0, count, *_restarts_before(count, restarts_of(plan, group, costs))})
+    count, restarts = plan.throughput.repetitions, restarts_of(plan, group, costs)
+    # The switches are started anew before repetitions that are spread evenly: one restart in four is before number 2.
+    bounds = sorted({0, count, *(round((k + 1) * count / (restarts + 1)) for k in range(restarts))})
     return tuple(Visit(group, range(a, b)) for a, b in pairwise(bounds))
 
 
@@ -365,33 +333,18 @@ def searches_of(plan: Plan, visit: Visit) -> dict[str, tuple[Point, ...]]:
 
     Those of the plan are repeated in as many visits as it has starts for them.
     """
-    if 0 in visit.repetitions:
-        return searched(plan, visit.group)
-    return _with_asked({}, plan, visit.group) if visit.repetitions.start < plan.search.starts else {}
-
-
-def searched(plan: Plan, group: TopologyGroup) -> dict[str, tuple[Point, ...]]:
-    """Return the points of each search on a topology: first those that loads of latency are shares of."""
+    wanted: list[tuple[str, Plan]] = []
+    if 0 in visit.repetitions and not scenario_named(visit.group.first.scenario).latency_by_echo:
+        # First those that loads of latency are shares of.
+        wanted += ((it.latency.of, it) for it in plan.sections if it.latency.of != R_PLUS and it.latency.loads)
+    if visit.repetitions.start < plan.search.starts:
+        wanted += ((method, it) for it in plan.sections for method in it.search.methods)
     found: dict[str, tuple[Point, ...]] = {}
-    for section in () if scenario_named(group.scenario).latency_by_echo else plan.sections:
-        if section.latency.of != R_PLUS and section.latency.loads:
-            _add(found, section.latency.of, section, group)
-    return _with_asked(found, plan, group)
-
-
-def _with_asked(found: dict[str, tuple[Point, ...]], plan: Plan, group: TopologyGroup) -> dict[str, tuple[Point, ...]]:
-    """Return ``found`` with the points of the searches that the plan, or a part of it, asks for."""
-    for section in plan.sections:
-        for method in section.search.methods:
-            _add(found, method, section, group)
+    for method, section in wanted:
+        there = frozenset(points_of(section))
+        if mine := tuple(point for point in visit.group.points if point in there):
+            found[method] = union((found.get(method, ()), mine))
     return found
-
-
-def _add(found: dict[str, tuple[Point, ...]], method: str, section: Plan, group: TopologyGroup) -> None:
-    """Add the points of a topology that are in a section, if there are any."""
-    wanted = frozenset(points_of(section))
-    if mine := tuple(point for point in group.points if point in wanted):
-        found[method] = union((found.get(method, ()), mine))
 
 
 def latency_of(plan: Plan, visit: Visit) -> tuple[LatencyStep, ...]:
@@ -419,11 +372,6 @@ def restarts_of(plan: Plan, group: TopologyGroup, costs: Costs) -> int:
     trials_s = sum(saturating_s(plan, costs, point) for point in group.points)
     kept = min(ceil(sum(starts) / (START_SHARE * trials_s)), ceil(count / 2))
     return ceil(count / kept) - 1
-
-
-def _restarts_before(repetitions: int, restarts: int) -> frozenset[int]:
-    """Return the repetitions before which the switches are started anew, spread evenly: (4, 1) -> {2}."""
-    return frozenset(round((k + 1) * repetitions / (restarts + 1)) for k in range(restarts))
 
 
 def _shuffled(visits: list[Visit], seed: int, number: int, last: TopologyGroup | None) -> tuple[Visit, ...]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, fields, replace
-from importlib.resources import files
 from pathlib import Path
 from re import fullmatch
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -36,7 +35,8 @@ from planebench.model.server import parse_cpu_clock, parse_placing
 from planebench.model.text import is_yaml_file, parse_yaml, read_text, type_remedy
 from planebench.model.traffic import PLAIN_NAME
 from planebench.model.wire import parse_wire
-from planebench.plan.passes import of_hostings, with_parts
+from planebench.plan import SUITES, check_suite, list_suites
+from planebench.plan.passes import MATRIX, of_hostings, with_parts
 from planebench.testbed.chain import resolve_chain
 from planebench.testbed.rates import parse_bits, parse_rate
 from planebench.testbed.testers import parse_tester
@@ -48,21 +48,11 @@ PlanDocument = dict[str, Any]
 
 OF_THE_WHOLE = ("name", "description", "papers", "left_out", "time_budget_s")
 """Keys of a plan that its parts do not take over."""
-OF_A_PART = (
-    "scenarios",
-    "directions",
-    "frame_sizes_bytes",
-    "chain_lengths",
-    "vnf_counts",
-    "chains",
-    "hosting",
-    "traffic",
-    "placements",
-    "cpu_clocks",
-    "only",
-)
+OF_A_PART = (*MATRIX, "hosting", "traffic", "only")
 """Keys of a plan that may differ in a part; so may the keys of ``latency``, and which searches there are."""
 SECTIONS: Mapping[str, type[Any]] = {"throughput": ThroughputPlan, "latency": LatencyPlan, "search": SearchPlan}
+_KEYS = tuple(field.name for field in fields(Plan) if field.name not in ("more_hostings", "purpose"))
+"""Keys of a plan that a document may have."""
 GONE = ("band", "cores_alone", "throughput.retries", "throughput.duration_min_s")
 """Keys of plans that chose or repeated trials."""
 DIRECTIONS = ("unidirectional", "bidirectional")
@@ -89,7 +79,7 @@ def _plan_of_parts(document: PlanDocument, folder: Path) -> Plan:
     given = document["parts"]
     if not (isinstance(given, list) and given):
         raise UsageError("parts is a list of mappings: name, for, and what differs from the plan's keys")
-    _check_keys(document, ("version", *_document_keys()), "")
+    _check_keys(document, ("version", *_KEYS), "")
     for number, entry in enumerate(given):
         if not isinstance(entry, dict):
             raise UsageError(
@@ -131,7 +121,7 @@ def _part(common: PlanDocument, entry: PlanDocument) -> PlanDocument:
 
 def flat_plan(document: PlanDocument, folder: Path) -> Plan:
     """Return a plan of one matrix. Raises UsageError, which begins with the key."""
-    _check_keys(document, ("version", *_document_keys()), "")
+    _check_keys(document, ("version", *_KEYS), "")
     for name, kind in SECTIONS.items():
         if isinstance(document.get(name), dict):
             _check_keys(document[name], [field.name for field in fields(kind)], f"{name}.")
@@ -168,8 +158,16 @@ def validated(values: Mapping[str, Any]) -> Plan:
     except ValidationError as error:
         raise _usage_error(error) from None
     plan = replace(plan, traffic=tuple(on_wire(profile, plan.wire) for profile in plan.traffic))
-    check_name(plan.name)
-    check_repetitions(plan.throughput)
+    if not fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", plan.name):
+        valid = 'letters, digits, ".", "_" and "-", 64 at most'  # what is safe in a path
+        raise UsageError(f'name "{plan.name}" is not valid. Valid: {valid}')
+    throughput = plan.throughput
+    repetitions, restarts, most = throughput.repetitions, throughput.restarts, throughput.repetitions_max
+    if restarts is not None and restarts >= repetitions:
+        valid = f"0..{repetitions - 1}"
+        raise UsageError(f'restarts "{restarts}" is not valid for {repetitions} repetitions. Valid: {valid}')
+    if most is not None and most < repetitions:
+        raise UsageError(f'repetitions_max "{most}" is not valid for {repetitions} repetitions. Valid: {repetitions}..')
     return plan
 
 
@@ -182,23 +180,6 @@ def with_chains(plan: Plan, folder: Path) -> Plan:
     if several and not scenarios_with("chain", plan.scenarios):
         raise UsageError(f'chain "{several[0]}": independent VNFs have one function each; name one function')
     return replace(plan, chains=tuple(dict.fromkeys(resolve_chain(chain, folder) for chain in plan.chains)))
-
-
-def check_name(name: str) -> None:
-    """Raise UsageError for a name that is not safe in a path."""
-    if not fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
-        raise UsageError(f'name "{name}" is not valid. Valid: letters, digits, ".", "_" and "-", 64 at most')
-
-
-def check_repetitions(throughput: ThroughputPlan) -> None:
-    """Raise UsageError for more restarts than gaps between repetitions, or for a maximum below the minimum."""
-    repetitions, restarts, most = throughput.repetitions, throughput.restarts, throughput.repetitions_max
-    if restarts is not None and restarts >= repetitions:
-        raise UsageError(
-            f'restarts "{restarts}" is not valid for {repetitions} repetitions. Valid: 0..{repetitions - 1}'
-        )
-    if most is not None and most < repetitions:
-        raise UsageError(f'repetitions_max "{most}" is not valid for {repetitions} repetitions. Valid: {repetitions}..')
 
 
 def _named(what: str, names: Collection[T]) -> Callable[[Any], T]:
@@ -274,11 +255,6 @@ TEXTS: Mapping[str, Callable[[Any], Any]] = {
 """Key of a document -> what makes its text a value. Each raises UsageError with what is valid."""
 
 
-def _document_keys() -> list[str]:
-    """Return the keys of a plan that a document may have."""
-    return [field.name for field in fields(Plan) if field.name not in ("more_hostings", "purpose")]
-
-
 def _check_keys(given: Mapping[str, Any], valid: Collection[str], prefix: str) -> None:
     """Raise UsageError for a key that is not valid: where one is misspelt, the right one is missing too."""
     for key in given:
@@ -329,13 +305,6 @@ def _collect(hint: Any, found: dict[str, Any]) -> None:
 
 # Plans from YAML: the suites that come with planebench, by name, and files of the user, by path.
 
-_SUITES = files("planebench.plan") / "suites"
-
-
-def list_suites() -> tuple[str, ...]:
-    """Return the names of the suites that planebench includes, sorted."""
-    return tuple(sorted(Path(entry.name).stem for entry in _SUITES.iterdir() if entry.name.endswith(".yaml")))
-
 
 def load_plan(name_or_path: str | Path) -> Plan:
     """Return the suite of that name, or the plan in that file (a path has a ``/`` or ends in .yaml or .yml).
@@ -347,9 +316,8 @@ def load_plan(name_or_path: str | Path) -> Plan:
         path = Path(text)
         remedy = f"give a readable YAML file or a suite ({', '.join(list_suites())})"
         return _parse(read_text(path, f"plan {path}", remedy), text, path.resolve().parent)
-    if text not in list_suites():
-        raise UsageError(f"{unknown('suite', text, list_suites())}; or the path of a plan file, e.g. {text}.yaml")
-    return _parse((_SUITES / f"{text}.yaml").read_text(encoding="utf-8"), f"suite {text}")
+    check_suite(text)
+    return _parse((SUITES / f"{text}.yaml").read_text(encoding="utf-8"), f"suite {text}")
 
 
 def _parse(text: str, source: str, folder: Path | None = None) -> Plan:

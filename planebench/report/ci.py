@@ -24,12 +24,12 @@ def state_of(judgements: Sequence[GateResult]) -> GateState:
 
 
 def judgement_words(judgement: GateResult) -> str:
-    """Return a judgement as a sentence: ``throughput of b is 0.91 of a at p2p (limit 0.97)``."""
+    """Return a judgement in words: ``p2p → 64 B: throughput b / a x 0.910 (limit 0.97)``."""
     j, title = judgement, METRICS[judgement.metric]
     why = f": {j.why}" if j.why else ""
     if j.ratio is None:
-        return f"{title} of {f'{j.b} and ' if j.b else ''}{j.a} at {j.point}{why}"
-    return f"{title} of {j.b} is {j.ratio:.3f} of {j.a} at {j.point} (limit {j.limit:g}){why}"
+        return f"{j.point}: {title} {f'{j.b} / {j.a}' if j.b else f'of {j.a}'}{why}"
+    return f"{j.point}: {title} {j.b} / {j.a} x {j.ratio:.3f} (limit {j.limit:g}){why}"
 
 
 def to_junit(judgements: Sequence[GateResult], name: str = "planebench") -> bytes:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from planebench.analysis.compare import Derived
+from planebench.analysis.counting import counts, same_cell
 from planebench.analysis.standings import by_pair, versus
 from planebench.model.header import SwitchInfo
 from planebench.model.records import Point
@@ -111,12 +112,12 @@ def _leaders(derived: Derived) -> Iterator[tuple[str, Point]]:
     adapters = {it.label: _adapter(it) for it in derived.run.header.switches}
     published = conext19_tables().use_cases
     pairs = by_pair(it for it in derived.comparisons if it.metric == "throughput")
-    for ranking in derived.rankings:
-        labels = [it.point.switch for it in ranking.results if adapters.get(it.point.switch) in published]
+    for point, results in same_cell(derived.results).items():
+        labels = [it.point.switch for it in results if counts(it) and adapters.get(it.point.switch) in published]
         for first in labels:
-            found = [versus(pairs, ranking.point, "throughput", first, it) for it in labels if it != first]
+            found = [versus(pairs, point, "throughput", first, it) for it in labels if it != first]
             if found and all(it is not None and it.answer == "different" and it.ratio > 1 for it in found):
-                yield adapters[first], ranking.point
+                yield adapters[first], point
 
 
 def published_tables(derived: Derived, judgements: Iterable[Judgement] = ()) -> list[PageTable]:

@@ -107,14 +107,14 @@ def nothing_measured(derived: Derived) -> str:
 
 
 def points_without_figure(derived: Derived) -> str:
-    """Return the test points without a trial that counts, which were no functional check; empty without any."""
+    """Return the rates that are missing, as no trial counts there, and it was no functional check; empty if none is."""
     functional = {trial.point for trial in derived.run.trials if trial.verdict.kind is VerdictKind.FUNCTIONAL}
     without = [result_words(it) for it in derived.results if not it.trials and it.point not in functional]
     if not without:
         return ""
     shown = ", ".join(without[:MAX_POINTS]) + (f" and {len(without) - MAX_POINTS} more" * (len(without) > MAX_POINTS))
     return (
-        f"{len(without)} of {len(derived.results)} test points have no trial that counts: {shown}; "
+        f"{len(without)} of {len(derived.results)} rates are missing, as no trial counts: {shown}; "
         f"`planebench report {derived.run.header.run_id}` has the reasons"
     )
 

@@ -68,7 +68,15 @@ def save(calibration: Calibration, folder: Path | None = None, now: datetime | N
     Other frame sizes that the file has of the same condition and day stay; the older date then holds for all.
     """
     older = load(condition_of(calibration), (), folder=folder, now=now)
-    calibration = calibration if older is None else _merged(calibration, older)
+    if older is not None and not _frame_sizes(older) <= (sizes := _frame_sizes(calibration)):
+        calibration = replace(
+            calibration,
+            measured_at=min(calibration.measured_at, older.measured_at),
+            ceilings=(*calibration.ceilings, *(c for c in older.ceilings if c.frame_size_bytes not in sizes)),
+            set_points=(*calibration.set_points, *(p for p in older.set_points if p.frame_size_bytes not in sizes)),
+            floors=(*calibration.floors, *(f for f in older.floors if f.frame_size_bytes not in sizes)),
+            distances_ns=(*calibration.distances_ns, *older.distances_ns),
+        )
     path = _path(condition_of(calibration), folder)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,21 +108,6 @@ def load(
         if fresh and condition_of(found) == condition and set(frame_sizes) <= _frame_sizes(found):
             return found
     return None
-
-
-def _merged(new: Calibration, old: Calibration) -> Calibration:
-    """Return ``new`` with the figures of ``old`` that ``new`` lacks."""
-    sizes = _frame_sizes(new)
-    if _frame_sizes(old) <= sizes:
-        return new
-    return replace(
-        new,
-        measured_at=min(new.measured_at, old.measured_at),
-        ceilings=(*new.ceilings, *(c for c in old.ceilings if c.frame_size_bytes not in sizes)),
-        set_points=(*new.set_points, *(p for p in old.set_points if p.frame_size_bytes not in sizes)),
-        floors=(*new.floors, *(f for f in old.floors if f.frame_size_bytes not in sizes)),
-        distances_ns=(*new.distances_ns, *old.distances_ns),
-    )
 
 
 def _frame_sizes(calibration: Calibration) -> set[int]:

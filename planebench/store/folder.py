@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -152,3 +153,8 @@ def find_unfinished(runs_dir: Path, plan: Plan, files: Mapping[str, object] = _N
 def is_complete(info: RunInfo) -> bool:
     """Return whether a run came to its end."""
     return info.finished is not None and info.finished.status == "complete"
+
+
+def resume_command(command: Sequence[str]) -> str:
+    """Return what a user types to resume a run, by the command that began it."""
+    return shlex.join([*(word for word in command if word != "--resume"), "--resume"])

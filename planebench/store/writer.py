@@ -136,11 +136,6 @@ class RunWriter:
         sync_folder(path)
         return writer
 
-    @property
-    def run_id(self) -> str:
-        """Return the name of the folder."""
-        return self.header.run_id
-
     def append(self, trial: Trial) -> None:
         """Store a trial; returns when it is on disk. Raises StoreError (full disk); the folder stays readable."""
         chain = renamed(trial.point.chain, self.moved)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The registry of switches by name.
 
-planebench.switches.registry lists those of planebench; others come from installed packages with an entry point of the
+planebench.switches lists those of planebench; others come from installed packages with an entry point of the
 group ``planebench.switches``, whose name is the name of the switch and whose object is its adapter
 (docs/adding-a-switch.md).
 """
@@ -13,34 +13,11 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 
-from planebench.model.errors import UsageError, unknown
+from planebench.model.errors import UsageError
 from planebench.model.switch import parse_switch
+from planebench.switches import ENTRY_POINTS, SWITCHES, unknown_switch
 from planebench.switches.adapter import Adapter
 
-# The switches of planebench by name, in the order in which they are listed. Imports nothing: the shell asks here.
-
-SWITCHES: Mapping[str, str] = {
-    "planed": "switches.planed",
-    "ovs-dpdk": "switches.ovs_dpdk",
-    "testpmd": "switches.testpmd",
-    "vpp": "switches.vpp",
-    "bess": "switches.bess",
-    "fastclick": "switches.fastclick",
-    "click": "switches.click",
-    "snabb": "switches.snabb",
-    "t4p4s": "switches.t4p4s",
-    "grout": "switches.grout",
-    "linux-bridge": "switches.linux_bridge",
-    "xdp": "switches.xdp",
-    "vale": "switches.vale",
-    "ovs-netdev": "switches.ovs_netdev",
-    "sriov": "switches.sriov",
-    "sim": "measure.sim.adapter",
-}
-"""Name -> module of planebench with its ADAPTER. The simulator is one of ``measure``: it runs trials, too."""
-
-
-ENTRY_POINTS = "planebench.switches"
 ADAPTERS: dict[str, Adapter] = {
     name: import_module(f"planebench.{module}").ADAPTER for name, module in SWITCHES.items()
 }
@@ -87,8 +64,6 @@ def get_adapter(text: str) -> Adapter:
     if spec.adapter not in adapters and spec.adapter in broken_adapters():
         raise UsageError(f"switch {spec.adapter} cannot be loaded: {broken_adapters()[spec.adapter]}")
     if spec.adapter not in adapters:
-        error = unknown("switch", spec.adapter, tuple(adapters))
-        hint = f'; "{spec.label}=" was taken for a label: options of a switch are joined by ":", not by ","'
-        raise UsageError(f"{error}{hint}") if spec.label != spec.adapter else error
+        raise unknown_switch(spec, tuple(adapters))
     adapter = adapters[spec.adapter]
     return adapter.with_options(spec.options) if spec.options else adapter

@@ -69,8 +69,8 @@ def test_what_no_nic_tells_is_said_to_be_assumed(planebench: Any, monkeypatch: p
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--ports", 0), "--ports: 0 is not valid. Valid: 1 or more"),
-        (("--vfs", 0), "--vfs: 0 is not valid"),
+        (("--ports", 0), "'--ports': Input should be greater than or equal to 1"),
+        (("--vfs", 0), "'--vfs'"),
         (("--lcores", 4, "--reserved", 4), "--reserved: 4 of 4 logical cores leave none for VNFs"),
         (("--rate", "fast"), 'rate "fast" is not valid'),
     ],

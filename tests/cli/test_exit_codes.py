@@ -201,7 +201,7 @@ def test_without_planed(planebench, monkeypatch, tmp_path: Path, command: str) -
 
 EVERYWHERE = {
     "doctor": "planebench.cli.doctor.diagnose",
-    "list scenarios": "planebench.cli.lists.plain_table",
+    "list scenarios": "planebench.cli.lists.print_table",
     "plan show quick": "planebench.cli.lists.survey",
     "switch show planed": "planebench.cli.lists.overview",
     "testbed calibrate": "planebench.cli.calibrate.Machine.prepare",

@@ -47,7 +47,7 @@ def test_one_trial_that_took_place_is_an_answer(verdict: str) -> None:
 def test_points_without_a_figure_are_named() -> None:
     trials = (make_trial(0, make_point()), make_trial(1, make_point("vpp"), 9.0, "invalid"))
     words = points_without_figure(Derived(Run(make_header(("planed", "vpp")), trials)))
-    assert words.startswith("1 of 2 test points have no trial that counts: vpp p2p → 64 B; `planebench report ")
+    assert words.startswith("1 of 2 rates are missing, as no trial counts: vpp p2p → 64 B; `planebench report ")
     assert points_without_figure(Derived(Run(make_header(("planed",)), trials[:1]))) == ""
     assert points_without_figure(a_run("functional")) == ""
 
@@ -103,8 +103,13 @@ def test_ctrl_c_says_how_to_resume(planebench, own_run_folder: Path, monkeypatch
     monkeypatch.setattr(SimRunner, "run", interrupted)
     done = planebench(*SHORT, "--no-report", "--quiet")
     assert done.code == INTERRUPTED
-    assert f"Resume it with: planebench {' '.join((*SHORT, '--no-report', '--quiet'))} --resume" in done.err
+    (line,) = done.err.splitlines()
+    assert line.startswith("planebench: interrupted; 0 trials are stored: planebench report ") and done.out == ""
+    assert line.endswith(f"Resume it with: planebench {' '.join((*SHORT, '--no-report', '--quiet'))} --resume")
     monkeypatch.undo()
+    other = planebench(*SIM, "--no-report", "--resume", "--runs", own_run_folder)
+    assert other.code == UsageError.exit_code
+    assert f"is unfinished: planebench {' '.join((*SHORT, '--no-report', '--quiet'))} --resume" in other.err
     assert planebench(*SHORT, "--no-report", "--quiet", "--resume", "--runs", own_run_folder).code == 0
 
 
@@ -119,10 +124,9 @@ def test_a_name_that_is_used_twice_is_said(planebench, own_run_folder: Path) -> 
     assert newest not in planebench("compare", newest, "quick", "--quiet").err.partition("newest of")[0]
 
 
-def test_warnings_are_printed_once(planebench, own_run_folder: Path, monkeypatch) -> None:
+def test_notes_are_a_line_that_says_where_they_are(planebench, own_run_folder: Path, monkeypatch) -> None:
     done = planebench("run", "quick", "--switch=sim", "--chain=l3fwd", *SHORT[5:], "--no-report")
-    everything = done.out + done.err
-    assert everything.count("does not model") == 1
+    assert "1 note: planebench report --all\n" in done.err and "does not model" not in done.out + done.err
     monkeypatch.setattr("planebench.report.html.to_html", lambda _: b"")  # charts take seconds
     assert "does not model" in planebench("report", "--all").out
 

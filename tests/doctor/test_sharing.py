@@ -18,16 +18,16 @@ def _looks(*speeds: tuple[float, float]) -> list[CoreDistance]:
 def test_cores_that_are_alone_are_fine() -> None:
     (found,) = sharing_findings((2, 5), _looks((4.0, 3.9), (3.95, 4.0)))
     assert (found.code, found.level) == ("shared-cores", "ok")
-    assert "CPUs 2 and 5 in 2 looks" in found.text
+    assert "CPUs 2 and 5 in 2 measurements" in found.text
 
 
 @pytest.mark.parametrize(
     ("looks", "words"),
     [
-        ([(4.0, 2.0), (4.0, 4.0)], "used the core of CPU 5 in 1 of 2 looks, and left 50% of it"),
+        ([(4.0, 2.0), (4.0, 4.0)], "used the core of CPU 5 in 1 of 2 measurements, and left 50% of it"),
         (
             [(3.0, 4.0), (1.0, 2.0)],
-            "used the core of CPU 2 in 2 of 2 looks and CPU 5 in 1 of 2 looks, and left 25% of it",
+            "used the core of CPU 2 in 2 of 2 measurements and CPU 5 in 1 of 2 measurements, and left 25% of it",
         ),
     ],
 )

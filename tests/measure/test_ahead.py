@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import pytest
+from builders import planned_trials
 
 from planebench.measure.ahead import TRUSTED_S, Pace, stages
 from planebench.model.status import Stage
-from planebench.plan.estimate import estimate, planned_trials
+from planebench.plan.estimate import estimate
 from planebench.plan.expand import expand
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
@@ -98,3 +99,22 @@ def test_what_an_earlier_session_measured_does_not_make_this_one_fast(clock: Clo
     clock.now += 10
     pace.advance(1)
     assert pace.left_s() == 40.0
+
+
+def test_a_search_that_takes_longer_than_expected_moves_both_ends(clock: Clock) -> None:
+    pace = Pace((Stage("p2p", "ndr", 1, 2, 4.0), Stage("p2p", "latency", 1, 2, 6.0)), clock)
+    pace.trial_begins()
+    for second, (expected, left_s) in enumerate(((True, 8.0), (True, 6.0), (False, 6.0))):
+        clock.now += 2
+        pace.advance(expected=expected)
+        assert (pace.done, pace.left_s()) == (second + 1, left_s)
+    assert pace.steps == 5 and pace.ahead() == (Stage("p2p", "latency", 1, 2, 6.0),)
+
+
+def test_a_search_that_ends_early_leaves_less_and_is_no_sign_of_a_fast_machine(clock: Clock) -> None:
+    pace = Pace((Stage("p2p", "ndr", 1, 10, 20.0), Stage("p2p", "latency", 1, 2, 6.0)), clock)
+    pace.trial_begins()
+    clock.now += 2
+    pace.advance()
+    pace.drop(9)
+    assert (pace.done, pace.steps, pace.left_s()) == (1, 3, 6.0)

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import make_header, make_point, make_trial
+from builders import make_header, make_point, make_trial, planned_trials
 
 from planebench.analysis import derive_results
 from planebench.analysis.compare import Open
+from planebench.measure.ahead import Pace, stages
 from planebench.measure.campaign import PAUSE_MAX_S, Campaign, spent_s
 from planebench.measure.live import LiveSettings
 from planebench.measure.runner import Runner
@@ -29,9 +30,8 @@ from planebench.model.header import Run
 from planebench.model.plan import Plan
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
-from planebench.model.status import Stage
 from planebench.model.switch import SwitchCost
-from planebench.plan.estimate import estimate, planned_trials
+from planebench.plan.estimate import estimate
 from planebench.plan.expand import expand, switch_labels
 from planebench.plan.override import override
 from planebench.plan.passes import group_points, latency_steps
@@ -47,7 +47,10 @@ class Watcher:
     """Counts what it is told; interrupts after so many trials."""
 
     def __init__(self, stop_after: int | None = None) -> None:
-        self.steps = self.trials = self.further = 0
+        self.trials = 0
+        self.pace = Pace(())
+        self.shares: list[float] = []
+        """How much of the run was done when a trial began."""
         self.troubles: list[str] = []
         self.stop_after = stop_after
 
@@ -55,18 +58,12 @@ class Watcher:
         pass
 
     def trial_begins(self, request: TrialRequest) -> None:
-        pass
+        self.shares.append(self.pace.done / self.pace.steps)
 
     def trial_done(self, trial: Trial) -> None:
         self.trials += 1
         if self.trials == self.stop_after:
             raise KeyboardInterrupt
-
-    def advance(self, steps: int) -> None:
-        self.steps += steps
-
-    def extend(self, stages: Sequence[Stage]) -> None:
-        self.further += sum(stage.steps for stage in stages)
 
     def trouble(self, text: str) -> None:
         self.troubles.append(text)
@@ -74,7 +71,8 @@ class Watcher:
 
 def plan_of(switch: str, **options: Any) -> Plan:
     chosen = {"scenario": "p2p", "frame_size": "64", "direction": "unidirectional", "loads": "none", **options}
-    plan = override(load_plan("quick"), switch=switch, **chosen)
+    quick = load_plan("quick")
+    plan = override(replace(quick, latency=replace(quick.latency, of="r_plus")), switch=switch, **chosen)
     return with_repetitions_max(replace(plan, latency=replace(plan.latency, repetitions=1)), None)
 
 
@@ -84,6 +82,7 @@ def with_repetitions_max(plan: Plan, most: int | None) -> Plan:
 
 def campaign(plan: Plan, writer: RunWriter, watcher: Watcher, trials: tuple[Trial, ...] = ()) -> Campaign:
     adapters = {label.label: get_adapter(label.adapter) for label in switch_labels(plan.switches)}
+    watcher.pace = Pace(stages(plan, expand(plan)))
     return Campaign(
         plan=plan,
         points=expand(plan),
@@ -91,6 +90,7 @@ def campaign(plan: Plan, writer: RunWriter, watcher: Watcher, trials: tuple[Tria
         cpus=Cpus((0, 1)),
         settings=SETTINGS,
         writer=writer,
+        pace=watcher.pace,
         listener=watcher,
         supervisor=None,  # type: ignore[arg-type] # no process is started
         trials=list(trials),
@@ -187,7 +187,7 @@ def test_searches_are_repeated_in_starts_of_their_own(tmp_path: Path) -> None:
     assert {(t.repetition, t.start) for t in searching} == {(0, 0), (1, 1)}
     second = [t.role for t in trials if t.start == 1]
     assert second == sorted(second, key=("search", "r_plus").index), "before the saturating trials overload the switch"
-    assert watcher.steps == planned_trials(plan, expand(plan)) + watcher.further
+    assert watcher.pace.done == watcher.pace.steps == len(trials)
     header = dataclasses.replace(make_header(), plan=plan)
     (result,) = derive_results(Run(header, trials))
     assert [s.repetition for s in result.searches] == [0, 1]
@@ -197,8 +197,9 @@ def test_searches_are_repeated_in_starts_of_their_own(tmp_path: Path) -> None:
 def test_the_progress_bar_ends_where_it_should(tmp_path: Path) -> None:
     plan = plan_of("sim,sim:stall_share=40%", search="bswlv,curve", loads="0.5", max_r=3)
     watcher = Watcher()
-    run(plan, tmp_path, watcher)
-    assert watcher.steps == planned_trials(plan, expand(plan))
+    trials = run(plan, tmp_path, watcher)
+    assert watcher.pace.done == watcher.pace.steps == len(trials)
+    assert watcher.shares == sorted(set(watcher.shares)), "every trial advances it"
 
 
 @pytest.mark.parametrize(("repeat", "restarts", "starts"), [(4, 1, [0, 0, 1, 1]), (3, 2, [0, 1, 2]), (2, 0, [0, 0])])
@@ -240,8 +241,9 @@ def test_latency_without_a_load_waits_for_the_next_pass(tmp_path: Path) -> None:
     with RunWriter.create(tmp_path / "two", make_header()) as writer:
         watcher = Watcher()
         campaign(plan, writer, watcher, (dataclasses.replace(begun[0], verdict=bad),)).run()
-    assert [(t.role, t.repetition) for t in read_run(writer.path).trials] == [("r_plus", 1), ("latency", 0)]
-    assert watcher.steps == planned_trials(plan, expand(plan))
+    trials = read_run(writer.path).trials
+    assert [(t.role, t.repetition) for t in trials] == [("r_plus", 1), ("latency", 0)]
+    assert watcher.pace.done == watcher.pace.steps == planned_trials(plan, expand(plan))
 
 
 def test_loads_of_latency_are_shares_of_what_is_carried_and_not_of_r_plus(tmp_path: Path) -> None:
@@ -261,13 +263,14 @@ def test_loads_of_latency_are_shares_of_what_is_carried_and_not_of_r_plus(tmp_pa
     assert sum(t.role == "search" for t in lossy) == 5 and not any(t.role == "latency" for t in lossy)
     echoed = [t for t in trials if t.point.scenario == "v2v"]
     assert {(t.role, t.load.label) for t in echoed} == {("r_plus", "saturating"), ("latency", "1Mpps")}
-    assert watcher.steps == planned_trials(plan, expand(plan))
+    assert watcher.pace.done == watcher.pace.steps == len(trials)
 
 
 def test_of_what_loads_are_shares_is_chosen_by_plan_and_by_option() -> None:
     quick = load_plan("quick")
     assert (quick.latency.of, quick.search.methods) == ("carried", ())
-    assert override(quick, loads="0.5").latency.of == "r_plus"
+    assert override(quick, loads="0.5").latency.of == "carried"
+    assert override(quick, loads="mrr:0.5").latency.of == override(quick, loads="r_plus:0.5").latency.of == "r_plus"
     assert override(quick, loads="pdr:curve").latency.of == "pdr"
     with pytest.raises(UsageError, match='"b2b"'):
         override(quick, loads="b2b:0.5")
@@ -303,8 +306,7 @@ def test_further_passes_have_only_what_is_open(tmp_path: Path) -> None:
         {("sim", 3, 3): 1, ("sim#3", 3, 3): 1, ("sim", 4, 4): 1, ("sim#3", 4, 4): 1}
     )
     assert looked == [3, 5], "looks are after 3, 5 and 8 passes; nothing was open at the second"
-    assert watcher.further == len(further)
-    assert watcher.steps == planned_trials(plan, expand(plan)) + watcher.further
+    assert watcher.pace.done == watcher.pace.steps == len(trials)
 
 
 def test_what_is_decided_once_stays_decided(tmp_path: Path) -> None:
@@ -395,7 +397,7 @@ def test_an_interrupted_run_goes_on_exactly(tmp_path: Path, stop_after: int) -> 
     assert [(t.index, t.point, t.load, t.role, t.repetition, t.forwarded_packets) for t in trials] == [
         (t.index, t.point, t.load, t.role, t.repetition, t.forwarded_packets) for t in whole
     ]
-    assert watcher.steps == planned_trials(plan, expand(plan)) + watcher.further
+    assert watcher.pace.done == watcher.pace.steps == len(trials)
 
 
 def test_the_time_between_two_sessions_is_not_spent() -> None:
@@ -417,7 +419,7 @@ def test_a_complete_run_has_nothing_left_to_measure(tmp_path: Path) -> None:
         watcher = Watcher()
         campaign(plan, writer, watcher, trials).run()
     assert watcher.trials == 0
-    assert watcher.steps == planned_trials(plan, expand(plan))
+    assert watcher.pace.done == watcher.pace.steps == len(trials)
 
 
 @pytest.mark.parametrize("times", [1, 100])
@@ -535,7 +537,7 @@ def test_parts_share_topologies_and_what_both_want_is_measured_once(tmp_path: Pa
     assert Counter((t.point, t.role, t.load.label) for t in trials) == Counter(
         (t.point, t.role, t.load.label) for t in whole
     )
-    assert watcher.steps == planned_trials(plan, points)
+    assert watcher.pace.done == watcher.pace.steps == len(trials)
 
 
 def test_latency_that_failed_with_the_switch_is_measured_again(tmp_path: Path) -> None:

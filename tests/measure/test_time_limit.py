@@ -10,10 +10,10 @@ from pathlib import Path
 from unittest.mock import MagicMock
 
 import pytest
-from builders import make_header
+from builders import make_header, planned_trials
 
 from planebench.analysis.compare import Open
-from planebench.measure.ahead import stages
+from planebench.measure.ahead import Pace, stages
 from planebench.measure.campaign import Campaign
 from planebench.measure.live import LiveSettings
 from planebench.measure.sim.adapter import SimAdapter
@@ -25,7 +25,7 @@ from planebench.model.plan import Plan
 from planebench.model.records import Trial
 from planebench.model.switch import USUAL_COST, SwitchCost
 from planebench.model.text import utc_text
-from planebench.plan.estimate import estimate, estimate_longest, planned_trials
+from planebench.plan.estimate import estimate, estimate_longest
 from planebench.plan.expand import expand, switch_labels
 from planebench.plan.override import override
 from planebench.plan.passes import SOCKET_S, overhead_s
@@ -106,6 +106,7 @@ def run(plan: Plan, folder: Path, *, slower: float = 1.0, always_open: bool = Tr
             cpus=Cpus((0, 1)),
             settings=LiveSettings(Path("planed"), ring_size=256, hugepages=False, max_frame_bytes=1518, wire="memif"),
             writer=writer,
+            pace=Pace(()),
             listener=MagicMock(),
             supervisor=MagicMock(),
             decide=decide,

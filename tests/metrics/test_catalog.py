@@ -15,14 +15,14 @@ import pytest
 from builders import make_header, make_point, make_trial
 
 from planebench.analysis.histogram import encode
-from planebench.analysis.metrics.column import TableRow, _sql_type, having
+from planebench.analysis.metrics.column import TableRow, having, sql_type
 from planebench.analysis.metrics.results import LATENCY, RESULT
-from planebench.analysis.tables import TABLES, RunSource
+from planebench.analysis.tables import TABLES, RunSource, table_csv
 from planebench.loaded import Loaded
 from planebench.model.header import Run
 from planebench.model.records import ControlPackets, FibUpdates, SwitchCycles, TrafficSent
 from planebench.model.results import SWITCH_FIGURES, SwitchFigure, further_counters
-from planebench.report.export import to_csv, to_json
+from planebench.report.export import to_json
 from planebench.report.html import to_html
 from planebench.report.schemas import schema_text
 from planebench.report.terminal.table import table_text
@@ -32,7 +32,7 @@ def test_fib_updates_are_in_every_export() -> None:
     trial = dataclasses.replace(make_trial(0, make_point()), updates=FibUpdates(None, 2_000_000_000, 50, 40))
     source = RunSource(Path("nowhere"), Run(make_header(("planed",)), (trial,)))
     assert json.loads(to_json(source))["results"][0]["fib_updates_per_s"] == 20
-    (line,) = csv.DictReader(io.StringIO(to_csv(source).decode()))
+    (line,) = csv.DictReader(io.StringIO(table_csv("results", source).decode()))
     assert line["fib_updates_per_s"] == "20.0"
     loaded = Loaded([source])
     assert loaded.rows("results")[0]["fib_updates_per_s"] == loaded.rows("trials")[0]["fib_updates_per_s"] == 20
@@ -61,7 +61,7 @@ def test_a_counter_of_the_switch_reaches_every_output() -> None:
     trials = tuple(make_trial(i, mpps=9.0, verdict="tester-limited", switch=COUNTED) for i in range(3))
     source = RunSource(Path("nowhere"), Run(make_header(("planed",)), trials))
     assert json.loads(to_json(source))["results"][0]["switch_full_batch_share"] == 0.75
-    (line,) = csv.DictReader(io.StringIO(to_csv(source).decode()))
+    (line,) = csv.DictReader(io.StringIO(table_csv("results", source).decode()))
     assert line["switch_full_batch_share"] == "0.75"
     loaded = Loaded([source])
     for table in ("results", "trials"):
@@ -102,13 +102,13 @@ def test_every_path_leads_to_a_value_of_the_type_of_its_column(name: str) -> Non
     """mypy does not see the paths; a table without rows in the tests would hide one that is wrong."""
     for column in TABLES[name].columns:
         if isinstance(column.get, str):
-            found = _sql_type(_resolved(TableRow, column.get))
-            assert found.replace("BIGINT", "INTEGER") == column.sql_type.replace("BIGINT", "INTEGER"), column.name
+            found = sql_type(_resolved(TableRow, column.get))
+            assert found.replace("BIGINT", "INTEGER") == sql_type(column.type).replace("BIGINT", "INTEGER"), column.name
 
 
 def test_names_are_unique_in_every_output() -> None:
     for table in TABLES.values():
         names = [column.flat_name for column in table.columns]
         assert len(names) == len(set(names))
-    for columns in (having(RESULT, "json"), having(RESULT, "csv"), having(LATENCY, "json")):
+    for columns in (having(RESULT, "json"), having(LATENCY, "json")):
         assert len({column.name for column in columns}) == len(columns)

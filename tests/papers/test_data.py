@@ -58,7 +58,7 @@ def test_single_figures_have_dotted_names() -> None:
         ("bess: 16.0", "bess: fast"),
         ("  rtt_latency_us:", "  rtt_latency_ns:"),
         ("[4.0, 4.6, 6.4]", "[4.0, 4.6]"),
-        ("supported: 1000000000", "supported: 1000000000, lost: 3"),
+        ("ic16:", "ic17:"),
     ],
 )
 def test_the_schema_of_figures_is_closed(old: str, new: str) -> None:

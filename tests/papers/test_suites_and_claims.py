@@ -11,8 +11,8 @@ import pytest
 from planebench.model.records import Point
 from planebench.papers.claims import Claim, ClaimCell, all_claims
 from planebench.papers.measured import LATENCIES, _paper_name, counterpart, expanded, fits
-from planebench.plan.expand import expand, switch_labels
-from planebench.plan.passes import _loads
+from planebench.plan.expand import expand, points_of, switch_labels
+from planebench.plan.passes import _labels
 from planebench.plan.schema import load_plan
 
 ON_REQUEST = {
@@ -34,7 +34,7 @@ class Suite:
         plan = load_plan(name)
         self.names = {label.label: _paper_name(label.adapter) for label in switch_labels(plan.switches)}
         self.points = frozenset(expand(plan))
-        self.loads = {pair for part in plan.sections for pair in _loads(part)}
+        self.loads = {(it, load) for part in plan.sections for it in points_of(part) for load in _labels(part, it)}
 
     def of(self, cell: ClaimCell, adapters: tuple[str, ...]) -> list[Point]:
         """Return the points of a cell, of these adapters or of all."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from planebench.model.errors import UsageError
 from planebench.model.plan import Plan
+from planebench.plan import list_suites
 from planebench.plan.estimate import (
     LEAST_MAX,
     LONG_S,
@@ -25,7 +26,7 @@ from planebench.plan.estimate import (
 )
 from planebench.plan.expand import expand
 from planebench.plan.override import override
-from planebench.plan.schema import list_suites, load_plan, plan_from_document
+from planebench.plan.schema import load_plan, plan_from_document
 
 SUITES = {name: plan for name in list_suites() if (plan := load_plan(name)).throughput.repetitions <= 20}
 """All but those of very many starts, whose estimates take a second each."""

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from planebench.model.errors import UsageError
+from planebench.plan import list_suites
 from planebench.plan.expand import expand, skipped
 from planebench.plan.override import override
 from planebench.plan.passes import group_points, interleave
-from planebench.plan.schema import list_suites, load_plan, plan_from_document
+from planebench.plan.schema import load_plan, plan_from_document
 
 QUICK = load_plan("quick")
 
@@ -92,8 +93,8 @@ def test_paths_of_options_are_from_where_the_user_is(tmp_path: Path, monkeypatch
 
 def test_each_chain_is_a_topology_and_has_an_order_of_its_own() -> None:
     groups = group_points(expand(override(QUICK, chain=["l3fwd", "firewall", "l2fwd"])))
-    assert [(g.chain_length, g.chain) for g in groups] == [(1, "l3fwd"), (1, "firewall"), (1, "")]
-    assert all(point.chain == group.chain for group in groups for point in group.points)
+    assert [(g.first.chain_length, g.first.chain) for g in groups] == [(1, "l3fwd"), (1, "firewall"), (1, "")]
+    assert all(point.chain == group.first.chain for group in groups for point in group.points)
     orders = [
         [(s.point.switch, s.point.direction, s.point.frame_size_bytes) for s in interleave(g, 3, 1)] for g in groups
     ]

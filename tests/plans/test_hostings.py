@@ -38,7 +38,7 @@ def test_each_hosting_is_a_topology_of_its_own() -> None:
         ("loopback-2 in containers", "", "container"),
     ]
     groups = group_points(expand(plan))
-    assert [(group.scenario, group.hosting) for group in groups] == [
+    assert [(group.first.scenario, group.first.hosting) for group in groups] == [
         *(("p2p", "process"), ("loopback", "process"), ("loopback", "container")),
     ]
     assert len({point.point_id for point in expand(plan)}) == len(expand(plan))

@@ -9,9 +9,10 @@ import pytest
 import yaml
 
 from planebench.model.errors import UsageError
+from planebench.plan import list_suites
 from planebench.plan.estimate import estimate
 from planebench.plan.expand import expand
-from planebench.plan.schema import list_suites, load_plan, plan_from_document
+from planebench.plan.schema import load_plan, plan_from_document
 
 
 def changed(document: dict[str, Any], path: str, value: object) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def test_each_placement_is_a_topology_of_its_own() -> None:
         ("loopback-2 in processes, placed far", "far"),
         ("loopback-2 in processes, placed split:1", "split:1"),
     ]
-    assert [group.placement for group in group_points(points)] == ["near", "near", "random", "far", "split:1"]
+    assert [group.first.placement for group in group_points(points)] == ["near", "near", "random", "far", "split:1"]
     assert len({point.point_id for point in points}) == len({point.scenario_slug for point in points}) == 5
     assert points[1].point_id == "planed/loopback-2/unidirectional/64/virtio/separate"
     assert points[-1].point_id.endswith("/virtio/separate/plain/split:1")

@@ -7,10 +7,11 @@ import pytest
 
 from planebench.measure.survey import refusals
 from planebench.model.plan import Plan, Skipped
+from planebench.plan import list_suites
 from planebench.plan.estimate import estimate
 from planebench.plan.expand import expand, points_of, skipped, switch_labels
 from planebench.plan.override import override
-from planebench.plan.schema import list_suites, load_plan
+from planebench.plan.schema import load_plan
 from planebench.switches.registry import get_adapter
 from planebench.testbed.chain import parse_chain
 

@@ -14,10 +14,11 @@ from rich.console import Console
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.results import derive_results
+from planebench.analysis.tables import table_csv
 from planebench.model.conditions import MANIFEST_KEYS, Conditions, PortConditions, ThreadConditions
 from planebench.model.header import Run, SwitchInfo
 from planebench.model.records import SwitchCycles
-from planebench.report.export import to_csv, to_json
+from planebench.report.export import to_json
 from planebench.report.html import to_html
 from planebench.report.terminal.table import print_conditions, table_text
 
@@ -119,7 +120,7 @@ def test_batch_size_and_counts_of_the_switch() -> None:
     assert (result.switch["batch_size"], result.switch["received_packets"]) == (16, 960)
     assert result.switch["forwarded_packets"] == 930
     assert json.loads(to_json(Derived(run)))["results"][0]["switch_batch_size"] == 16
-    (line,) = csv.DictReader(io.StringIO(to_csv(Derived(run)).decode()))
+    (line,) = csv.DictReader(io.StringIO(table_csv("results", Derived(run)).decode()))
     assert [line[f"switch_{name}"] for name in ("batch_size", "received_packets", "forwarded_packets")] == [
         "16.0",
         "960",

@@ -16,16 +16,21 @@ from rich_run import one_start, rich, rich_run
 from planebench.analysis.compare import Derived
 from planebench.analysis.metrics.column import ColumnOutput, having, row
 from planebench.analysis.metrics.results import LATENCY, RESULT, OfResult
+from planebench.analysis.tables import table_csv
 from planebench.model.header import Run
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import Result
-from planebench.report.export import to_csv, to_json
+from planebench.report.export import to_json
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 
-def values(result: Result, output: ColumnOutput = "csv") -> dict[str, Any]:
+def to_csv(derived: Derived) -> bytes:
+    return table_csv("results", derived)
+
+
+def values(result: Result, output: ColumnOutput = "table") -> dict[str, Any]:
     return row(having(RESULT, output), OfResult(rich().run, result))
 
 
@@ -71,11 +76,15 @@ def test_json_has_no_nan_and_null_where_nothing_counts() -> None:
 
 def test_csv_is_the_same_flat() -> None:
     records = json.loads(to_json(Derived(_small_run())))["results"]
-    rows = list(csv.DictReader(io.StringIO(to_csv(Derived(_small_run())).decode(), newline="")))
+    rows, latency = (
+        list(csv.DictReader(io.StringIO(table_csv(name, Derived(_small_run())).decode(), newline="")))
+        for name in ("results", "latency")
+    )
     assert len(rows) == len(records)
-    assert float(rows[0]["latency_0.50_p50_us"]) == records[0]["latency_us"]["0.50"]["p50"]
-    assert rows[0]["latency_0.99_p99_us"] == ""
     assert rows[-1]["verdict_reasons"] == 'died: "EAL", <script>\nline 2'
+    assert [it["load"] for it in latency] == ["0.50", "0.99"]
+    assert float(latency[0]["p50_us"]) == records[0]["latency_us"]["0.50"]["p50"]
+    assert latency[1]["p99_us"] == ""
 
 
 @pytest.mark.parametrize("export", [to_json, to_csv])

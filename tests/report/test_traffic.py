@@ -15,10 +15,11 @@ from builders import make_header, make_latency_trial, make_point, make_trial
 from planebench.analysis.compare import Derived
 from planebench.analysis.histogram import encode
 from planebench.analysis.results import derive_results
+from planebench.analysis.tables import table_csv
 from planebench.model.header import Finished, Run
 from planebench.model.records import Anatomy, AnatomyPart, DirectionCounts, TrafficSent, Trial
 from planebench.report.anatomy import anatomy_rows, anatomy_table
-from planebench.report.export import to_csv, to_json
+from planebench.report.export import to_json
 from planebench.report.figure import PART_COLORS
 from planebench.report.figures import make_figures
 from planebench.report.html import to_html
@@ -142,5 +143,5 @@ def test_export_has_traffic_bytes_and_parts() -> None:
     assert imix["sent"][0]["sizes"] == [[64, 700], [594, 400], [1518, 100]]
     (parts,) = imix["latency_us"]["0.50"]["anatomy"]
     assert parts["mean"] == 4.0 and [part["name"] for part in parts["parts"]] == list(MEANS_NS)
-    lines = list(csv.DictReader(io.StringIO(to_csv(Derived(run())).decode())))
+    lines = list(csv.DictReader(io.StringIO(table_csv("results", Derived(run())).decode())))
     assert [line["traffic"] for line in lines] == ["", "imix"]

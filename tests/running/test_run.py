@@ -35,8 +35,6 @@ class Watcher:
         if self.trials == self.stop_after:
             raise KeyboardInterrupt
 
-    def advance(self, steps: int) -> None: ...
-
     def trouble(self, text: str) -> None: ...
 
 

@@ -8,7 +8,6 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from planebench.analysis.answers import (
     EXACT,
@@ -18,7 +17,6 @@ from planebench.analysis.answers import (
     OneOfMany,
     answer,
     answers,
-    benjamini_hochberg,
     holm,
     look_alpha,
 )
@@ -118,11 +116,6 @@ def test_words_of_many_agree_with_their_intervals(found: list[tuple[float, str]]
         assert it.low is not None and it.high is not None
         assert it.answer != "different" or not it.low <= 1 <= it.high
         assert it.answer != "same" or (it.low >= 1 / (1 + MARGIN) and it.high <= 1 + MARGIN and it.low <= 1 <= it.high)
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
-def test_benjamini_hochberg_is_that_of_scipy(p_values: list[float]) -> None:
-    assert benjamini_hochberg(p_values) == pytest.approx(stats.false_discovery_control(p_values))
 
 
 def test_holm() -> None:

@@ -17,10 +17,10 @@ from builders import make_run, store_run
 import planebench
 from planebench.analysis import chains, compare, conditions, results
 from planebench.analysis.compare import Derived
-from planebench.analysis.tables import TABLES
+from planebench.analysis.tables import TABLES, table_csv
 from planebench.cli import output
 from planebench.model.header import Run
-from planebench.report.export import to_csv, to_json
+from planebench.report.export import to_json
 from planebench.report.html import to_html
 from planebench.report.images import write_figures
 from planebench.report.terminal.table import table_text
@@ -62,7 +62,11 @@ def stored(folder: Path) -> Path:
     return folder / run.header.run_id
 
 
-@pytest.mark.parametrize("made", [to_json, to_csv, to_html, table_text], ids=lambda made: made.__name__)
+def results_csv(derived: Derived) -> bytes:
+    return table_csv("results", derived)
+
+
+@pytest.mark.parametrize("made", [to_json, results_csv, to_html, table_text], ids=lambda made: made.__name__)
 def test_each_output_derives_a_run_once(made: Callable[[Derived], bytes | str]) -> None:
     run = small_run()
     with counted_calls() as calls:

@@ -82,7 +82,7 @@ def test_a_slower_build_behind_a_slow_tester_does_not_pass(tmp_path: Path) -> No
         switch="sim:name=old:capacity=20M:max_rate=10M:cycles=200:poll=300:noise=1%,"
         "sim:name=new:capacity=16M:max_rate=10M:cycles=250:poll=300:noise=1%",
         scenario="p2p",
-        loads="none",
+        rates="none",
         runs_dir=tmp_path,
         calibrate=False,
     )

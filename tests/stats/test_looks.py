@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 from builders import make_header, make_point, make_trial
 
-from planebench.analysis.compare import Derived, Open, Price, each_look_alpha, price, still_open
+from planebench.analysis.compare import Derived, Open, Price, price, still_open
 from planebench.model.header import Run
 from planebench.model.records import SwitchCycles, Trial
 
@@ -48,10 +48,6 @@ def test_what_the_tester_hides_is_not_measured_again() -> None:
 def test_cycles_of_a_switch_that_waits_for_its_tester_decide_nothing_and_cost_no_starts() -> None:
     alike = [flat(s, CLEAR, "tester-limited", cycles=n) for s, n in (("a", 100), ("b", 101))]
     assert opened(*alike) == []
-
-
-def test_a_plan_with_several_looks_asks_for_more_at_each() -> None:
-    assert each_look_alpha(make_header()) == 0.05
 
 
 def test_a_start_costs_what_it_took_in_this_run() -> None:

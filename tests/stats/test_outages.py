@@ -9,7 +9,7 @@ from pathlib import Path
 
 from builders import make_header, make_point, store_run
 
-from planebench import loaded
+from planebench.analysis import tables
 from planebench.analysis.compare import Derived, runs_compared
 from planebench.analysis.outages import compare_outages, outage_reports
 from planebench.measure.outage import OutageRequest, outage_trial
@@ -99,7 +99,7 @@ def test_what_was_stored_before_a_kill_is_there_and_exported(tmp_path: Path) -> 
         lines.write(b'{"index": 5, "poi')
     again = read_run(folder)
     assert again.trials == made.trials and again.finished is None
-    rows = json.loads(loaded.table_json("outages", loaded.source_of(folder)))
+    rows = json.loads(tables.table_json("outages", Derived(read_run(folder))))
     assert [row["outage_ns"] for row in rows] == [round(ms * 1e6) for ms in FAST]
     assert {(row["victim"], row["killed"], row["gone_packets"] + 5 == row["lost_packets"]) for row in rows} == {
         ("vnf0", True, True)

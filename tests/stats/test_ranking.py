@@ -3,6 +3,7 @@ from builders import make_header, make_point, make_trial
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import reach_pps
+from planebench.analysis.standings import Standings
 from planebench.model.header import Run
 from planebench.model.records import SwitchCycles
 
@@ -14,8 +15,9 @@ def _order(*members: tuple[str, float, str, float]) -> list[tuple[str, float]]:
         for switch, mpps, verdict, idle in members
         for i in range(3)
     ]
-    rankings = Derived(Run(make_header(tuple(m[0] for m in members)), tuple(trials))).rankings
-    return [(it.point.switch, round(reach_pps(it) / 1e6, 1)) for ranking in rankings for it in ranking.results]
+    derived = Derived(Run(make_header(tuple(m[0] for m in members)), tuple(trials)))
+    standings = Standings(derived).throughput
+    return [(it.point.switch, round(reach_pps(it) / 1e6, 1)) for standing in standings for it in standing.results]
 
 
 def _idle(share: float) -> SwitchCycles:

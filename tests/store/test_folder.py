@@ -66,7 +66,7 @@ def test_a_run_without_an_end_or_a_trial_is_readable(tmp_path: Path) -> None:
 
 
 def test_a_clash_of_names_gets_a_number(tmp_path: Path) -> None:
-    ids = [RunWriter.create(tmp_path, make_header()).run_id for _ in range(3)]
+    ids = [RunWriter.create(tmp_path, make_header()).header.run_id for _ in range(3)]
     assert ids == ["20261121-123356-quick", "20261121-123356-quick-2", "20261121-123356-quick-3"]
     assert read_run(tmp_path / ids[2]).header.run_id == ids[2]
 

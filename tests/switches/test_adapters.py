@@ -49,8 +49,8 @@ def test_get_adapter_by_name() -> None:
 
 
 def test_an_unknown_switch_is_answered_with_the_valid_names_and_the_closest() -> None:
-    with pytest.raises(UsageError, match=r'unknown switch "ovs", did you mean ovs-dpdk\? Valid: planed, ovs-dpdk'):
-        get_adapter("ovs")
+    with pytest.raises(UsageError, match=r'unknown switch "ovsdpdk", did you mean ovs-dpdk\? Valid: planed, ovs-dpdk'):
+        get_adapter("ovsdpdk")
     with pytest.raises(UsageError, match=r'unknown switch "zzz"\. Valid: '):
         get_adapter("zzz")
     with pytest.raises(UsageError, match=r'unknown switch "2"\. .*; "workers=" was taken for a label'):

@@ -50,7 +50,7 @@ def test_clocks_are_a_dimension_of_a_run() -> None:
         ("loopback-1 at 1200 MHz", "1200MHz"),
         ("loopback-1 at 2600 MHz", "2600MHz"),
     ]
-    assert [group.cpu_clock for group in group_points(points)] == [point.cpu_clock for point in points]
+    assert [group.first.cpu_clock for group in group_points(points)] == [point.cpu_clock for point in points]
     assert points[0].point_id == "testpmd/p2p/unidirectional/64/virtio/process/plain/near/1200MHz"
     assert points[0].scenario_slug == "p2p-1200MHz" and points[0].chain_label == "at 1200 MHz"
     emulated = override(quick, duty="0.46,1", scenario="p2p", direction="unidirectional")

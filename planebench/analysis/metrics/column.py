@@ -32,9 +32,10 @@ from planebench.model.results import (
 )
 from planebench.model.words import NOTHING, UNKNOWN
 
-ColumnOutput = Literal["json", "csv", "table"]
-"""The JSON export, the CSV export, and the tables of the library (CSV, JSON, Parquet, DataFrame)."""
+ColumnOutput = Literal["json", "table"]
+"""The JSON export, and the tables (CSV, JSON, Parquet, DataFrame)."""
 EVERYWHERE: frozenset[ColumnOutput] = frozenset(get_args(ColumnOutput))
+JSON: frozenset[ColumnOutput] = frozenset({"json"})
 TABLE: frozenset[ColumnOutput] = frozenset({"table"})
 
 ColumnKind = Literal["plain", "switch", "number", "strong", "text", "verdict", "two"]
@@ -145,11 +146,6 @@ class Column:
         """Return the name with its unit: ``p50_us``."""
         return f"{self.name}_{self.unit}" if self.unit else self.name
 
-    @property
-    def sql_type(self) -> str:
-        """Return the type in DuckDB."""
-        return _sql_type(self.type)
-
     def value(self, item: Any) -> Any:
         """Return the value for a row as JSON has it; None is "not known"."""
         return plain(self._raw(item))
@@ -184,7 +180,7 @@ class Table:
     @property
     def types(self) -> dict[str, str]:
         """Return the DuckDB type of each column."""
-        return {column.flat_name: column.sql_type for column in self.columns}
+        return {column.flat_name: sql_type(column.type) for column in self.columns}
 
     def rows(self, derived: Derived) -> Iterator[dict[str, Any]]:
         """Yield the rows of one run as plain values: a list is a list; None is not known, or not finite."""
@@ -265,14 +261,15 @@ def _follow(path: str) -> Callable[[Any], Any]:
     return get
 
 
-def _sql_type(kind: Any) -> str:
+def sql_type(kind: Any) -> str:
+    """Return the type in DuckDB of values of a type."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return arguments[1] if isinstance(arguments[1], str) else _sql_type(arguments[0])
+        return arguments[1] if isinstance(arguments[1], str) else sql_type(arguments[0])
     if origin in (Union, UnionType):
-        return _sql_type(next(it for it in arguments if it is not type(None)))
+        return sql_type(next(it for it in arguments if it is not type(None)))
     if origin in (tuple, list):
-        return f"{_sql_type(arguments[0])}[]"
+        return f"{sql_type(arguments[0])}[]"
     if origin is Literal or issubclass(kind, str):
         return "VARCHAR"
     return {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE"}[kind]

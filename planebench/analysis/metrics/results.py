@@ -15,11 +15,10 @@ from planebench.analysis.capacity import latency_floor
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, latency_counts, search_counts
 from planebench.analysis.metrics.column import (
-    EVERYWHERE,
+    JSON,
     TABLE,
     Brief,
     Column,
-    ColumnOutput,
     Int32,
     Number,
     OnPage,
@@ -64,10 +63,6 @@ from planebench.model.words import (
     us,
 )
 
-JSON: frozenset[ColumnOutput] = frozenset({"json"})
-CSV: frozenset[ColumnOutput] = frozenset({"csv"})
-NOT_CSV: frozenset[ColumnOutput] = frozenset({"json", "table"})
-
 JITTER = "jitter"
 DROPS = "drops"
 """The tables of the page, beside the main one of results and that of latencies, that have columns of the catalog."""
@@ -107,30 +102,20 @@ OF_ALL_PROBES = "With the probes that met what the host did, which the others ar
 OF_CAPACITY = "End of the 95 % interval, from the noise between starts and the fit; null where that is not known."
 
 
-def _microseconds(ns: float | None) -> float | None:
-    return None if ns is None else ns / 1e3
-
-
-def _us_words(value: float | None) -> str:
-    return NOTHING if value is None else us(value)
-
-
 def _latency(name: str, title: str, order: int) -> Column:
-    return Column(name, Number, f"summary.{name}", unit="us", page=OnPage(title, order, _us_words))
+    return Column(name, Number, f"summary.{name}", unit="us", page=OnPage(title, order, us))
 
 
-def _percentile(
-    name: str, title: str, order: int, doc: str = "", outputs: frozenset[ColumnOutput] = EVERYWHERE
-) -> tuple[Column, ...]:
+def _percentile(name: str, title: str, order: int, doc: str = "") -> tuple[Column, ...]:
     """Return the columns of a percentile and of the two ends of its 95 % interval, which the page has in one cell."""
 
     def cell(it: OfLatency) -> tuple[str, str]:
         low, high = (getattr(it.summary, f"{name}_{end}") for end in ("low", "high"))
-        return _us_words(getattr(it.summary, name)), interval(low, high, us)
+        return us(getattr(it.summary, name)), interval(low, high, us)
 
     page = OnPage(title, order, kind="two", cell=cell, optional=True)
-    ends = (Column(f"{name}_{it}", Number, f"summary.{name}_{it}", OF_STARTS, outputs, "us") for it in ("low", "high"))
-    return Column(name, Number, f"summary.{name}", doc, outputs, unit="us", page=page), *ends
+    ends = (Column(f"{name}_{it}", Number, f"summary.{name}_{it}", OF_STARTS, unit="us") for it in ("low", "high"))
+    return Column(name, Number, f"summary.{name}", doc, unit="us", page=page), *ends
 
 
 def _jitter(name: str, doc: str, title: str, order: int) -> tuple[Column, ...]:
@@ -159,8 +144,8 @@ LATENCY: tuple[Column, ...] = (
     *_percentile("p99", "p99", 8),
     _latency("p99_9", "p99.9", 9),
     _latency("max", "max", 10),
-    *_percentile("with_host_p50", "p50 with the host", 11, OF_ALL_PROBES, NOT_CSV),
-    *_percentile("with_host_p99", "p99 with the host", 12, OF_ALL_PROBES, NOT_CSV),
+    *_percentile("with_host_p50", "p50 with the host", 11, OF_ALL_PROBES),
+    *_percentile("with_host_p99", "p99 with the host", 12, OF_ALL_PROBES),
     Column("samples", int, "summary.samples", page=OnPage("received", 22, count)),
     Column(
         "verdict",
@@ -171,49 +156,44 @@ LATENCY: tuple[Column, ...] = (
             "verdict", 90, kind="verdict", cell=lambda it: (it.summary.verdict.kind.value, it.summary.verdict.texts)
         ),
     ),
-    Column("probes_sent", int, "summary.probes_sent", outputs=NOT_CSV, page=OnPage("sent", 20, count)),
+    Column("probes_sent", int, "summary.probes_sent", page=OnPage("sent", 20, count)),
     Column(
         "probes_stamped",
         int,
         "summary.probes_stamped",
-        outputs=NOT_CSV,
         page=OnPage("stamped", 21, lambda number: count(number) if number else NOTHING),
     ),
-    Column("clock", str, "summary.clock", outputs=NOT_CSV, page=OnPage("clock", 80, kind="plain")),
+    Column("clock", str, "summary.clock", page=OnPage("clock", 80, kind="plain")),
     Column(
         "clock_floor",
         Number,
         "summary.floor",
         "Least latency that this clock shows of the tester alone; null where unknown.",
-        NOT_CSV,
         unit="us",
-        page=OnPage("clock floor", 81, _us_words, optional=True),
+        page=OnPage("clock floor", 81, us, optional=True),
     ),
     Column(
         "software_p50",
         Number,
         "summary.software_p50",
         "By the software clock, of the same probes; null where that is the clock.",
-        NOT_CSV,
         unit="us",
     ),
     Column(
         "software_p99",
         Number,
         "summary.software_p99",
-        outputs=NOT_CSV,
         unit="us",
-        page=OnPage("p99 by software", 82, _us_words, optional=True),
+        page=OnPage("p99 by software", 82, us, optional=True),
     ),
     Column(
         "software_share_p99",
         Number,
         "summary.software_share_p99",
         "Share of the p99 of the software clock that is not in the p99 of this clock.",
-        NOT_CSV,
     ),
-    Column("verdict_reasons", Texts, "summary.verdict.texts", outputs=NOT_CSV),
-    Column("verdict_codes", Texts, "summary.verdict.codes", outputs=NOT_CSV),
+    Column("verdict_reasons", Texts, "summary.verdict.texts"),
+    Column("verdict_codes", Texts, "summary.verdict.codes"),
     Column("counts", bool, lambda it: latency_counts(it.summary), outputs=TABLE),
     *_jitter("ipdv", "RFC 3393.", JITTERS["ipdv"], 1),
     *_jitter("pdv", "RFC 5481 section 4.2.", JITTERS["pdv"], 2),
@@ -222,50 +202,28 @@ LATENCY: tuple[Column, ...] = (
     Column(
         "floor_p50",
         Number,
-        lambda it: _microseconds(it.floor and it.floor.p50_ns),
+        lambda it: it.floor and it.floor.p50_ns / 1e3,
         "Latency that the tester measures without a switch at this frame size; null where unknown.",
-        NOT_CSV,
         unit="us",
-        page=OnPage("baseline", 15, _us_words, optional=True),
+        page=OnPage("baseline", 15, us, optional=True),
     ),
-    Column("floor_p99", Number, lambda it: _microseconds(it.floor and it.floor.p99_ns), outputs=NOT_CSV, unit="us"),
+    Column("floor_p99", Number, lambda it: it.floor and it.floor.p99_ns / 1e3, unit="us"),
     Column("anatomy", tuple[AnatomySummary, ...], "summary.anatomy", outputs=JSON),
 )
 """One latency: a result at one load, valid trials merged. Times are in microseconds."""
 
 
-def _search(result: Result, method: str) -> SearchResult | None:
-    return next((s for s in result.searches if s.method == method), None)
+def _found(method: str, it: OfResult) -> float | None:
+    """Return what a search found: a rate, or packets per burst; None unless it came to one."""
+    if METHODS[method].figure == "burst":
+        search = next((s for s in it.result.searches if s.method == method), None)
+        return search.burst.mean_packets if search and search.burst and search_counts(search) else None
+    figure = it.result.search_figure(method)
+    return figure.pps if figure else None
 
 
-def _found(method: str) -> Callable[[OfResult], float | None]:
-    """Return the getter of what a search found: a rate, or packets per burst; None unless it came to one."""
-
-    def get(it: OfResult) -> float | None:
-        if METHODS[method].figure == "burst":
-            search = _search(it.result, method)
-            return search.burst.mean_packets if search and search.burst and search_counts(search) else None
-        figure = it.result.search_figure(method)
-        return figure.pps if figure else None
-
-    return get
-
-
-def _found_verdict(method: str) -> Callable[[OfResult], str | None]:
-    def get(it: OfResult) -> str | None:
-        search = _search(it.result, method)
-        return search.verdict.kind.value if search else None
-
-    return get
-
-
-_PLACED = ("ndr", "pdr", "rfc2544", "bswlv", "curve", "b2b")
-"""The searches whose CSV columns have their place, or that have none (a curve); those of any other follow."""
-
-
-def _latencies_by_load(it: OfResult) -> dict[str, Any]:
-    columns = having(LATENCY, "json")
-    return {s.load: row(columns, OfLatency(it.run, it.result, s)) for s in it.result.latency}
+def _found_verdict(method: str, it: OfResult) -> str | None:
+    return next((s.verdict.kind.value for s in it.result.searches if s.method == method), None)
 
 
 def _switch(name: str) -> Callable[[OfResult], float | None]:
@@ -279,10 +237,9 @@ def _reported(
     brief: Brief | None = None,
     doc: str = "",
     type_: Any = Number,
-    outputs: frozenset[ColumnOutput] = EVERYWHERE,
 ) -> Column:
     """Return the column of a figure that the switch itself reports."""
-    return Column(f"switch_{name}", type_, _switch(name), doc, outputs, page=page, brief=brief, by_switch=True)
+    return Column(f"switch_{name}", type_, _switch(name), doc, page=page, brief=brief, by_switch=True)
 
 
 def _cycles_cell(it: OfResult) -> tuple[str, str]:
@@ -340,7 +297,7 @@ RESULT: tuple[Column, ...] = (
     Column(
         "latency_us",
         dict[str, Any],
-        _latencies_by_load,
+        lambda it: {s.load: row(having(LATENCY, "json"), OfLatency(it.run, it.result, s)) for s in it.result.latency},
         "By load: ``0.50`` is a share of R+, ``1Mpps`` a fixed load.",
         JSON,
     ),
@@ -363,40 +320,31 @@ RESULT: tuple[Column, ...] = (
         lambda it: counts(it.result) and it.result.verdict.kind.is_bound,
         outputs=TABLE,
     ),
-    Column("ndr_pps", Number, _found("ndr"), outputs=CSV),
-    Column("pdr_pps", Number, _found("pdr"), outputs=CSV),
     Column("throughput_median_pps", Number, "result.throughput_median_pps", page=OnPage("median", 3, mpps)),
-    Column("unexplained_packets", int | None, "result.ledger.unexplained_packets", outputs=CSV),
-    Column("rfc2544_pps", Number, _found("rfc2544"), outputs=CSV),
-    Column("bswlv_pps", Number, _found("bswlv"), outputs=CSV),
-    Column("b2b_packets", Number, _found("b2b"), outputs=CSV),
-    Column("ndr_verdict", str | None, _found_verdict("ndr"), outputs=CSV),
-    Column("pdr_verdict", str | None, _found_verdict("pdr"), outputs=CSV),
+    Column("unexplained_packets", int | None, "result.ledger.unexplained_packets", outputs=TABLE),
     *(
-        Column(f"{it.name}_{'packets' if it.figure == 'burst' else 'pps'}", Number, _found(it.name), outputs=CSV)
-        for it in METHODS.values()
-        if it.name not in _PLACED
+        Column(f"{name}_{'packets' if it.figure == 'burst' else 'pps'}", Number, partial(_found, name), outputs=TABLE)
+        for name, it in METHODS.items()
+        if name != "curve"  # it has a table of its own
     ),
+    *(Column(f"{name}_verdict", str | None, partial(_found_verdict, name), outputs=TABLE) for name in ("ndr", "pdr")),
     Column(
         "throughput_trials_pps",
         tuple[float, ...],
         "result.throughput_trials_pps",
-        outputs=NOT_CSV,
         page=OnPage("trials", 5, len),
     ),
-    Column("trial_indices", tuple[int, ...], "result.trials", outputs=NOT_CSV),
+    Column("trial_indices", tuple[int, ...], "result.trials"),
     _reported(
         "busy_share",
         OnPage("core utilization", 12, percent),
         Brief(1, "", 4, "%: core utilization, c: cycles per packet, as the switch reports them"),
-        outputs=NOT_CSV,
     ),
     Column(
         "capacity_estimate_pps",
         Number,
         "result.capacity_estimate_pps",
         "Where tester-limited: from cycles per packet fitted over batch sizes; null where that does not tell it.",
-        NOT_CSV,
         page=OnPage(
             "estimate",
             70,
@@ -407,8 +355,8 @@ RESULT: tuple[Column, ...] = (
             ),
         ),
     ),
-    Column("capacity_low_pps", Number, "result.capacity_low_pps", OF_CAPACITY, NOT_CSV),
-    Column("capacity_high_pps", Number, "result.capacity_high_pps", OF_CAPACITY, NOT_CSV),
+    Column("capacity_low_pps", Number, "result.capacity_low_pps", OF_CAPACITY),
+    Column("capacity_high_pps", Number, "result.capacity_high_pps", OF_CAPACITY),
     Column("strata", tuple[Stratum, ...], "result.strata", outputs=JSON),
     Column("searches", tuple[SearchResult, ...], "result.searches", outputs=JSON),
     Column("search_figures", tuple[SearchFigure, ...], "result.search_figures", outputs=JSON),

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from planebench.analysis.compare import Derived
-from planebench.analysis.disturbance import OWNERS, CoreOwner
+from planebench.analysis.disturbance import OWNERS
 from planebench.analysis.metrics.column import (
     Column,
     Int32,
@@ -33,13 +34,9 @@ def _switch(figure: SwitchFigure) -> Column:
     return Column(f"switch_{figure.name}", Number, lambda it: figure.of(it.trial.switch))
 
 
-def _additions(owner: CoreOwner, when: str) -> Column:
-    def get(it: TableRow) -> float | None:
-        distance: CoreDistance | None = getattr(it.trial.evidence, f"distance_{when}")
-        speeds = distance.additions_per_cycle if distance else ()
-        return speeds[OWNERS.index(owner)] if speeds else None
-
-    return Column(f"{owner}_additions_per_cycle_{when}", Number, get)
+def _additions(place: int, when: str, it: TableRow) -> float | None:
+    distance: CoreDistance | None = getattr(it.trial.evidence, f"distance_{when}")
+    return distance.additions_per_cycle[place] if distance and distance.additions_per_cycle else None
 
 
 TRIAL = (
@@ -76,7 +73,11 @@ EVIDENCE = (
     Column("distance_after_ns", Number, "trial.evidence.distance_after.median_ns"),
     Column("band_before", str | None, "trial.evidence.distance_before.band"),
     Column("band_after", str | None, "trial.evidence.distance_after.band"),
-    *(_additions(owner, when) for owner in OWNERS for when in ("before", "after")),
+    *(
+        Column(f"{owner}_additions_per_cycle_{when}", Number, partial(_additions, place, when))
+        for place, owner in enumerate(OWNERS)
+        for when in ("before", "after")
+    ),
     *attributes("trial.evidence", tester_busy_share=Number),
     Column("switch_busy_share", Number, "trial.switch.busy_share"),
     *attributes("trial.evidence", foreign_packets=int, stale_packets=int, shared_cpu=bool),
@@ -126,10 +127,8 @@ def _json(name: str) -> Column:
     return Column(name, str, lambda it: json.dumps(dict(getattr(it.run.header, name)), ensure_ascii=False))
 
 
-def _subject(name: str, kind: type) -> Column:
-    """Return a column for a fact of the source tree that was measured; null if it is unknown."""
-    return Column(f"subject_{name}", kind | None, f"run.header.subject.{name}")
-
+_SUBJECT: Mapping[str, type] = {"repository": str, "commit": str, "committed_at": str, "dirty": bool, "switch": str}
+"""The facts of the source tree that was measured, each null if it is unknown."""
 
 RUN = (
     _RUN_ID,
@@ -141,8 +140,7 @@ RUN = (
     *attributes("run", warnings=Texts),
     *(_json(name) for name in ("host", "settings", "environment", "tags")),
     *attributes("run.header", testbed=str),
-    *(_subject(name, kind) for name, kind in (("repository", str), ("commit", str), ("committed_at", str))),
-    *(_subject(name, kind) for name, kind in (("dirty", bool), ("switch", str))),
+    *(Column(f"subject_{name}", kind | None, f"run.header.subject.{name}") for name, kind in _SUBJECT.items()),
 )
 
 

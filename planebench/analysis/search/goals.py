@@ -50,24 +50,20 @@ def csit_goal(settings: SearchSettings, loss_ratio: float) -> Goal:
     """
     trial_s = settings.duration_s or CSIT_TRIAL_S
     sum_s = settings.duration_sum_s or CSIT_TRIALS * min(trial_s, CSIT_TRIAL_S)
-    return Goal(loss_ratio, CSIT_EXCEED_RATIO, trial_s, max(sum_s, trial_s), _width(settings))
+    return Goal(loss_ratio, CSIT_EXCEED_RATIO, trial_s, max(sum_s, trial_s), settings.relative_width or CSIT_WIDTH)
 
 
 def _rfc2544(settings: SearchSettings) -> Goal:
     """Return the goal of RFC 2544 section 26.1: one long trial loses nothing."""
     trial_s = settings.duration_s or RFC2544_TRIAL_S
-    return Goal(0.0, 0.0, trial_s, trial_s, _width(settings))
+    return Goal(0.0, 0.0, trial_s, trial_s, settings.relative_width or CSIT_WIDTH)
 
 
 def _bswlv(settings: SearchSettings) -> Goal:
     """Return the goal of ETSI GS NFV-TST 009 section 12.3.3: a load fails when max(r) trials in a row have lost."""
     n, trial_s = settings.max_r, settings.duration_s or BSWLV_TRIAL_S
     exceed = (n - 1) / n + EXCEED_MARGIN if n > 1 else 0.0
-    return Goal(0.0, exceed, trial_s, n * trial_s, _width(settings))
-
-
-def _width(settings: SearchSettings) -> float:
-    return settings.relative_width or CSIT_WIDTH
+    return Goal(0.0, exceed, trial_s, n * trial_s, settings.relative_width or CSIT_WIDTH)
 
 
 def _search(goal: Callable[[SearchSettings], Goal]) -> Callable[[Measure, SearchTask, SearchFinding], None]:
@@ -183,7 +179,13 @@ def b2b(measure: Measure, task: SearchTask, found: SearchFinding) -> None:
     for _ in range(task.settings.burst_repetitions):
         packets = _longest(measure, task, rate)
         if packets is None:
-            found.verdict = Verdict(VerdictKind.VALID, (_not_applicable(rate, throughput_pps),))
+            text = (
+                f"does not apply: {BURST_MAX_S:g} s at {rate / 1e6:.6g} Mpps, the highest load, are forwarded without "
+                f"loss (forwarding rate at maximum offered load: {throughput_pps / 1e6:.6g} Mpps), so no frame is "
+                "buffered"
+            )
+            why = Reason(ReasonCode.NOT_APPLICABLE, text, {"rate_pps": rate, "throughput_pps": throughput_pps})
+            found.verdict = Verdict(VerdictKind.VALID, (why,))
             return
         longest.append(packets)
         found.burst = summarise(longest, rate, throughput_pps)
@@ -247,14 +249,6 @@ def _passes(measure: Measure, task: SearchTask, rate_pps: float, packets: int) -
 def _duration_s(packets: int, rate_pps: float) -> float:
     """Return the time until the last packet is due, plus half a ns: rounding must not cost a packet."""
     return (math.ceil(packets / rate_pps * 1e9) + 0.5) / 1e9
-
-
-def _not_applicable(rate_pps: float, throughput_pps: float) -> Reason:
-    text = (
-        f"does not apply: {BURST_MAX_S:g} s at {rate_pps / 1e6:.6g} Mpps, the highest load, are forwarded without "
-        f"loss (forwarding rate at maximum offered load: {throughput_pps / 1e6:.6g} Mpps), so no frame is buffered"
-    )
-    return Reason(ReasonCode.NOT_APPLICABLE, text, {"rate_pps": rate_pps, "throughput_pps": throughput_pps})
 
 
 def _burst_deviations(settings: SearchSettings) -> tuple[str, ...]:

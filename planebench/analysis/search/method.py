@@ -77,9 +77,9 @@ def register(method: Method) -> Method:
 
 
 def short_name(name: str) -> str:
-    """Return the short name of a search or of R+; ``name`` itself for a search of another planebench."""
+    """Return the short name of a search, or MRR; ``name`` itself for a search of another planebench."""
     if name == R_PLUS:
-        return "R+"
+        return "MRR"
     return METHODS[name].short_name if name in METHODS else name
 
 

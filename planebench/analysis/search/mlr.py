@@ -52,7 +52,7 @@ def search_goal(measure: Measure, task: SearchTask, found: SearchFinding, wanted
     config = Config(goals=(goal,), min_load=low, max_load=high, search_duration_max=FOREVER_S, warmup_duration=None)
     search = MultipleLossRatioSearch(config)
     try:
-        search.search(_Measurer(measure, task), debug=_say_nothing)
+        search.search(_Measurer(measure, task), debug=lambda text: None)  # every step is in the log
     finally:
         # Bounds are from complete sums of trials; a load that was only tried is none.
         bounds = search.database.get_relevant_bounds(search.scaling.goal_to_final_target[goal])
@@ -64,7 +64,3 @@ def search_goal(measure: Measure, task: SearchTask, found: SearchFinding, wanted
             found.upper_pps = task.whole(float(bounds.chi))
     if found.lower_pps is None:
         found.remarks += (Reason(ReasonCode.NO_LOAD_MET, f"no load met the goal, down to the lowest, {low:g} pps"),)
-
-
-def _say_nothing(text: str) -> None:
-    """Discard the messages of MLRsearch: every step is in the log."""

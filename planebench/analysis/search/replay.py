@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from planebench.analysis.search.method import METHODS, Method
+from planebench.analysis.search.method import METHODS
 from planebench.analysis.search.task import (
     HYSTERESIS_SHARE,
     Ask,
@@ -42,14 +42,14 @@ def step(
 
     ``repetition``: each has paced trials of its own. UsageError for an unknown method.
     """
-    return _replay(_method(method), settings, point, trials, repetition)
+    return _replay(method, settings, point, trials, repetition)
 
 
 def so_far(
     method: str, settings: SearchSettings, point: Point, trials: Sequence[Trial], repetition: int = 0
 ) -> SearchResult:
     """Return the result; where the log ends before the search does, its bounds so far, with complete = False."""
-    answer = _replay(_method(method), settings, point, trials, repetition, stop_at_end=True)
+    answer = _replay(method, settings, point, trials, repetition, stop_at_end=True)
     assert isinstance(answer, SearchResult)
     return answer
 
@@ -59,20 +59,17 @@ def repetitions(trials: Sequence[Trial]) -> range:
     return range(1 + max((t.repetition for t in trials if t.role == "search"), default=0))
 
 
-def _method(name: str) -> Method:
-    if name not in METHODS:
-        raise unknown("search", name, METHODS)
-    return METHODS[name]
-
-
 def _replay(
-    method: Method,
+    name: str,
     settings: SearchSettings,
     point: Point,
     trials: Sequence[Trial],
     repetition: int,
     stop_at_end: bool = False,
 ) -> Ask | SearchResult:
+    if name not in METHODS:
+        raise unknown("search", name, METHODS)
+    method = METHODS[name]
     mine = [t for t in trials if t.role != "search" or t.repetition == repetition]
     rates = [t.line_rate_pps * len(t.directions) for t in trials if t.line_rate_pps is not None]
     settings = replace(settings, line_rate_pps=min(rates, default=None))
@@ -81,8 +78,12 @@ def _replay(
     complete = False
     try:
         task = SearchTask(settings, point, tester_cap_pps(mine))
-        if (above_pps := _above(method, settings, point, trials, repetition)) is not None:
-            unloaded = log.measure(task.ask(above_pps, settings.duration_s or method.standard_s))
+        if repetition > 0 and method.figure == "rate":
+            # A load above the upper bound of the first repetition, before the switch is overloaded.
+            upper_pps = so_far(name, settings, point, trials).upper_pps
+            if upper_pps is not None:
+                above_pps = (1 + HYSTERESIS_SHARE) * upper_pps
+                unloaded = log.measure(task.ask(above_pps, settings.duration_s or method.standard_s))
         method.search(log.measure, task, found)
         complete, verdict = True, decided(task, found, log.used)
     except GaveUp as end:
@@ -98,7 +99,7 @@ def _replay(
     kept = fmean(map(offered_share, at_bound)) if at_bound else 1.0
     return SearchResult(
         point=point,
-        method=method.name,
+        method=name,
         verdict=verdict,
         complete=complete,
         repetition=repetition,
@@ -110,13 +111,3 @@ def _replay(
         curve=found.curve,
         burst=found.burst,
     )
-
-
-def _above(
-    method: Method, settings: SearchSettings, point: Point, trials: Sequence[Trial], repetition: int
-) -> float | None:
-    """Return a load above the upper bound of the first repetition, which others try before they overload the switch."""
-    if repetition == 0 or method.figure != "rate":
-        return None
-    upper_pps = so_far(method.name, settings, point, trials).upper_pps
-    return None if upper_pps is None else (1 + HYSTERESIS_SHARE) * upper_pps

@@ -171,9 +171,10 @@ class TrialLog:
         for i, trial in enumerate(self.trials):
             if not fits(trial, ask.load_pps, ask.duration_s):
                 continue
+            kind = trial.verdict.kind
             if i in self._used:
                 failed.clear()
-            elif _answers(trial, ask):
+            elif kind is VerdictKind.VALID or (kind.is_bound and (ask.load_pps is None or ask.rough)):
                 self._used.add(i)
                 self.used.append(trial)
                 return trial
@@ -191,11 +192,6 @@ class TrialLog:
                 Verdict(last.kind, (Reason(ReasonCode.GAVE_UP, reason, {"tries": len(failed)}), *last.reasons[:1]))
             )
         raise Unanswered(ask)
-
-
-def _answers(trial: Trial, ask: Ask) -> bool:
-    kind = trial.verdict.kind
-    return kind is VerdictKind.VALID or (kind.is_bound and (ask.load_pps is None or ask.rough))
 
 
 MAX_LOAD_FACTOR = 1.25

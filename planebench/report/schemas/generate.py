@@ -21,10 +21,8 @@ from planebench.analysis.metrics.column import ADDED, LEFT_OUT, Column, having
 from planebench.analysis.metrics.results import LATENCY, RESULT
 from planebench.analysis.search import task
 from planebench.model import conditions, dimensions, header, plan, records, results
-from planebench.model import header as run_records
-from planebench.model import records as anatomy
 from planebench.model import traffic as profile
-from planebench.model.closed import CLOSED, close
+from planebench.model.closed import close
 from planebench.model.conditions import Conditions
 from planebench.model.header import READABLE_VERSIONS, Calibration
 from planebench.model.reasons import Reason
@@ -138,12 +136,12 @@ KINDS: Mapping[str, Any] = {
     "run": header.RunHeader,
     "trial": records.Trial,
     "conditions": conditions.Conditions,
-    "skipped": header.Skipped,
-    "finished": run_records.Finished,
+    "skipped": plan.Skipped,
+    "finished": header.Finished,
     "export": ExportDocument,
 }
 _MODULES: tuple[ModuleType, ...] = (
-    *(anatomy, conditions, header, dimensions, records, results, run_records),
+    *(conditions, header, dimensions, records, results),
     *(plan, task, profile, chains, answers, standings, fairness),
 )
 
@@ -175,14 +173,6 @@ def generate(name: str) -> str:
     made.pop("title", None)
     top = {"$schema": DIALECT, "$id": info.id, "title": info.title, "version": info.version}
     return json.dumps({**top, **made}, indent=1, ensure_ascii=False) + "\n"
-
-
-def closed(document: SchemaDocument) -> SchemaDocument:
-    """Return the same schema with every object closed: what finds a key that nobody has described."""
-    shut: SchemaDocument = json.loads(json.dumps(document))
-    for part in _objects(shut):
-        part.setdefault("additionalProperties", CLOSED["extra"] != "forbid")
-    return shut
 
 
 def _described(kind: Any) -> SchemaDocument:
@@ -231,7 +221,7 @@ def _as_exported(made: SchemaDocument, parts: Mapping[str, SchemaDocument]) -> N
     for record, names in LEFT_OUT.items():
         for name in names:
             del parts[record.__name__]["properties"][name]
-    for found in _objects(made):
+    for found in (part for part in (made, *parts.values()) if "properties" in part):
         found["required"] = list(found["properties"])
         found.pop("additionalProperties", None)
         for value in found["properties"].values():
@@ -241,8 +231,3 @@ def _as_exported(made: SchemaDocument, parts: Mapping[str, SchemaDocument]) -> N
 def _of_property(found: property) -> SchemaDocument:
     assert found.fget is not None
     return {**TypeAdapter(get_type_hints(found.fget)["return"]).json_schema(), "description": found.__doc__}
-
-
-def _objects(made: SchemaDocument) -> Iterator[SchemaDocument]:
-    """Yield the document and its parts, as far as they are objects with keys of their own."""
-    return (part for part in (made, *made.get("$defs", {}).values()) if "properties" in part)

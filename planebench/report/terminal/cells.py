@@ -155,7 +155,8 @@ def _latency_table(results: Sequence[Result], column: LoadColumn, loads: Sequenc
     table = new_table(results, notes.glyphs)
     table.columns[-1].header = _latency_title(column, notes.glyphs)
     for load in loads:
-        table.add_column(f"at {load_words(load)}", justify="right", no_wrap=True)
+        words = load_words(load).replace("the carried load", "carried")  # which the legend explains
+        table.add_column(f"at {words}", justify="right", no_wrap=True)
     for lead, members, ends in rows(results):
         cells = [_latency_cell(members[0], load, notes) for load in loads]
         table.add_row(*lead, *cells, end_section=ends)

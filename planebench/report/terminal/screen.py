@@ -408,7 +408,8 @@ class Grid:
             found = {r.point.switch: latency_at(r, latency.load) for r in latency.results}
             p99 = {label: us(summary.p99) for label, summary in found.items() if summary is not None}
             rows.append(self._row_below("p99, µs", latency, p99))
-            caption += f", latency at {load_words(latency.load)}"
+            load = load_words(latency.load)
+            caption, self.signs = f"{caption}, latency at {load}", self.signs + load
         costs = {label: words for label, words in _costs(cost).items() if words is not None}
         if costs:
             rows.append(self._row_below("cycles/packet", cost, costs))
@@ -473,6 +474,8 @@ _SIGNS = {
     "=": f"= the same within {MARGIN * 100:.0f} %",
     "≈": "≈ by estimated capacity",
     "(": "(…) not saturated",
+    "R+": "R+ rate at maximum load (MRR)",
+    "carried": "carried load: highest tried that lost 0.1 % at most",
 }
 
 

@@ -22,7 +22,7 @@ from planebench.model.header import Run
 from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
-from planebench.model.words import ARROW_WORDS, NOTHING, WIDE, reasons, throughput
+from planebench.model.words import ARROW_WORDS, NOTHING, WIDE, load_words, reasons, throughput
 from planebench.report.anatomy import anatomy_sentences
 from planebench.report.answers import STATES, Line, PathAnswer, limits_words, needs, path_answers
 from planebench.report.chains import chain_blocks
@@ -247,7 +247,7 @@ def _footer(derived: Derived, notes: Notes, printed: Sequence[str]) -> Iterator[
     for warning in (it for it in warnings if it not in printed):
         yield Text(glyphs.text(f"Warning: {' '.join(warning.split())}"), style="yellow")
     if before := sum(it in printed for it in warnings):
-        text = f"{before} warning{'s' * (before > 1)} printed before the first trial; planebench report repeats them"
+        text = f"{before} note{'s' * (before > 1)}: planebench report --all"
         yield Text(text, style="yellow")
 
 
@@ -276,6 +276,11 @@ def legend(derived: Derived, notes: Notes) -> Iterator[str]:
     yield from (f"{glyphs.arrow(d)} {ARROW_WORDS[d]}" for d in DIRECTION_ORDER if d in directions)
     if any(s.samples and math.isfinite(s.p50) for r in results for s in r.latency):
         yield "latency: p50 / p99 / p99.9 in µs"
+    loads = {load_words(s.load).partition(" of ")[2] for r in results for s in r.latency}
+    if "R+" in loads:
+        yield "R+ rate at maximum load (MRR)"
+    if "the carried load" in loads:
+        yield "carried: highest load tried that lost 0.1 % at most"
     bounds = {r.verdict.kind for r in results if r.verdict.kind.is_bound and r.throughput_pps is not None}
     if bounds:
         names = ("tester-limited" if kind is VerdictKind.TESTER_LIMITED else "line rate" for kind in sorted(bounds))

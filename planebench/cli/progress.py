@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run in progress: what is done, the time left, and a line a switch, for ``run`` and ``watch``; bars for the rest.
+
+All is drawn between trials: drawing takes CPU time from the pollers.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from planebench.analysis.counting import saturating
+from planebench.analysis.search import short_name
+from planebench.analysis.starts import by_start, geometric_mean, throughput_blocks
+from planebench.measure.trial import TrialRequest
+from planebench.model.records import Point, Trial, VerdictKind
+from planebench.model.words import mark, mpps, percent, point_words, printable, reasons
+from planebench.report.terminal.grid import Glyphs
+
+if TYPE_CHECKING:
+    from planebench.measure.session import Session
+
+LINE_EVERY_S = 10.0
+"""Where nothing can be drawn, as in a pipe, a line is printed this often at most."""
+LEADING = 3
+"""Switches that such a line names."""
+FAILED_IN_A_ROW = 20
+"""After so many trials in a row that did not take place, a line says what to do."""
+SLOW_TRIAL_S = 5.0
+"""What is drawn is also drawn while trials this long run, once a second."""
+BAR_SHARE, BAR_MIN, BAR_MAX = 4, 10, 60
+MAX_CELL = 40
+RATES = range(1, 5)
+"""Columns of :func:`switch_rows` that are figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class SoFar:
+    """What a run has of a switch at one test point.
+
+    ``spread``: by what share the fastest start is above the slowest; None with one start.
+    """
+
+    switch: str
+    pps: float | None
+    mark: str
+    spread: float | None
+    starts: int
+
+    @property
+    def rate(self) -> str:
+        """Return the mean rate in Mpps, with the mark of a lower bound."""
+        return self.mark + mpps(self.pps)
+
+
+def last_point(trials: Sequence[Trial]) -> Point | None:
+    """Return the test point, without a switch, of the last saturating trial; None before the first."""
+    last = next((t.point for t in reversed(trials) if t.role == "r_plus"), None)
+    return None if last is None else replace(last, switch="")
+
+
+def so_far(trials: Sequence[Trial], switches: Sequence[str]) -> tuple[SoFar, ...]:
+    """Return what there is of each switch at the test point that was saturated last."""
+    at, found = last_point(trials), []
+    for label in switches:
+        counted = saturating([t for t in trials if at is not None and t.point == replace(at, switch=label)])
+        blocks = throughput_blocks(counted.trials)
+        logs = by_start(blocks)
+        spread = math.exp(max(logs) - min(logs)) - 1 if len(logs) > 1 else None
+        found.append(
+            SoFar(label, geometric_mean(blocks), mark(counted.verdict.kind) if logs else "", spread, len(logs))
+        )
+    return tuple(found)
+
+
+def switch_rows(found: Sequence[SoFar], at: Point | None, to_go: Mapping[str, int] | None = None) -> list[list[str]]:
+    """Return a title and a row a switch: its mean rate at the test point ``at``, and how many starts that rests on.
+
+    ``to_go``: test points of each switch that do not have all their starts.
+    """
+    rows = [[point_words(at) if at else "switch", "Mpps", "spread", "starts"]]
+    rows += [[printable(it.switch), it.rate, percent(it.spread), str(it.starts)] for it in found]
+    if to_go is not None:
+        texts = ["points to go", *(str(to_go[it.switch]) for it in found)]
+        rows = [[*row, text] for row, text in zip(rows, texts, strict=True)]
+    return rows
+
+
+def aligned(rows: Sequence[Sequence[str]], glyphs: Glyphs, right: range) -> list[str]:
+    """Return rows of cells as lines of columns, those of ``right`` to the right; the last may be longer."""
+    shown = [[glyphs.text(glyphs.arrows(cell)) for cell in row] for row in rows]
+    widths = [min(MAX_CELL, max(map(cell_len, column))) for column in zip(*shown, strict=True)]
+    lines = []
+    for row in shown:
+        cells = [
+            " " * (width - cell_len(cell)) + cell if number in right else set_cell_size(cell, width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        if len(row) - 1 not in right:
+            cells[-1] = row[-1]
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def progress_line(done: int, steps: int, left_s: float, glyphs: Glyphs, width: int) -> Text:
+    """Return a bar, the trials done, and the time left."""
+    line = Text("[")
+    line.append(glyphs.bar(done / steps if steps > 0 else 0.0, min(max(BAR_MIN, width // BAR_SHARE), BAR_MAX)), "blue")
+    return line.append(glyphs.text(f"] {done} of {steps} · {duration(left_s)} left"))
+
+
+def duration(seconds: float) -> str:
+    """Return ``45 s``, ``12 min``, ``1.7 h``."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = seconds / 60
+    return f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+
+
+class _Drawn:
+    """What is drawn on standard error while something goes on; nothing if ``quiet``, or where it is no terminal."""
+
+    def __init__(self, drawn: Callable[[], Group], *, quiet: bool, moving: bool = False) -> None:
+        self._quiet = quiet
+        self._console = Console(stderr=True, markup=False, highlight=False)
+        self._glyphs = Glyphs(not self._console.options.ascii_only)
+        self._live: Live | None = None
+        if self._console.is_terminal and not self._console.is_dumb_terminal and not quiet:
+            self._live = Live(
+                console=self._console,
+                get_renderable=drawn,
+                auto_refresh=moving,
+                refresh_per_second=1,
+                transient=True,
+            )
+
+    def __enter__(self) -> Self:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live:
+            self._live.stop()
+
+    def _progress(self, done: int, steps: int, left_s: float, doing: str) -> Text:
+        """Return a line that fits: a bar, the time left, and what goes on."""
+        line = progress_line(done, steps, left_s, self._glyphs, self._console.width)
+        line.append(self._glyphs.text(self._glyphs.arrows(f" · {printable(doing)}")), style="dim")
+        return self._cut(line)
+
+    def _cut(self, line: Text) -> Text:
+        line.truncate(self._console.width, overflow="ellipsis" if self._glyphs.unicode else "crop")
+        return line
+
+
+class RunProgress(_Drawn):
+    """The progress of a run in its own terminal, or in a pipe, on standard error: a listener of the campaign.
+
+    ``quiet``: only what goes wrong is printed.
+    """
+
+    def __init__(self, session: Session, *, quiet: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
+        self._session, self._clock = session, clock
+        self._points, self._plan = session.survey.measured, session.survey.plan
+        self._switches = tuple(dict.fromkeys(point.switch for point in self._points))
+        self._doing = ""
+        self._told_s: float | None = None
+        self._failed = 0
+        self._failures: set[tuple[str, tuple[str, ...]]] = set()
+        super().__init__(self._lines, quiet=quiet, moving=self._plan.throughput.duration_s >= SLOW_TRIAL_S)
+
+    def working_on(self, text: str) -> None:
+        """Show work that is not a trial."""
+        self._doing = text
+        self._draw()
+
+    def trial_begins(self, request: TrialRequest) -> None:
+        """Show the trial that begins."""
+        what = short_name(request.search or request.role)
+        again = "" if request.repetition < self._plan.throughput.repetitions else ", still open"
+        self._doing = f"{what} of {request.point.switch}, {point_words(request.point)}{again}"
+        self._draw()
+
+    def trial_done(self, trial: Trial) -> None:
+        """Say why a trial did not take place, each reason once a switch. The figures are drawn when the next begins."""
+        failed = trial.verdict.kind is VerdictKind.INVALID
+        self._failed = self._failed + 1 if failed else 0
+        key = trial.point.switch, trial.verdict.codes
+        if failed and key not in self._failures:
+            self._failures.add(key)
+            self.trouble(f"{trial.point.switch} {point_words(trial.point)}: no figure: {reasons(trial.verdict.texts)}")
+        if self._failed == FAILED_IN_A_ROW:
+            self.trouble(
+                f"none of the last {FAILED_IN_A_ROW} trials took place. `planebench switch check NAME` tests a switch "
+                "alone; Ctrl-C ends the run, and `--resume` continues it"
+            )
+
+    def trouble(self, text: str) -> None:
+        """Print a failure above what is drawn, also if ``quiet``; the run continues."""
+        text = printable(" ".join(text.split()))
+        self._console.print(f"planebench: {text}", style="yellow", soft_wrap=not self._console.is_terminal)
+
+    def _draw(self) -> None:
+        if self._live:
+            self._live.refresh()
+        elif not self._quiet and self._session.trials:
+            now_s = self._clock()
+            if self._told_s is None or now_s - self._told_s >= LINE_EVERY_S:
+                self._told_s = now_s
+                self._console.print(self._line(), soft_wrap=True)
+
+    def _line(self) -> str:
+        """Return ``37/384, 4 min left: planed 31.50, testpmd 12.50 Mpps at p2p → 64 B``."""
+        pace, at = self._session.pace, last_point(self._session.trials)
+        found = sorted(
+            (it for it in so_far(self._session.trials, self._switches) if it.pps), key=lambda it: -(it.pps or 0.0)
+        )
+        words = f"{pace.done}/{pace.steps}, {duration(pace.left_s())} left"
+        if at and found:
+            rates = ", ".join(f"{printable(it.switch)} {it.rate}" for it in found[:LEADING])
+            more = f" ({len(found) - LEADING} more)" if len(found) > LEADING else ""
+            words += f": {rates} Mpps{more} at {point_words(at)}"
+        return self._glyphs.text(self._glyphs.arrows(words))
+
+    def _lines(self) -> Group:
+        pace, trials = self._session.pace, self._session.trials
+        taken = Counter(t.point for t in trials if t.role == "r_plus")
+        to_go = Counter(p.switch for p in self._points if taken[p] < self._plan.throughput.repetitions)
+        rows = switch_rows(so_far(trials, self._switches), last_point(trials), to_go)
+        head, *others = aligned(rows, self._glyphs, RATES)
+        line = self._progress(pace.done, pace.steps, pace.left_s(), self._doing)
+        return Group(line, self._cut(Text(head, style="dim")), *(self._cut(Text(other)) for other in others))
+
+
+class Bar(_Drawn):
+    """Shows a bar with the time left on a terminal, a line a step elsewhere, neither if ``quiet``."""
+
+    def __init__(self, steps: int, *, quiet: bool = False) -> None:
+        self.steps, self.done = steps, 0
+        self._doing, self._begun_s = "", time.monotonic()
+        super().__init__(self._lines, quiet=quiet)
+
+    def _lines(self) -> Group:
+        left_s = (time.monotonic() - self._begun_s) / max(self.done, 1) * (self.steps - self.done)
+        return Group(self._progress(self.done, self.steps, left_s, self._doing))
+
+    def working_on(self, text: str) -> None:
+        """Show what begins."""
+        self._doing = text
+        self.advance(0)
+
+    def line(self, text: str) -> None:
+        """Print a line about a finished step if there is no bar."""
+        if not (self._live or self._quiet):
+            self._console.print(text, soft_wrap=True)
+
+    def advance(self, steps: int = 1) -> None:
+        """Advance by the given number of steps."""
+        self.done += steps
+        if self._live:
+            self._live.refresh()
