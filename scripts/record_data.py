@@ -17,7 +17,6 @@ from planebench.analysis.node_capacity import predictions
 from planebench.papers.judge import Conclusion, conclude
 from planebench.papers.measured import RunFigures
 from planebench.papers.shape import shapes
-from planebench.report.export import csv_text
 
 Row = Mapping[str, Any]
 
@@ -45,7 +44,9 @@ def _csv(rows: Iterable[Row]) -> str:
 
 
 def _cell(value: Any) -> Any:
-    return f"{value:.6g}" if isinstance(value, float) else csv_text(value)
+    if isinstance(value, list):
+        return "; ".join(map(str, value))
+    return f"{value:.6g}" if isinstance(value, float) else value
 
 
 def _of_table(table: str) -> Iterator[Row]:
