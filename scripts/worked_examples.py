@@ -76,7 +76,7 @@ def _loopback(name: str) -> str:
     found.sort(key=lambda it: (it.point.chain, it.point.frame_size_bytes, -(it.throughput_pps or 0)))
     rows = (
         (
-            it.point.chain.replace(",", ", ") or f"{it.point.chain_length} x l2fwd",
+            it.point.chain.replace(",", ", "),
             f"{it.point.frame_size_bytes} B",
             it.point.switch,
             _mpps(it.throughput_pps, it.verdict.kind.is_bound),
@@ -166,8 +166,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "builds": lambda: _against_first("regression"),
     "steps": lambda: _against_previous("regression", 1024),
     "fix": lambda: _against_first("regression-fix"),
-    "one-function": lambda: _loopback("quick"),
-    "pairs": lambda: _pairs("quick", "throughput", "rates"),
     "cores": lambda: _cores("quick"),
     "account": lambda: _account("firewall-chain"),
     "chain": lambda: _loopback("firewall-chain"),
