@@ -16,7 +16,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 
 from planebench.analysis.compare import Derived
@@ -54,20 +53,6 @@ def _against_first(name: str) -> str:
     compared = sorted((it for it in derived.comparisons if it.a == first and it.metric == "throughput"), key=_size)
     rows = ((f"{_size(it)} B", it.b, f"{it.ratio:.3f}", _interval(it.low, it.high), it.answer) for it in compared)
     return _rows(("frames", "build", f"its rate / that of `{first}`", "interval", "answer"), rows)
-
-
-def _against_previous(name: str, frame_size_bytes: int) -> str:
-    """Return the throughput of each switch of a run against the one that its header names before."""
-    derived = _run(name)
-    labels = derived.run.switch_labels
-    steps = list(pairwise(labels))
-    compared = [
-        it
-        for it in derived.comparisons
-        if (it.a, it.b) in steps and it.metric == "throughput" and _size(it) == frame_size_bytes
-    ]
-    rows = ((f"{it.b} / {it.a}", f"{it.ratio:.3f}", _interval(it.low, it.high), it.answer) for it in compared)
-    return _rows(("builds", "ratio of the rates", "interval", "answer"), rows)
 
 
 def _loopback(name: str) -> str:
@@ -164,7 +149,6 @@ def _interval(low: float | None, high: float | None) -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     "builds": lambda: _against_first("regression"),
-    "steps": lambda: _against_previous("regression", 1024),
     "fix": lambda: _against_first("regression-fix"),
     "cores": lambda: _cores("quick"),
     "account": lambda: _account("firewall-chain"),
