@@ -71,17 +71,21 @@ def lines(source: Mapping[str, Rows]) -> Iterator[str]:
     yield "|---|---|---|"
     yield from (f"| {state} | {count[state]} | {text} |" for state, text in STATES.items())
     yield ""
-    yield "*Run*: a part of the suite of the paper (`planebench run SUITE` measures all of them), or a command. This"
-    yield "page is made by `scripts/papers_coverage.py` from `papers-coverage.yaml`."
+    yield "In brackets: parts of the suite of the paper (`planebench run SUITE` measures all of them) or a command, and"
+    yield "a note. This page is made by `scripts/papers_coverage.py` from `papers-coverage.yaml`."
     for paper, rows in source.items():
-        yield from ("", f"## {paper}", "", "| id | item | state | run | note |", "|---|---|---|---|---|")
-        yield from (_line(key, row) for key, row in rows.items())
+        yield from ("", f"## {paper}")
+        for state in STATES:
+            found = [_line(key, row) for key, row in rows.items() if row["state"] == state]
+            if found:
+                yield from ("", f"{state.capitalize()}:", "", *found)
 
 
 def _line(key: str, row: Mapping[str, Any]) -> str:
     commands = [row["command"]] if row.get("command") else []
     run = [f"`{name}`" for name in (*(part.partition("/")[2] for part in row.get("parts", ())), *commands)]
-    return f"| {key} | {row['item']} | {row['state']} | {', '.join(run)} | {row.get('note') or ''} |"
+    said = "; ".join(part for part in (", ".join(run), row.get("note")) if part)
+    return f"- **{key}** {row['item']}" + (f" ({said})" if said else "")
 
 
 if __name__ == "__main__":
