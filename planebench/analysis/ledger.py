@@ -193,7 +193,7 @@ def sent_traffic(trials: Sequence[Trial]) -> tuple[TrafficSent, ...]:
     by_name: dict[str, list[TrafficSent]] = {}
     for sent in every:
         by_name.setdefault(sent.name, []).append(sent)
-    return tuple(map(_sum_of, by_name.values()))
+    return tuple(map(sum_of, by_name.values()))
 
 
 def mean_forwarded_bytes(trials: Sequence[Trial]) -> float | None:
@@ -204,7 +204,8 @@ def mean_forwarded_bytes(trials: Sequence[Trial]) -> float | None:
     return sum(known) / packets if packets and len(known) == len(directions) else None
 
 
-def _sum_of(every: Sequence[TrafficSent]) -> TrafficSent:
+def sum_of(every: Sequence[TrafficSent]) -> TrafficSent:
+    """Return the sum; flows, addresses and passes over a file are the maximum."""
     sizes: Counter[int] = Counter()
     for sent in every:
         sizes.update(dict(sent.sizes))

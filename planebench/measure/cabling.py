@@ -146,9 +146,9 @@ def _found(planed: PlanedProcess, devices: Sequence[str], within_s: float) -> Ca
 
 
 def _ports(planed: PlanedProcess, devices: Sequence[str]) -> tuple[FoundPort, ...]:
-    told = {port["name"]: port for port in get_ports(planed.call)}
+    told = {port.name: port for port in get_ports(planed.call)}
     return tuple(
-        FoundPort(device, port.get("driver", ""), port["link_up"], port.get("speed_mbps"))
+        FoundPort(device, port.driver, port.link_up, port.speed_mbps)
         for device, port in ((device, told[f"p{number}"]) for number, device in enumerate(devices))
     )
 
@@ -157,9 +157,9 @@ def _receivers(sender: Sender, number: int, devices: Sequence[str]) -> tuple[str
     """Return the ports that received frames of one port."""
     name = f"p{number}"
     stats = sender.send(Sending((Flow(name, name, number % STREAMS),), FRAME_BYTES, SEND_S, RATE_PPS))
-    monitors = {task["name"]: task["monitor"] for task in stats["tasks"] if "monitor" in task}
+    monitors = {task.name: task.monitor for task in stats.tasks if task.monitor is not None}
     return tuple(
         device
         for n, device in enumerate(devices)
-        if any(stream["forwarded_packets"] for stream in monitors[f"mon-p{n}"]["streams"])
+        if any(stream.forwarded_packets for stream in monitors[f"mon-p{n}"].streams)
     )

@@ -222,7 +222,7 @@ class LiveTopology:
         """Start the switch, then give the tester its VNF ports and tasks, and wait until frames pass."""
         topology, placement = self.topology, self.placement
         self._echo = False
-        self._tsc_hz = get_statistics(self.call)["tsc_hz"]
+        self._tsc_hz = get_statistics(self.call).tsc_hz
         self._join_ends()
         self.start_switch(adapter, supervisor)
         self.pollers_on_core = 2 if share_a_core(topology, placement) else 1
@@ -244,7 +244,7 @@ class LiveTopology:
             raise StartError(f"{adapter.name} on {topology.scenario}: {error}\n{self.logs()}") from error
         ends = topology.ends[:1] if topology.echo else topology.ends
         ports = get_ports(self.traffic)
-        clocks = {port["name"]: port.get("clock", "software") for port in ports if port["name"] in ends}
+        clocks = {port.name: port.clock for port in ports if port.name in ends}
         wanted = self.links.clock
         without = [name for name, clock in clocks.items() if clock != wanted]
         if wanted in ("kernel", "hardware") and without:
@@ -325,8 +325,8 @@ class LiveTopology:
 
     def threads(self) -> tuple[WatchedThread, ...]:
         """Return every polling thread here: workers of the tester with hosted ends, of the switch, of hosted VNFs."""
-        pid, workers = self._tester.process.pid, get_statistics(self.call)["workers"]
-        tester = [WatchedThread("tester", pid, worker["tid"], worker["name"]) for worker in workers]
+        pid, workers = self._tester.process.pid, get_statistics(self.call).workers
+        tester = [WatchedThread("tester", pid, worker.tid, worker.name) for worker in workers]
         switch = watched(self.switch)
         if self.hosted is None:
             return (*tester, *switch)
@@ -351,9 +351,9 @@ class LiveTopology:
             return Counter()
         return Counter(
             {
-                f"{port['name']}:{name}": count
+                f"{port.name}:{name}": count
                 for port in get_ports(self.call)
-                for name, count in of_losses(port.get("xstats", {})).items()
+                for name, count in of_losses(port.xstats).items()
             }
         )
 
@@ -552,9 +552,9 @@ class LiveTopology:
         if wire_kind(self.links.wire).cables(wire_arguments(self.links.wire)):  # the user named them
             ends = self.links.ends
             down = [
-                f"{port['name']} ({ends[port['name']].tester})"
+                f"{port.name} ({ends[port.name].tester})"
                 for port in get_ports(self.call)
-                if port["name"] in ends and not port["link_up"]
+                if port.name in ends and not port.link_up
             ]
             remarks = f"; no link at {listed(down)}" if down else ""
             remarks += "; is the cabling as --wire says? `planebench testbed wires` finds it"

@@ -188,11 +188,11 @@ def outage_of(way: Flow, calm: Statistics, stats: Statistics, restart_ns: int, d
 def longest_silence(stats: Statistics, way: Flow) -> Silence:
     """Return the longest silence of the streams of a flow. Raises StartError if no frame arrived."""
     streams, found = {queue_stream(way.stream, queue) for queue in range(QUEUES_MAX)}, []
-    for task in stats["tasks"]:
-        for stream in task["monitor"]["streams"] if "monitor" in task else ():
-            begin_ns, end_ns = stream["longest_silence_begin_ns"], stream["longest_silence_end_ns"]
-            if stream["stream"] in streams and begin_ns is not None and end_ns is not None:
-                found.append(Silence(stream["longest_silence_ns"], begin_ns, end_ns))
+    for task in stats.tasks:
+        for stream in task.monitor.streams if task.monitor is not None else ():
+            begin_ns, end_ns = stream.longest_silence_begin_ns, stream.longest_silence_end_ns
+            if stream.stream in streams and begin_ns is not None and end_ns is not None:
+                found.append(Silence(stream.longest_silence_ns, begin_ns, end_ns))
     if not found:
         raise StartError(f"no frame came through {way.name}")
     return max(found, key=lambda silence: silence.duration_ns)

@@ -49,6 +49,7 @@ from planebench.switches.adapter import counters_of
 from planebench.testbed.rates import SATURATING
 
 VALID = Verdict(VerdictKind.VALID)
+NO_EVIDENCE = Evidence()
 NOTHING: Mapping[str, int] = MappingProxyType({})
 
 Distance = Callable[[], CoreDistance | None]
@@ -153,14 +154,7 @@ def run_trial(
     evidence = host_evidence(
         begin.kernel,
         end.kernel,
-        poll_gaps=counts.poll_gaps,
-        poll_gap_sum_ns=counts.poll_gap_sum_ns,
-        poll_gap_max_ns=counts.poll_gap_max_ns,
-        poll_gap_threshold_ns=counts.poll_gap_threshold_ns,
-        stall_ns=counts.stall_ns,
-        tester_busy_share=min(counts.busy_cycles / counts.cycles, 1.0) if counts.duration_ns else None,
-        foreign_packets=counts.foreign_packets,
-        stale_packets=counts.stale_packets,
+        counts.evidence,
         shared_cpu=live.placement.shared,
         nic_counters=dict(sending.nic_counters),
         distance_before=before,
@@ -251,14 +245,15 @@ def _not_told_twice(drops: Counter[str], switch: SwitchCycles) -> dict[str, int]
     return {key: count for key, count in drops.items() if key not in told}
 
 
-def host_evidence(before: HostSample, after: HostSample, **of_tester: Any) -> Evidence:
-    """Return what the host tells of a trial between two samples, and what the tester does: fields of Evidence."""
-    return Evidence(
+def host_evidence(before: HostSample, after: HostSample, tester: Evidence = NO_EVIDENCE, **known: Any) -> Evidence:
+    """Return what the tester tells of a trial, with what the host does between two samples, and what else is known."""
+    return dataclasses.replace(
+        tester,
         threads=ThreadSampler.difference(dict(before.threads), dict(after.threads)),
         steal_ns=after.steal_ns - before.steal_ns,
         interrupts=count_difference(before.interrupts, after.interrupts),
         smis=_difference(before.smis, after.smis),
-        **of_tester,
+        **known,
     )
 
 

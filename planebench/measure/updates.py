@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planebench.host.process import stretched
-from planebench.measure.latency import PROBES, histogram_of
+from planebench.measure.latency import histogram_of
 from planebench.model.errors import StartError
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import ControlPackets, FibUpdates
@@ -67,7 +67,7 @@ def control_traffic(topology: Topology, port: str, profile: TrafficProfile) -> C
 def wait_for_session(call: Call, port: str) -> None:
     """Wait until the forwarder has accepted the session at ``port``. Raises StartError after SESSION_DEADLINE_S."""
     deadline = time.monotonic() + stretched(SESSION_DEADLINE_S)
-    while port and not _source(get_statistics(call))["up"]:
+    while port and not _source(get_statistics(call)).up:
         if time.monotonic() > deadline:
             raise StartError(f"the switch does not answer the FIB messages of the VNF at port {port}")
         time.sleep(0.01)
@@ -92,32 +92,27 @@ def fib_updates(stats: Statistics, control: ControlTraffic | None = None) -> Fib
 
     Each packet of ``control`` causes one.
     """
-    if not any(task["kind"] == SOURCE for task in stats["tasks"]):
+    if not any(task.kind == SOURCE for task in stats.tasks):
         return None
     found = _source(stats)
-    rate = found["updates_per_s"] if control is None else control.pps
-    if rate == 0 and not found["sent"]:
+    rate = found.updates_per_s if control is None else control.pps
+    if rate == 0 and not found.sent:
         return None
-    return FibUpdates(
-        intended_per_s=None if rate is None else float(rate),
-        duration_ns=int(found["duration_ns"]),
-        sent=int(found["sent"]),
-        acknowledged=int(found["acknowledged"]),
-        refused=int(found["refused"]),
-    )
+    intended_per_s = None if rate is None else float(rate)
+    return FibUpdates(intended_per_s, found.duration_ns, found.sent, found.acknowledged, found.refused)
 
 
 def control_packets(stats: Statistics, control: ControlTraffic) -> ControlPackets:
     """Return what became of control packets since the counters were cleared."""
-    tasks = {task["name"]: task for task in stats["tasks"]}
-    streams = tasks[f"mon-{control.port}"]["monitor"]["streams"]
-    came = [stream for stream in streams if stream["stream"] == control.flow.stream]
+    sender, receiver = f"gen-{control.port}", f"mon-{control.port}"
+    monitors = [it.monitor for it in stats.tasks if it.name == receiver and it.monitor is not None]
+    came = [it for monitor in monitors for it in monitor.streams if it.stream == control.flow.stream]
     return ControlPackets(
         intended_per_s=control.pps,
-        sent=tasks[f"gen-{control.port}"]["generator"]["offered_packets"],
-        received=_source(stats)["control_received"],
-        replies=sum(stream["forwarded_packets"] for stream in came),
-        histogram=histogram_of(came, *PROBES),
+        sent=sum(it.generator.offered_packets for it in stats.tasks if it.name == sender and it.generator is not None),
+        received=_source(stats).control_received,
+        replies=sum(stream.forwarded_packets for stream in came),
+        histogram=histogram_of(histogram for stream in came for histogram in stream.probes),
     )
 
 
@@ -146,4 +141,4 @@ def not_applied(updates: FibUpdates | None) -> tuple[Reason, ...]:
 
 
 def _source(stats: Statistics) -> FibSource:
-    return next(task["fib_source"] for task in stats["tasks"] if task["kind"] == SOURCE)
+    return next(task.fib_source for task in stats.tasks if task.fib_source is not None)
