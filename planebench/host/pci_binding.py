@@ -112,11 +112,6 @@ def keep_bound(addresses: Sequence[str], user: int | None = None, journal: Journ
     return found
 
 
-def give_back(address: str, journal: Journal) -> None:
-    """Give a NIC back to the driver that it had before this process bound it; do nothing if it did not."""
-    journal.undo_own({device_path(address, "driver")})
-
-
 def release(journal: Journal | None = None) -> tuple[ValueOutcome, ...]:
     """Give the NICs that this process bound back to their drivers; return what was restored and what was not."""
     return (journal or device_journal()).undo_own()

@@ -189,11 +189,6 @@ def conext19_tables() -> Conext19Model:
     return _papers().conext19
 
 
-def ic16_server() -> ServerModel:
-    """Return the server of ic16."""
-    return _papers().ic16.server
-
-
 @cache
 def paper_facts(paper: str) -> Mapping[str, float]:
     """Return the single figures of a paper by dotted name, e.g. ``latency_us.at_100pps_worst``; empty without any."""

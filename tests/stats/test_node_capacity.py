@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from planebench.analysis.compare import Derived
 from planebench.analysis.node_capacity import NodeCapacity, PathCost, Server, carried, node_capacity, path_costs
 from planebench.model.header import Run
-from planebench.papers.data import ic16_server
+from planebench.papers.data import paper_facts
 
 
 def test_the_server_of_ic16_has_32_vnfs() -> None:
-    theirs = ic16_server()
-    server = Server(theirs.ports, theirs.vfs_per_port, theirs.lcores, theirs.sockets)
+    theirs = paper_facts("ic16")
+    server = Server(*(int(theirs[f"server.{name}"]) for name in ("ports", "vfs_per_port", "lcores", "sockets")))
     assert node_capacity(server) == NodeCapacity(per_port=8, per_socket=16, vnfs=32, limit="logical cores")
 
 
