@@ -268,18 +268,14 @@ def clocked_cpus(placement: Placement) -> frozenset[int]:
 
 @contextmanager
 def held_clock(
-    mhz: int | None, placement: Placement, planed: Path, journal: Journal | None = None
+    mhz: int, placement: Placement, planed: Path, journal: Journal | None = None
 ) -> Iterator[dict[str, int]]:
     """Keep the CPUs of a server at a clock, and yield counters: the clock asked for, and at the end that found.
 
-    Of the clocks before and after, and of all CPUs, it is the one that is furthest off. Nothing without ``mhz``.
-    Raises StartError if the system refuses.
+    Of the clocks before and after, and of all CPUs, it is the one that is furthest off. Raises StartError if the system
+    refuses.
     """
-    found: dict[str, int] = {}
-    if mhz is None:
-        yield found
-        return
-    found[WANTED_MHZ], cpus = mhz, clocked_cpus(placement)
+    found, cpus = {WANTED_MHZ: mhz}, clocked_cpus(placement)
     with fixed(cpus, mhz, journal or device_journal()):
         read = [*core_mhz(planed, cpus)]
         yield found

@@ -388,19 +388,21 @@ class Sender:
         return self.epoch % 0xFFFF + 1
 
     def send(
-        self, sending: Sending, *, pollers_on_core: int = 1, watch: Callable[[], None] = lambda: None
+        self, sending: Sending, *, pollers_on_core: int = 1, watch: Callable[[], None] | None = None
     ) -> Statistics:
         """Clear the counters, send, wait for late frames, and return ``stats.get``.
 
         ``watch`` is called just before and just after the sending. ``pollers_on_core`` as in :meth:`end`.
         """
-        watch()
+        if watch is not None:
+            watch()
         self.start(sending)
         deadline = time.monotonic() + sending.duration_s + START_DELAY_S
         while (left := deadline - time.monotonic()) > 0:
             time.sleep(left if left < 1.5 * LOOK_S else LOOK_S)
             self._check()  # in a long sending every second
-        watch()
+        if watch is not None:
+            watch()
         return self.end(pollers_on_core)
 
     def start(self, sending: Sending) -> None:

@@ -130,7 +130,7 @@ class LiveTopology:
         self.planed = Path("planed")
         self.cpu_clock = OWN_CLOCK
         """The clock at which the switch is measured."""
-        self.sender = Sender(self.traffic, queues=links.queues, check=self.check_here)
+        self.sender = Sender(self.traffic, queues=links.queues, check=partial(self.check, here=True))
         self.pollers_on_core = 1
         """How many pollers share the busiest core: a frame may wait for all of them."""
         self._tsc_hz = 0
@@ -418,7 +418,7 @@ class LiveTopology:
         the control of a VNF, which answers control packets too, or, where the switch has no FIB of VNFs, in its own
         table: then ``table_updates`` tells of them. Raises DiedError when tester or switch is gone.
         """
-        control = control_traffic(self.topology, self.links.updates, traffic)
+        control = control_traffic(self.topology, self.links.updates, traffic) if self.links.updates else None
         sending = Sending(
             flows,
             frame_size_bytes,
@@ -435,11 +435,14 @@ class LiveTopology:
             if vnf.call is not None:  # clears its counters
                 start_traffic(vnf.call, self.sender.next_epoch, duration_s, stamps=True)
         begun: TableUpdates | None = None
-        if traffic.updates is not None and not self.links.updates and self.topology.side_by_side:
-            begun = self.switch.begin_updates(traffic.updates) if isinstance(self.switch, UpdatableSwitch) else None
+        changing: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+        if traffic.updates is not None and self.links.updates:
+            changing = updating(self.call, self.links.updates, traffic.updates)
+        elif traffic.updates is not None and self.topology.side_by_side and isinstance(self.switch, UpdatableSwitch):
+            begun = self.switch.begin_updates(traffic.updates)
         try:
-            with updating(self.call, self.links.updates, traffic.updates):
-                return self.sender.send(sending, pollers_on_core=self.pollers_on_core, watch=watch or (lambda: None))
+            with changing:
+                return self.sender.send(sending, pollers_on_core=self.pollers_on_core, watch=watch)
         finally:
             self.table_updates = None if begun is None else begun.end()
 
@@ -478,16 +481,13 @@ class LiveTopology:
                 found[vnf.name] = StampedVnf(vnf.name, vnf.planed.call, "tester" if vnf.same_clock else "own")
         return [found[vnf.name] for vnf in vnfs]
 
-    def check(self) -> None:
-        """Raise DiedError, with the last log lines, if tester or switch has exited."""
-        self.check_here()
-        if self._remote is not None:
-            self._remote.check()
+    def check(self, *, here: bool = False) -> None:
+        """Raise DiedError, with the last log lines, if tester or switch has exited.
 
-    def check_here(self) -> None:
-        """Raise DiedError as :meth:`check`, but ask no other host: nothing goes there while a trial sends."""
+        ``here``: ask no other host, as nothing goes there while a trial sends.
+        """
         self._tester.check()
-        if self._switch is not None and self._remote is None:
+        if self._switch is not None and not (here and self._remote is not None):
             self._switch.check()
         if self.hosted is not None:
             self.hosted.check()

@@ -92,7 +92,8 @@ class LiveRunner:
                 return failed_trial(
                     request, "no NIC of the tester reports the speed of its link: give --line or --max-rate"
                 )
-            request = request.on_line(pps, open_loop=settings.open_loop is not False)
+            if pps is not None:
+                request = request.on_line(pps, open_loop=settings.open_loop is not False)
         return run_trial(self.live, request, self.distance, settings.calibration)
 
     def alive(self) -> bool:

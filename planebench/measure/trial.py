@@ -86,13 +86,13 @@ class TrialRequest:
         """Return the mean size of the frames."""
         return self.profile.mean_frame_bytes or self.point.frame_size_bytes
 
-    def on_line(self, pps: float | None, *, open_loop: bool = True) -> TrialRequest:
+    def on_line(self, pps: float, *, open_loop: bool = True) -> TrialRequest:
         """Return the request on links that carry ``pps`` per direction: with ``open_loop`` a saturating trial sends at
         that rate. A request that has a line rate, the one of the plan, keeps it.
         """
         if self.line_rate_pps is not None:
             return self
-        at_rate = pps is not None and open_loop and self.load == SATURATING
+        at_rate = open_loop and self.load == SATURATING
         load = Load(SATURATING.label, pps) if at_rate else self.load
         return dataclasses.replace(self, load=load, line_rate_pps=pps)
 
@@ -142,7 +142,10 @@ def run_trial(
             flat_out = request.load.pps_per_direction is None
             frames = live.profile(request.profile, request.point.chain, flat_out=flat_out)
         account = None if live.placement.elsewhere else energy_account()  # of the host of the switch
-        with held_clock(mhz_of(live.cpu_clock), live.placement, live.planed) as clock:
+        clock: dict[str, int] = {}
+        with contextlib.ExitStack() as stack:
+            if (mhz := mhz_of(live.cpu_clock)) is not None:
+                clock = stack.enter_context(held_clock(mhz, live.placement, live.planed))
             live.resume()
             sending = _send(live, request, frames, account)
             live.pause()
@@ -230,7 +233,8 @@ def _send(live: LiveTopology, request: TrialRequest, frames: Profile | None, acc
     live.check()
     drops = (live.vnf_drops() - dropped) + (live.wire_drops() - kernel)
     grown = live.nic_counters() - nics
-    counts = tester_counts(stats, wanted, control_traffic(live.topology, live.links.updates, request.profile))
+    port = live.links.updates
+    counts = tester_counts(stats, wanted, control_traffic(live.topology, port, request.profile) if port else None)
     latency = counts.latency
     if clocked and latency is not None:
         readings.append(clock_readings(get_ports(live.call)))

@@ -19,7 +19,7 @@ from planebench.model.topology import Topology
 from planebench.model.traffic import TrafficProfile, Updates
 from planebench.planed.client import Call, GeneratorLoad, get_statistics
 from planebench.planed.statistics import FibSource, Statistics
-from planebench.testbed.tester_config import SOURCE, control_name
+from planebench.testbed.tester_config import control_name
 
 SESSION_DEADLINE_S = 5.0
 TOLERANCE = 0.02
@@ -58,7 +58,7 @@ class ControlTraffic:
 
 def control_traffic(topology: Topology, port: str, profile: TrafficProfile) -> ControlTraffic | None:
     """Return the control packets that a profile has for the VNF at ``port``; None if it has none."""
-    if profile.control_pps is None or not port:
+    if profile.control_pps is None:
         return None
     mac = next(vnf.mac for vnf in topology.vnfs if port in vnf.ports)
     return ControlTraffic(topology.ends[1], mac, profile.control_pps)
@@ -74,11 +74,8 @@ def wait_for_session(call: Call, port: str) -> None:
 
 
 @contextlib.contextmanager
-def updating(call: Call, port: str, updates: Updates | None) -> Iterator[None]:
+def updating(call: Call, port: str, updates: Updates) -> Iterator[None]:
     """Have the control at ``port`` change routes at a rate; ``flat_out``: as fast as they are acknowledged."""
-    if not port or updates is None:
-        yield
-        return
     rate = {"flat_out": True} if updates == "flat_out" else {"updates_per_s": updates}
     call("fib_source.rate", {"task": control_name(port), **rate})
     try:
@@ -92,9 +89,9 @@ def fib_updates(stats: Statistics, control: ControlTraffic | None = None) -> Fib
 
     Each packet of ``control`` causes one.
     """
-    if not any(task.kind == SOURCE for task in stats.tasks):
+    found = next((task.fib_source for task in stats.tasks if task.fib_source is not None), None)
+    if found is None:
         return None
-    found = _source(stats)
     rate = found.updates_per_s if control is None else control.pps
     if rate == 0 and not found.sent:
         return None
@@ -116,19 +113,17 @@ def control_packets(stats: Statistics, control: ControlTraffic) -> ControlPacket
     )
 
 
-def not_answered(control: ControlPackets | None) -> tuple[Reason, ...]:
+def not_answered(control: ControlPackets) -> tuple[Reason, ...]:
     """Return a remark if control packets have no reply."""
-    if control is None or control.replies >= control.sent:
+    if control.replies >= control.sent:
         return ()
     lost = control.sent - control.replies
     text = f"{lost} of {control.sent} control packets have no reply; the VNF received {control.received}"
     return (Reason(ReasonCode.CONTROL_UNANSWERED, text, {"lost": lost, "sent": control.sent}),)
 
 
-def not_applied(updates: FibUpdates | None) -> tuple[Reason, ...]:
+def not_applied(updates: FibUpdates) -> tuple[Reason, ...]:
     """Return a remark if fewer updates were applied than requested."""
-    if updates is None:
-        return ()
     wanted = updates.intended_per_s
     if updates.refused:
         text = f"the switch refused {updates.refused} of {updates.sent} FIB updates"

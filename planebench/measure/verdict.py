@@ -169,8 +169,10 @@ def remarks(trial: Trial, profile: TrafficProfile) -> Iterator[Reason]:
         yield Reason(ReasonCode.UNEXPLAINED_LOSS, describe(account) + of_nics, values)
     for sent in trial.sent:
         yield from not_as_intended(profile, sent)
-    yield from not_applied(trial.updates)
-    yield from not_answered(trial.control)
+    if trial.updates is not None:
+        yield from not_applied(trial.updates)
+    if trial.control is not None:
+        yield from not_answered(trial.control)
 
 
 def _course(trial: Trial) -> Iterator[Reason]:

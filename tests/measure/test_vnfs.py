@@ -195,7 +195,7 @@ def test_replies_to_control_packets_are_counted_with_their_time() -> None:
     found = control_packets(controlled(3), CONTROL)
     assert (found.intended_per_s, found.sent, found.received, found.replies) == (500, 3, 3, 3)
     assert decode(found.histogram).sum() == 3
-    assert not_answered(found) == not_answered(None) == ()
+    assert not_answered(found) == ()
     updates = fib_updates(controlled(3), CONTROL)
     assert updates is not None and updates.intended_per_s == 500
     (lost,) = not_answered(control_packets(controlled(1), CONTROL))
@@ -205,7 +205,6 @@ def test_replies_to_control_packets_are_counted_with_their_time() -> None:
 def test_control_packets_go_to_the_vnf_whose_control_answers() -> None:
     topology, profile = build("parallel", 3), parse_traffic("fib:control=500")
     assert control_traffic(topology, "v0", profile) == CONTROL
-    assert control_traffic(topology, "", profile) is None
     assert control_traffic(topology, "v0", PLAIN) is None
     load = CONTROL.load.to_json()
     assert load["task"] == "gen-n1" and load["profile"] == {"seed": 1, "dst_macs": [CONTROL.mac], "ttl": 1}
@@ -222,8 +221,6 @@ def test_updates_end_with_the_sending_whatever_happens() -> None:
         raise RuntimeError
     with updating(call, "v0", "flat_out"):
         pass
-    with updating(call, "v0", None), updating(call, "", 5.0):
-        pass
     rates = [{key: value for key, value in params.items() if key != "task"} for _, params in asked]
     assert rates == [{"updates_per_s": 64000.0}, {"updates_per_s": 0}, {"flat_out": True}, {"updates_per_s": 0}]
     assert {params["task"] for _, params in asked} == {"control-v0"}
@@ -238,7 +235,6 @@ def test_a_switch_that_does_not_answer_fib_messages_is_not_ready(monkeypatch: py
 
 
 def test_updates_that_were_not_applied_are_remarked() -> None:
-    assert not_applied(None) == ()
     assert not_applied(FibUpdates(64000.0, SECOND_NS, 64000, 63500)) == ()
     assert not_applied(FibUpdates(None, SECOND_NS, 64000, 100)) == ()
     (few,) = not_applied(FibUpdates(64000.0, SECOND_NS, 60000, 60000))

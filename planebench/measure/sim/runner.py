@@ -358,8 +358,8 @@ class SimRunner:
 
     def run(self, request: TrialRequest) -> Trial:
         """Run one trial. Never raises; a switch that dies makes an invalid trial."""
-        line_pps = line_rate_pps(request.mean_frame_bytes, self.spec.line) if self.spec.line else None
-        request = request.on_line(line_pps)
+        if self.spec.line:
+            request = request.on_line(line_rate_pps(request.mean_frame_bytes, self.spec.line))
         start = max(request.start, self._starts)
         number = self._done[request.point.point_id]
         luck = draw(self.spec, self._seed, request.point, start, number, request.repetition)
