@@ -7,7 +7,6 @@ left behind. A person reserves the testbed with the same lock: ``flock /run/lock
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import shutil
@@ -92,22 +91,15 @@ class Ssh:
         try:
             copy.mkdir(parents=True)
             subprocess.run(["tar", "-xf", "-", "-C", copy], input=data, capture_output=True, check=True)
-            for name in files.split():
-                _replace(copy / name, folder / name)
+            for new, old in ((copy / name, folder / name) for name in files.split()):
+                if new.exists():
+                    if old.is_dir():
+                        shutil.rmtree(old)
+                    new.replace(old)
         except (OSError, subprocess.SubprocessError) as error:
             raise StoreError(f"cannot store the runs of job {job.name} in {folder}: {error}") from error
         finally:
             shutil.rmtree(copy, ignore_errors=True)
-
-
-def _replace(new: Path, old: Path) -> None:
-    """Put a fetched file or folder in the place of the one of before, if it was fetched."""
-    if not new.exists():
-        return
-    if old.is_dir():
-        shutil.rmtree(old)
-    with contextlib.suppress(FileNotFoundError):
-        new.replace(old)
 
 
 def _folder(job: Job) -> str:

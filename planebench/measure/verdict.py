@@ -134,15 +134,18 @@ def judge(trial: Trial, limits: Limits = NO_LIMITS) -> Verdict:
         limited.append(Reason(ReasonCode.STRETCHED, text, {"duration_ns": duration_ns, "intended_ns": intended_ns}))
     if saturating and limits.ceiling_pps is not None and duration_ns > 0:
         limited += _at_ceiling(directions, duration_ns, limits.ceiling_pps)
+    line_rate: list[Reason] = []
+    if saturating and line_packets and not loses:
+        share = min(d.forwarded_packets for d in directions) / line_packets
+        if share >= 1 - LINE_RATE_SHARE:
+            text = f"line rate: the switch forwarded all that the links carry ({share:.1%} of each direction)"
+            line_rate = [Reason(ReasonCode.LINE_RATE, text, {"share": share})]
     one_cpu = "switch and tester share one CPU: rates and latencies are those of its scheduler"
     shared = [Reason(ReasonCode.ONE_CPU, one_cpu)] if evidence.shared_cpu else []
     kinds: tuple[tuple[VerdictKind, Sequence[Reason]], ...] = (
         (VerdictKind.INVALID, [*_invalid(trial.directions, policy, evidence.foreign_packets, line_packets)]),
         (VerdictKind.FUNCTIONAL, (*limits.functional, *shared)),
-        (
-            VerdictKind.LINE_RATE,
-            [*_at_line_rate(directions, line_packets)] if saturating and line_packets and not loses else (),
-        ),
+        (VerdictKind.LINE_RATE, line_rate),
         (VerdictKind.TESTER_LIMITED, limited),
         (VerdictKind.OVERLOAD, [*_overload(directions, stand)] if role == "latency" and not flat_out else ()),
     )
@@ -159,7 +162,17 @@ def remarks(trial: Trial, profile: TrafficProfile) -> Iterator[Reason]:
     if dropped := policy_words(trial):
         text = f"dropped by network functions, not by the switch: {dropped}"
         yield Reason(ReasonCode.DROPPED_BY_FUNCTIONS, text)
-    yield from _course(trial)
+    tenths = trial.by_tenth
+    if trial.role == "r_plus" and sum(tenths):
+        share = trial.drained_packets / trial.forwarded_packets
+        if share > DRAINED_SHARE:
+            text = f"{share:.1%} of the forwarded frames came out of rings after the sending: not in the rate"
+            yield Reason(ReasonCode.DRAINED, text, {"share": share})
+        first, second = sum(tenths[2:6]), sum(tenths[6:])
+        by_host = 1 - stood_in(trial).had
+        if abs(second - first) > (UNSTEADY_SHARE + by_host) * max(first, second):
+            text = f"the rate changed within the trial: {first} frames in one half, {second} in the next"
+            yield Reason(ReasonCode.UNSTEADY, text, {"first": first, "second": second})
     account = ledger(trial)
     if account.unexplained_packets and account.counted:
         of_switch = {f"{key} (switch)": count for key, count in trial.switch.counters.items() if ":" in key and count}
@@ -173,22 +186,6 @@ def remarks(trial: Trial, profile: TrafficProfile) -> Iterator[Reason]:
         yield from not_applied(trial.updates)
     if trial.control is not None:
         yield from not_answered(trial.control)
-
-
-def _course(trial: Trial) -> Iterator[Reason]:
-    """Yield remarks on the course of a saturating trial: rings that were drained after it, and a rate that changed."""
-    tenths = trial.by_tenth
-    if trial.role != "r_plus" or not sum(tenths):
-        return
-    share = trial.drained_packets / trial.forwarded_packets
-    if share > DRAINED_SHARE:
-        text = f"{share:.1%} of the forwarded frames came out of rings after the sending: not in the rate"
-        yield Reason(ReasonCode.DRAINED, text, {"share": share})
-    first, second = sum(tenths[2:6]), sum(tenths[6:])
-    by_host = 1 - stood_in(trial).had
-    if abs(second - first) > (UNSTEADY_SHARE + by_host) * max(first, second):
-        text = f"the rate changed within the trial: {first} frames in one half, {second} in the next"
-        yield Reason(ReasonCode.UNSTEADY, text, {"first": first, "second": second})
 
 
 def _invalid(
@@ -274,14 +271,6 @@ def _by_host(trial: Trial) -> Iterator[Reason]:
     if wanted and found and abs(found - wanted) > CLOCK_SHARE * wanted:
         text = f"the core of the switch ran at {found} MHz, not at {wanted}"
         yield Reason(ReasonCode.OTHER_CLOCK, text, {"found_mhz": found, "wanted_mhz": wanted})
-
-
-def _at_line_rate(directions: Sequence[DirectionCounts], line_packets: float) -> Iterator[Reason]:
-    """Yield a reason where the links were full in every direction; the switch lost nothing."""
-    share = min(d.forwarded_packets for d in directions) / line_packets
-    if share >= 1 - LINE_RATE_SHARE:
-        text = f"line rate: the switch forwarded all that the links carry ({share:.1%} of each direction)"
-        yield Reason(ReasonCode.LINE_RATE, text, {"share": share})
 
 
 def _late(directions: Sequence[DirectionCounts], stand: Stood) -> Iterator[Reason]:
