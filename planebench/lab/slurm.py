@@ -43,9 +43,10 @@ exit "$code"
 
 
 class Slurm:
-    """The cluster that ``sbatch`` of this machine submits to."""
+    """The cluster that ``sbatch`` of this machine submits to. All methods raise StartError if it cannot be reached."""
 
     poll_s = 10.0
+    """How long to wait between two calls of :meth:`state`."""
 
     def submit(self, job: Job, folder: Path) -> None:
         """Queue a job. ``singleton``: of two jobs of this name, the second waits, and finds the work done."""

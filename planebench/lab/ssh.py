@@ -50,7 +50,7 @@ _FETCH = "cd {folder} 2> /dev/null || exit 0; tar -cf - {job} $(ls -d {files} 2>
 
 
 class Ssh:
-    """The jobs of hosts without Slurm."""
+    """The jobs of hosts without Slurm. All methods raise StartError if a host cannot be reached."""
 
     poll_s = 60.0  # each look is a login on a testbed that measures
 

@@ -163,7 +163,7 @@ def remarks(trial: Trial, profile: TrafficProfile) -> Iterator[Reason]:
         text = f"dropped by network functions, not by the switch: {dropped}"
         yield Reason(ReasonCode.DROPPED_BY_FUNCTIONS, text)
     tenths = trial.by_tenth
-    if trial.role == "r_plus" and sum(tenths):
+    if trial.role == "r_plus" and any(tenths):
         share = trial.drained_packets / trial.forwarded_packets
         if share > DRAINED_SHARE:
             text = f"{share:.1%} of the forwarded frames came out of rings after the sending: not in the rate"
