@@ -63,10 +63,10 @@ def stretched(deadline_s: float) -> float:
 class Process:
     """A child with its own process group and log file. Made by :meth:`Supervisor.spawn`, which also owns it."""
 
-    def __init__(self, name: str, popen: subprocess.Popen[bytes], log_path: Path, *, paused: bool = False) -> None:
+    def __init__(self, name: str, popen: subprocess.Popen[bytes], log_path: Path) -> None:
         self.name = name
         self.log_path = log_path
-        self.paused = paused
+        self.paused = False
         self._popen = popen
 
     @property

@@ -231,11 +231,11 @@ class Agent:
 class AgentLines:
     """Stdin and stdout of this process as lines; nothing else of this process may use them from then on.
 
-    When stdin closes, or is silent for ``silence_s``, the main thread gets a SIGTERM; also for a line :data:`STOP`.
+    When stdin closes, or is silent for SILENCE_S, the main thread gets a SIGTERM; also for a line :data:`STOP`.
     Lines of a relayed connection (:class:`Relayed`) begin with :data:`RELAYED`, its end with :data:`CLOSE`.
     """
 
-    def __init__(self, silence_s: float = SILENCE_S) -> None:
+    def __init__(self) -> None:
         self.relayed: Relayed | None = None
         self.closed = False
         """True once stdin has closed, after which nobody relays lines."""
@@ -244,7 +244,7 @@ class AgentLines:
         os.dup2(null, 0)
         os.dup2(2, 1)  # what libraries print is for people
         os.close(null)
-        self._silence_s = stretched(silence_s)
+        self._silence_s = stretched(SILENCE_S)
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
 

@@ -95,12 +95,10 @@ def find_cabling(
     supervisor: Supervisor,
     *,
     hugepages: bool = False,
-    netns_pid: int | None = None,
-    within_s: float = WITHIN_S,
 ) -> Cabling:
     """Return the cabling of devices (PCI addresses or devargs of DPDK). Ends what it starts.
 
-    Returns at once when every port has found another one, else after ``within_s``, stretched: links take time.
+    Returns at once when every port has found another one, else after WITHIN_S, stretched: links take time.
     Raises UsageError for less than two devices, StartError if planed cannot open one.
     """
     if not 2 <= len(devices) <= PORTS_MAX:
@@ -125,10 +123,9 @@ def find_cabling(
         file="wires",
         workdir=supervisor.workdir("wires"),
         cpus=placement.control_cpus | {placement.tester_cpus[0]},
-        netns_pid=netns_pid,
     )
     try:
-        return _found(planed, devices, stretched(within_s))
+        return _found(planed, devices, stretched(WITHIN_S))
     finally:
         planed.stop()
 
