@@ -24,7 +24,7 @@ class AnswerError(DiedError):
 
 
 Counter64 = Annotated[int, Field(strict=True, ge=0, lt=2**64)]
-Number = Annotated[int, Field(strict=True)]
+Integer = Annotated[int, Field(strict=True)]
 BucketCounts = tuple[tuple[Counter64, Counter64], ...]
 """Pairs of a value and how often it was seen."""
 
@@ -230,11 +230,11 @@ class PortState:
     speed_mbps: Counter64 | None = None
     driver: str = ""
     clock: str = "software"
-    clock_reading: tuple[Number, Number, Number] | None = None
+    clock_reading: tuple[Integer, Integer, Integer] | None = None
     """TSC, ns by the clock of the device, and the width of the TSC's interval."""
     queues: Counter64 | None = None
     virtio: VirtioStatistics | None = None
-    xstats: Mapping[str, Number] = field(default_factory=dict)
+    xstats: Mapping[str, Integer] = field(default_factory=dict)
     """As the driver counts: some wrap below zero."""
 
 
@@ -249,7 +249,7 @@ class PortStates:
 class Stamps:
     """One page of ``stamps.get``, and where the next one begins."""
 
-    stamps: tuple[Annotated[tuple[Number, ...], Field(min_length=4)], ...]
+    stamps: tuple[Annotated[tuple[Integer, ...], Field(min_length=4)], ...]
     """(stream, sequence, in_tsc, out_tsc, port_ns, empty_tsc, met) of each probe. An older planed in a guest has no
     stamps of ports and of empty polls."""
     next: Counter64 | None
