@@ -178,5 +178,5 @@ def test_an_emulated_nic_gives_each_vnf_its_frames_and_counts_what_it_does_not_t
         assert veb.rx_packets == sent + received
         full, other = (veb.drops_by_port[port]["tx_full"] for port in ("vf1", "vf0"))
         assert full > other, "the other one may be late on a busy machine"
-        assert veb["rx_packets"] - veb["tx_packets"] == full + other
+        assert veb.rx_packets - veb.tx_packets == full + other
         assert sent // 2 - 256 <= full <= sent // 2 + 1
