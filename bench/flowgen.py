@@ -130,8 +130,8 @@ def planed_rate_pps(live: LiveTopology, frame_size: int, seconds: float) -> floa
     live.send(wanted, frame_size, 0.1, None)
     stats = live.send(wanted, frame_size, seconds, None)
     live.pause()
-    streams = [s for task in stats["tasks"] if "monitor" in task for s in task["monitor"]["streams"]]
-    return float(sum(s["forwarded_packets"] for s in streams)) / seconds
+    monitors = [task.monitor for task in stats.tasks if task.monitor is not None]
+    return sum(stream.forwarded_packets for monitor in monitors for stream in monitor.streams) / seconds
 
 
 def compare(adapter: Adapter, frame_size: int, trials: int, seconds: float) -> None:

@@ -21,7 +21,6 @@ from planebench.lab.job import (
     ENDED_FILE,
     JOB_FILE,
     Job,
-    Launcher,
     Queue,
     Queued,
     QueueState,
@@ -198,7 +197,7 @@ def _store(job: Job, run: RunInfo) -> None:
         add_run(Path(job.store), run.path, job.place.name)
 
 
-def _launcher(job: Job) -> Launcher:
+def _launcher(job: Job) -> Slurm | Ssh:
     return Slurm() if job.place.ssh is None else Ssh()
 
 

@@ -18,7 +18,7 @@ from planebench.model.errors import UsageError, unknown, unwritable
 from planebench.model.records import POINT_KEY, Point, Trial
 from planebench.model.text import seconds_since_epoch
 from planebench.planed.client import PlanedClient, get_statistics
-from planebench.planed.statistics import PORT_DROPS, Statistics
+from planebench.planed.statistics import Statistics
 from planebench.store import default_runs_dir, find_run
 from planebench.store.reader import Follower, Seen, live_runs
 
@@ -107,32 +107,32 @@ def of_run(seen: Seen) -> Families:
 
 def of_statistics(found: Statistics) -> Families:
     """Yield the counters of ports, workers and tasks of a planed process."""
-    hz = found["tsc_hz"]
+    hz = found.tsc_hz
     packets = CounterMetricFamily("planed_port_packets", "Frames of a port.", labels=["port", "way"])
     drops = CounterMetricFamily("planed_port_drops", "Frames lost at a port.", labels=["port", "reason"])
-    for port in found["ports"]:
-        packets.add_metric([port["name"], "rx"], port["rx_packets"])
-        packets.add_metric([port["name"], "tx"], port["tx_packets"])
-        for reason in PORT_DROPS:
-            drops.add_metric([port["name"], reason], port[reason])
+    for port in found.ports:
+        packets.add_metric([port.name, "rx"], port.rx_packets)
+        packets.add_metric([port.name, "tx"], port.tx_packets)
+        for reason, count in port.drops.items():
+            drops.add_metric([port.name, reason], count)
     yield from (packets, drops)
     busy = CounterMetricFamily("planed_worker_busy_seconds", "Time with frames.", labels=["worker"])
     gaps = CounterMetricFamily("planed_worker_gaps", "Times that a worker did not run.", labels=["worker"])
     gap_s = CounterMetricFamily("planed_worker_gap_seconds", "Time that a worker did not run.", labels=["worker"])
-    for worker in found["workers"]:
-        busy.add_metric([worker["name"]], worker["busy_cycles"] / hz)
-        gaps.add_metric([worker["name"]], worker["gaps"])
-        gap_s.add_metric([worker["name"]], worker["gap_sum_ns"] / 1e9)
+    for worker in found.workers:
+        busy.add_metric([worker.name], worker.busy_cycles / hz)
+        gaps.add_metric([worker.name], worker.gaps)
+        gap_s.add_metric([worker.name], worker.gap_sum_ns / 1e9)
     yield from (busy, gaps, gap_s)
     packets = CounterMetricFamily("planed_task_packets", "Frames of a task.", labels=["task", "kind", "way"])
     cycles = CounterMetricFamily("planed_task_seconds", "Time of a task.", labels=["task", "kind", "state"])
     drops = CounterMetricFamily("planed_task_drops", "Frames dropped by a task.", labels=["task", "kind", "reason"])
-    for task in found["tasks"]:
-        name = [task["name"], task["kind"]]
-        packets.add_metric([*name, "rx"], task["rx_packets"])
-        packets.add_metric([*name, "tx"], task["tx_packets"])
-        cycles.add_metric([*name, "busy"], task["busy_cycles"] / hz)
-        cycles.add_metric([*name, "idle"], task["idle_cycles"] / hz)
-        for why, count in task["drops"].items():
+    for task in found.tasks:
+        name = [task.name, task.kind]
+        packets.add_metric([*name, "rx"], task.rx_packets)
+        packets.add_metric([*name, "tx"], task.tx_packets)
+        cycles.add_metric([*name, "busy"], task.busy_cycles / hz)
+        cycles.add_metric([*name, "idle"], task.idle_cycles / hz)
+        for why, count in task.drops.items():
             drops.add_metric([*name, why], count)
     yield from (packets, cycles, drops)

@@ -94,7 +94,7 @@ class FrameCounts:
             self.duplicate += way.duplicate_packets
             self.reordered += way.reordered_packets
         self.misdirected += counts.misdirected_packets
-        self.foreign += counts.foreign_packets
+        self.foreign += counts.evidence.foreign_packets
         for reason, packets in counts.tester_drops.items():
             self.tester_drops[reason] = self.tester_drops.get(reason, 0) + packets
 
@@ -246,7 +246,7 @@ def _pass_through(
 
     def unread() -> list[str]:
         """Return the ports of whose file the tester has read nothing yet."""
-        read = {port["name"]: port["rx_packets"] for port in get_statistics(rig.live.call)["ports"]}
+        read = {port.name: port.rx_packets for port in get_statistics(rig.live.call).ports}
         return [port for port in sent if not read[f"f{port}"]]
 
     def written() -> dict[str, list[bytes]]:

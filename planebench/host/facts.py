@@ -318,7 +318,8 @@ def collect(
         memlock_limit_bytes=memlock,
         deep_c_states=deep_c_states(allowed, cpu_folder),
         iommu_groups=len(entries(root / "sys/kernel/iommu_groups")),
-        nics=pci_nics(root),
+        # An emulated one (virtio) only if a user-space driver has it.
+        nics=tuple(it for it in nics(root) if it.vendor != VIRTIO_VENDOR or it.driver in USER_SPACE_DRIVERS),
         damon_switches=tuple(path for path in DAMON_SWITCHES if read_text(root / path.lstrip("/")) == "Y"),
         is_root=os.geteuid() == 0,
         container=_container(root),
@@ -342,11 +343,6 @@ def deep_c_states(cpus: Iterable[int], cpu_folder: Path) -> tuple[str, ...]:
     enabled = [state for state in states if is_deep(state) and read_text(state / "disable") == "0"]
     enabled.sort(key=lambda state: int(read_text(state / "latency") or 0))
     return tuple(dict.fromkeys(read_text(state / "name") or state.name for state in enabled))
-
-
-def pci_nics(root: Path = ROOT) -> tuple[Nic, ...]:
-    """Return every PCI network device; an emulated one (virtio) only if a user-space driver has it."""
-    return tuple(nic for nic in nics(root) if nic.vendor != VIRTIO_VENDOR or nic.driver in USER_SPACE_DRIVERS)
 
 
 def sample_kernel_threads(duration_s: float = 0.3, least_share: float = 0.002) -> tuple[KernelThread, ...]:

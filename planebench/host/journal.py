@@ -72,18 +72,6 @@ class Saved:
     owner: str = ""
 
 
-def _read_file(root: Path, path: str) -> str | None:
-    return read_text(at(root, path))
-
-
-def _write_file(root: Path, path: str, value: str) -> None:
-    at(root, path).write_text(value, encoding="ascii")
-
-
-def _is_new(now: str, entry: Saved) -> bool:
-    return now == entry.new
-
-
 @dataclass(frozen=True, slots=True)
 class Setting:
     """A kind of value that planebench changes: which paths it has (glob patterns), how it is read and written.
@@ -92,9 +80,9 @@ class Setting:
     """
 
     patterns: tuple[str, ...]
-    read: Callable[[Path, str], str | None] = _read_file
-    write: Callable[[Path, str, str], None] = _write_file
-    is_ours: Callable[[str, Saved], bool] = _is_new
+    read: Callable[[Path, str], str | None] = lambda root, path: read_text(at(root, path))
+    write: Callable[[Path, str, str], object] = lambda root, path, value: at(root, path).write_text(value, "ascii")
+    is_ours: Callable[[str, Saved], bool] = lambda now, entry: now == entry.new
 
     def has(self, path: str) -> bool:
         """Return whether a path is one of this setting."""

@@ -83,14 +83,6 @@ def _new_network_namespace() -> None:
     _write("/proc/self/gid_map", f"0 {gid} 1")
 
 
-def _join_network_namespace(holder_pid: int) -> None:
-    """Enter the network namespace of ``holder_pid``, through its user namespace if that is not ours."""
-    with open(f"/proc/{holder_pid}/ns/net") as net, open(f"/proc/{holder_pid}/ns/user") as user:
-        if os.fstat(user.fileno()).st_ino != os.stat("/proc/self/ns/user").st_ino:
-            _checked(_libc.setns(user.fileno(), CLONE_NEWUSER), f"setns(user namespace of {holder_pid})")
-        _checked(_libc.setns(net.fileno(), CLONE_NEWNET), f"setns(network namespace of {holder_pid})")
-
-
 def main(argv: list[str]) -> int:
     """Set this process up and execute the program. Returns only on failure."""
     parent_pid, (cpus, memory, priority, netns), program = int(argv[0]), argv[1:5], argv[5:]
@@ -104,7 +96,11 @@ def main(argv: list[str]) -> int:
         if netns == "new":
             _new_network_namespace()
         elif netns != "host":
-            _join_network_namespace(int(netns))
+            # Through its user namespace, if that is not ours.
+            with open(f"/proc/{netns}/ns/net") as net, open(f"/proc/{netns}/ns/user") as user:
+                if os.fstat(user.fileno()).st_ino != os.stat("/proc/self/ns/user").st_ino:
+                    _checked(_libc.setns(user.fileno(), CLONE_NEWUSER), f"setns(user namespace of {netns})")
+                _checked(_libc.setns(net.fileno(), CLONE_NEWNET), f"setns(network namespace of {netns})")
         _die_with(parent_pid)  # again: a change of user namespace clears the death signal
     except OSError as error:
         print(

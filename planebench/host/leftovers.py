@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -47,19 +47,18 @@ class Leftovers:
         now = Leftovers.take().paths
         return tuple(path for path in paths if path in now and now[path] != self.paths.get(path))
 
-    def left(self, ours: Path, spared: Collection[int] = ()) -> tuple[str, ...]:
+    def left(self, ours: Path) -> tuple[str, ...]:
         """Return new files, interfaces and processes that are still there after GRACE_S.
 
         ``ours``: the private folder of the harness, which it removes itself and which identifies its processes.
-        ``spared``: process ids that may live on, such as the tester's.
         """
         deadline = time.monotonic() + GRACE_S
-        while (found := self._new(ours, spared)) and time.monotonic() < deadline:
+        while (found := self._new(ours)) and time.monotonic() < deadline:
             time.sleep(LOOK_S)
         return found
 
-    def _new(self, ours: Path, spared: Collection[int]) -> tuple[str, ...]:
-        known = [pid for pid in processes_with(str(ours)) if pid not in spared]
+    def _new(self, ours: Path) -> tuple[str, ...]:
+        known = processes_with(str(ours))
         processes = [pid for pid in known if reaper.__file__ not in command_line(pid)]
         new = sorted(Leftovers.take().paths.keys() - self.paths.keys() - {str(ours)})
         # The private folder of another harness has a reaper of its own.

@@ -62,8 +62,6 @@ class Lines:
         self._socket = sock
         self._most_bytes = most_bytes
         self._received = bytearray()
-        self.sent_bytes = 0
-        self.received_bytes = 0
 
     def close(self) -> None:
         """Close the socket. Safe to call twice."""
@@ -73,7 +71,6 @@ class Lines:
         """Send one line, given without its newline."""
         self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
         self._socket.sendall(line + b"\n")
-        self.sent_bytes += len(line) + 1
 
     def receive(self, deadline: float) -> bytes:
         """Return the next line without its newline. A line that is there already is returned after the deadline too."""
@@ -87,7 +84,6 @@ class Lines:
             if not chunk:
                 raise ConnectionResetError("connection closed by the other end")
             self._received += chunk
-            self.received_bytes += len(chunk)
         line = bytes(self._received[:end])
         del self._received[: end + 1]
         return line
@@ -193,11 +189,6 @@ class Link:
     def alive(self) -> bool:
         """Return whether the connection has not been found lost."""
         return self._lines is not None
-
-    @property
-    def carried_bytes(self) -> int:
-        """Return the bytes of the calls and answers of the present connection."""
-        return self._lines.sent_bytes + self._lines.received_bytes if self._lines is not None else 0
 
     def open(self) -> None:
         """Connect, and wait for the agent. Raises StartError with the reason in one sentence."""

@@ -112,11 +112,6 @@ def keep_bound(addresses: Sequence[str], user: int | None = None, journal: Journ
     return found
 
 
-def give_back(address: str, journal: Journal) -> None:
-    """Give a NIC back to the driver that it had before this process bound it; do nothing if it did not."""
-    journal.undo_own({device_path(address, "driver")})
-
-
 def release(journal: Journal | None = None) -> tuple[ValueOutcome, ...]:
     """Give the NICs that this process bound back to their drivers; return what was restored and what was not."""
     return (journal or device_journal()).undo_own()
@@ -258,14 +253,12 @@ def make_vfs(
     journal: Journal | None = None,
     *,
     macs: Sequence[str] = (),
-    trust: bool = True,
-    spoof_check: bool = False,
 ) -> tuple[Nic, ...]:
     """Make the first ``count`` VFs of a NIC, bring its interface up, and return the VFs by number.
 
-    ``macs``: their addresses, by default MAC_PREFIX and the number. ``trust`` lets a VF receive what is not sent to its
-    address; without ``spoof_check`` it sends frames with any source address, as a forwarder does. All of it is undone
-    as bindings are.
+    ``macs``: their addresses, by default MAC_PREFIX and the number. A VF is trusted to receive what is not sent to its
+    address, and is not checked for the source addresses of what it sends: it forwards. All of it is undone as bindings
+    are.
 
     Raises UsageError, with nothing changed, for a NIC that cannot have them or must not be touched, StartError where
     the system refuses; then the NIC is as it was.
@@ -290,18 +283,14 @@ def make_vfs(
     if len(made) != count:
         journal.undo_own({change.path for change in changes})
         raise StartError(f"NIC {nic.address} made {len(made)} of {count} virtual functions; `dmesg` may say why")
-    wanted: list[tuple[int, str, str]] = []
+    attributes = []
     for vf in range(count):
         mac = macs[vf] if vf < len(macs) else f"{MAC_PREFIX}:{vf:02x}"
-        wanted.append((vf, "mac", mac))
-        wanted.append((vf, "trust", "on" if trust else "off"))
-        wanted.append((vf, "spoofchk", "on" if spoof_check else "off"))
-    attributes = []
-    for vf, attribute, value in wanted:
-        path = device_path(nic.address, f"vf{vf}_{attribute}")
-        old = read_attribute(root, path)
-        if old not in (None, value):  # None: the driver does not tell
-            attributes.append(ChangedValue(path, str(old), value, "the VNF forwards frames of others"))
+        for attribute, value in (("mac", mac), ("trust", "on"), ("spoofchk", "off")):
+            path = device_path(nic.address, f"vf{vf}_{attribute}")
+            old = read_attribute(root, path)
+            if old not in (None, value):  # None: the driver does not tell
+                attributes.append(ChangedValue(path, str(old), value, "the VNF forwards frames of others"))
     try:
         journal.apply_or_undo(attributes, "cannot configure virtual functions")
     except StartError:

@@ -47,12 +47,7 @@ _AUTOGROUP = Path("/proc/self/autogroup")
 
 
 def stretched(deadline_s: float) -> float:
-    """Return a deadline in seconds times the factor of this machine. Raises UsageError for an invalid factor."""
-    return deadline_s * deadline_factor()
-
-
-def deadline_factor() -> float:
-    """Return the factor in $PLANEBENCH_PATIENCE, or 1. Raises UsageError for an invalid factor."""
+    """Return a deadline in seconds times the factor in $PLANEBENCH_PATIENCE. Raises UsageError for a wrong factor."""
     text = os.environ.get(VARIABLE) or "1"
     try:
         factor = float(text)
@@ -62,16 +57,16 @@ def deadline_factor() -> float:
         raise UsageError(
             f'{VARIABLE} "{text}" is not a valid timeout factor; give a number from 1 to {MOST:g}, or unset it'
         )
-    return factor
+    return deadline_s * factor
 
 
 class Process:
     """A child with its own process group and log file. Made by :meth:`Supervisor.spawn`, which also owns it."""
 
-    def __init__(self, name: str, popen: subprocess.Popen[bytes], log_path: Path, *, paused: bool = False) -> None:
+    def __init__(self, name: str, popen: subprocess.Popen[bytes], log_path: Path) -> None:
         self.name = name
         self.log_path = log_path
-        self.paused = paused
+        self.paused = False
         self._popen = popen
 
     @property
@@ -226,7 +221,7 @@ class Supervisor(contextlib.AbstractContextManager["Supervisor"]):
     """
 
     def __init__(self, root: Path | None = None) -> None:
-        deadline_factor()  # one that is wrong is told before there is anything to end
+        stretched(1.0)  # a factor that is wrong is told before there is anything to end
         self.root = Path(tempfile.mkdtemp(prefix=ROOT_PREFIX, dir=root or default_base()))
         self._processes: list[Process] = []
         self._closed = False

@@ -15,10 +15,10 @@ import contextlib
 import fcntl
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from planebench.host.files import replace_file
 from planebench.model.errors import StoreError
@@ -160,7 +160,7 @@ def is_resumable(runs: Path) -> bool:
     return any(not is_complete(info) for info in list_runs(runs))
 
 
-# The seam to what runs jobs: submit, state, cancel, fetch. Nothing of a job is kept but its folder and its ticket.
+# What runs jobs (slurm, ssh): submit, state, cancel, fetch. Nothing of a job is kept but its folder and its ticket.
 
 QueueState = Literal["pending", "running", "ending", "unreachable"]
 """``unreachable``: not known, because the host or the controller of the queue does not answer."""
@@ -181,22 +181,3 @@ class Queue:
 
     jobs: Mapping[str, Queued] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-
-class Launcher(Protocol):
-    """Something that runs jobs. All methods raise StartError if it cannot be reached."""
-
-    poll_s: float
-    """How long to wait between two calls of :meth:`state`."""
-
-    def submit(self, job: Job, folder: Path) -> None:
-        """Queue a job. A job that is in the queue already does not start twice."""
-
-    def state(self, jobs: Collection[Job]) -> Queue:
-        """Return those of ``jobs``, all of one host, that are in the queue; the others have ended, or never were."""
-
-    def cancel(self, job: Job) -> None:
-        """Remove a job from the queue, or end it in order; what it measured is kept."""
-
-    def fetch(self, job: Job, folder: Path) -> None:
-        """Bring the folder of a job that has ended here."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import getpass
 import math
 import shlex
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from planebench.host.link import program_there
@@ -23,9 +23,15 @@ TIMEOUT_S = 60.0
 ATTEMPTS_MAX = 3
 """A job whose run is killed is queued again unless it was so often before, for losses of nodes too."""
 
-_ENDING = ("COMPLETING", "STAGE_OUT", "SIGNALING")
-_PENDING = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")
-_RUNNING = ("RUNNING", "SUSPENDED", "STOPPED", "RESIZING")
+_OF_STATE: Mapping[QueueState, tuple[str, ...]] = {
+    "ending": ("COMPLETING", "STAGE_OUT", "SIGNALING"),
+    "pending": (
+        *("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"),
+    ),
+    "running": ("RUNNING", "SUSPENDED", "STOPPED", "RESIZING"),
+}
+_STATES = {name: state for state, names in _OF_STATE.items() for name in names}
+"""Without those of jobs that have ended, which squeue shows for a while."""
 
 _SCRIPT = """#!/bin/sh
 {program} machine run-job {folder} && exit
@@ -37,9 +43,10 @@ exit "$code"
 
 
 class Slurm:
-    """The cluster that ``sbatch`` of this machine submits to."""
+    """The cluster that ``sbatch`` of this machine submits to. All methods raise StartError if it cannot be reached."""
 
     poll_s = 10.0
+    """How long to wait between two calls of :meth:`state`."""
 
     def submit(self, job: Job, folder: Path) -> None:
         """Queue a job. ``singleton``: of two jobs of this name, the second waits, and finds the work done."""
@@ -88,18 +95,8 @@ def parse_queue(text: str) -> Iterator[tuple[str, Queued]]:
     """Yield name and state of each line of squeue."""
     for line in text.splitlines():
         name, state, nodes, reason = (*line.split("|", 3), "", "", "")[:4]
-        kind = _kind(state)
-        if kind is not None:
-            yield name, Queued(kind, nodes, "" if reason == "None" else reason)
-
-
-def _kind(state: str) -> QueueState | None:
-    """Return the state of a job; None for one that has ended, which squeue shows for a while."""
-    if state in _RUNNING:
-        return "running"
-    if state in _ENDING:
-        return "ending"
-    return "pending" if state in _PENDING else None
+        if state in _STATES:
+            yield name, Queued(_STATES[state], nodes, "" if reason == "None" else reason)
 
 
 def parse_drained(text: str) -> Iterator[str]:

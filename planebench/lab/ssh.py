@@ -7,7 +7,6 @@ left behind. A person reserves the testbed with the same lock: ``flock /run/lock
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import shutil
@@ -51,7 +50,7 @@ _FETCH = "cd {folder} 2> /dev/null || exit 0; tar -cf - {job} $(ls -d {files} 2>
 
 
 class Ssh:
-    """The jobs of hosts without Slurm."""
+    """The jobs of hosts without Slurm. All methods raise StartError if a host cannot be reached."""
 
     poll_s = 60.0  # each look is a login on a testbed that measures
 
@@ -92,22 +91,15 @@ class Ssh:
         try:
             copy.mkdir(parents=True)
             subprocess.run(["tar", "-xf", "-", "-C", copy], input=data, capture_output=True, check=True)
-            for name in files.split():
-                _replace(copy / name, folder / name)
+            for new, old in ((copy / name, folder / name) for name in files.split()):
+                if new.exists():
+                    if old.is_dir():
+                        shutil.rmtree(old)
+                    new.replace(old)
         except (OSError, subprocess.SubprocessError) as error:
             raise StoreError(f"cannot store the runs of job {job.name} in {folder}: {error}") from error
         finally:
             shutil.rmtree(copy, ignore_errors=True)
-
-
-def _replace(new: Path, old: Path) -> None:
-    """Put a fetched file or folder in the place of the one of before, if it was fetched."""
-    if not new.exists():
-        return
-    if old.is_dir():
-        shutil.rmtree(old)
-    with contextlib.suppress(FileNotFoundError):
-        new.replace(old)
 
 
 def _folder(job: Job) -> str:

@@ -62,7 +62,7 @@ def add_run(store: Path, folder: Path, testbed: str = "") -> tuple[Path, ...]:
             for switch in run.switch_labels if name in BY_SWITCH else (None,):
                 path = _path(store, name, where, switch, run.header.started_at[:10], run.header.run_id)
                 mine = found if switch is None else found.filter(f"switch = {_text(switch)}")
-                _write(database, mine, path)
+                _write(mine, path)
                 written.append(path)
     return tuple(written)
 
@@ -93,7 +93,7 @@ def _path(store: Path, table: str, testbed: str, switch: str | None, date: str, 
     return store.joinpath(table, *folders, run_id + _SUFFIX)
 
 
-def _write(database: duckdb.DuckDBPyConnection, found: duckdb.DuckDBPyRelation, path: Path) -> None:
+def _write(found: duckdb.DuckDBPyRelation, path: Path) -> None:
     temporary = path.with_name(f".{path.name}.{os.uname().nodename}.{os.getpid()}.tmp")
     try:
         tables.write_parquet(found, temporary)
@@ -138,6 +138,7 @@ _FIGURES: Mapping[Metric, str] = {
 
 METRICS: tuple[Metric, ...] = tuple(_FIGURES)
 
+_OF_SUBJECT = ("repository", "commit", "committed_at", "dirty", "switch")
 _POINT = tuple(column.name for column in POINT if column.name not in ("run_id", "version"))
 
 
@@ -161,7 +162,8 @@ def histories(
             key = Series(
                 row["testbed"], row["switch"], f"{cell} at {load_words(row['load'])}" if row["load"] else cell, metric
             )
-            mine = run["subject_commit"] is not None and _subject(run).builds(row["switch"])
+            subject = Subject(**{name: run[f"subject_{name}"] for name in _OF_SUBJECT})
+            mine = run["subject_commit"] is not None and subject.builds(row["switch"])
             settings = json.loads(run["settings"])
             chains = {"chains": without_folders(settings["chains"], settings)} if settings.get("chains") else {}
             kept = {key: value for key, value in settings.items() if key not in FILES}
@@ -192,8 +194,3 @@ def histories(
 
 def _rows(found: Any) -> list[dict[str, Any]]:
     return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
-
-
-def _subject(run: Mapping[str, Any]) -> Subject:
-    names = ("repository", "commit", "committed_at", "dirty", "switch")
-    return Subject(**{name: run[f"subject_{name}"] for name in names})

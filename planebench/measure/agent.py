@@ -77,10 +77,25 @@ class Agent:
 
     def call(self, method: str, params: dict[str, Any]) -> Any:
         """Return the result of a method. Raises PlanebenchError, UsageError for one that is not known."""
-        found: Callable[..., Any] | None = getattr(self, f"do_{method}", None)
-        if found is None:
+        match method:
+            case "hello":
+                return self._hello(**params)
+            case "clock":
+                return time.time_ns()
+            case "run":
+                return self._run(params)
+            case "find" | "build" | "refusal" | "settings":
+                return self._of_kind(method, **params)
+            case "hold":
+                return self._hold()
+            case "release":
+                self.close()
+                return None
+            case "start":
+                return self._start(**params)
+        if "number" not in params:
             raise UsageError(f"agent: there is no method {method}")
-        return found(**params)
+        return self._of_switch(method, **params)
 
     def close(self) -> None:
         """End every switch, and give back what is held. Safe to call twice."""
@@ -100,7 +115,7 @@ class Agent:
         """Return the CPUs of the switch and of other threads."""
         return place(self.machine.cpus)
 
-    def do_hello(self, version: str, **params: Any) -> Any:
+    def _hello(self, version: str, **params: Any) -> Any:
         """Say who we are and what this host is. The wire is checked later, when it is held."""
         if version != own_version():
             return {"version": own_version()}
@@ -121,33 +136,26 @@ class Agent:
             )
         )
 
-    def do_run(self, **params: Any) -> Any:
-        """Run a plan with the tester on this host."""
-        return self._run(params)
-
-    def do_clock(self) -> int:
-        """Return the time of this host in ns since 1970."""
-        return time.time_ns()
-
-    def do_find(self, switch: str) -> dict[str, str]:
-        """Look for a switch."""
-        found = get_adapter(switch).find()
+    def _of_kind(self, method: str, switch: str, situation: Any = None, request: Any = None) -> Any:
+        """Return what the adapter of a kind of switch says: whether it is installed, how it was built, why it cannot be
+        measured in a situation, and its part of the manifest."""
+        adapter = get_adapter(switch)
+        match method:
+            case "refusal":
+                return adapter.refusal(decoded(Situation, situation))
+            case "settings":
+                return adapter.settings(decoded(SwitchRequest, request))
+            case "build":
+                build = adapter.build()
+                return None if build is None else encoded(build)  # it is no program
+        found = adapter.find()
         if isinstance(found, Found):
             return {"version": found.version, "binary": str(found.binary)}
         return {"remedy": found.remedy, "problem": found.problem}
 
-    def do_build(self, switch: str) -> Any:
-        """Return how a switch was built; None where it is no program."""
-        build = get_adapter(switch).build()
-        return None if build is None else encoded(build)
-
-    def do_refusal(self, switch: str, situation: Any) -> str:
-        """Return why a switch cannot be measured in a situation, as what is installed here says; empty if it can."""
-        return get_adapter(switch).refusal(decoded(Situation, situation))
-
-    def do_hold(self) -> list[str]:
+    def _hold(self) -> list[str]:
         """Hold the switch's ends of the wire, and be ready to start switches; return what the user has to know."""
-        self.do_release()
+        self.close()
         wire = self.machine.wire
         with contextlib.ExitStack() as stack:
             supervisor = stack.enter_context(replace(self.machine, wire="virtio").measuring())
@@ -159,13 +167,7 @@ class Agent:
             self._held = stack.pop_all()
         return list(warnings)
 
-    do_release = close
-
-    def do_settings(self, switch: str, request: Any) -> dict[str, str]:
-        """Return the part of a switch of the manifest."""
-        return get_adapter(switch).settings(decoded(SwitchRequest, request))
-
-    def do_start(self, switch: str, request: Any) -> int:
+    def _start(self, switch: str, request: Any) -> int:
         """Start a switch with folder, CPUs and devices of this host; return its number."""
         if self._supervisor is None:
             raise UsageError("agent: hold has to be called before start")
@@ -188,65 +190,52 @@ class Agent:
         self._up[self._numbers] = _Up(running, self._supervisor.processes[known:], interfaces)
         return self._numbers
 
-    def do_pause(self, number: int) -> None:
-        """Stop the processes of a switch by SIGSTOP."""
-        for process in reversed(self._found(number).processes):
-            process.pause()
-
-    def do_resume(self, number: int) -> None:
-        """Continue the processes of a switch."""
-        for process in self._found(number).processes:
-            process.resume()
-
-    def do_stop(self, number: int) -> None:
-        """Stop a switch; nothing if it is stopped already."""
-        up = self._up.pop(number, None)
-        if up is not None:
-            for process in up.processes:
-                process.resume()
-            up.switch.stop()
-
-    def do_check(self, number: int) -> None:
-        """Raise DiedError if a process of a switch is gone."""
-        self._found(number).switch.check()
-
-    def do_counters(self, number: int) -> Any:
-        """Return the counters of a switch since its start."""
-        return encoded(counters_of(self._found(number).switch))
-
-    def do_sample(self, number: int) -> Any:
-        """Return the kernel's counters of the threads of a switch and of their CPUs."""
-        sampler = ThreadSampler(watched(self._found(number).switch))
-        return encoded(sample_host(sampler, self.placement.switch_cpus))
-
-    def do_thread_conditions(self, number: int) -> list[Any]:
-        """Return how the threads of a switch are scheduled."""
-        return [encoded(thread) for thread in threads_of(self._found(number).switch)]
-
-    def do_wire_drops(self, number: int) -> dict[str, int]:
-        """Return what the kernel dropped of the frames that a switch sent on interfaces, by port."""
-        counts = interfaces_of(os.getpid())
-        found = self._found(number).interfaces
-        return {f"{port}:rx_dropped": counts[name].tx_dropped for port, name in found.items() if name in counts}
-
-    def do_log_tail(self, number: int) -> str:
-        """Return the last lines that the processes of a switch printed."""
-        return "\n".join(process.log_tail() for process in self._found(number).processes)
-
-    def _found(self, number: int) -> _Up:
-        if number not in self._up:
+    def _of_switch(self, method: str, number: int) -> Any:
+        """Return the result of a method of a started switch; one that is stopped can be stopped again."""
+        if number not in self._up and method != "stop":
             raise UsageError(f"agent: there is no switch {number}")
-        return self._up[number]
+        up = self._up.get(number)
+        if up is None:
+            return None
+        switch, processes = up.switch, up.processes
+        match method:
+            case "pause":
+                for process in reversed(processes):
+                    process.pause()
+            case "resume":
+                for process in processes:
+                    process.resume()
+            case "stop":
+                del self._up[number]
+                for process in processes:
+                    process.resume()
+                switch.stop()
+            case "check":
+                switch.check()
+            case "counters":
+                return encoded(counters_of(switch))
+            case "sample":  # the kernel's counters of its threads and of their CPUs
+                return encoded(sample_host(ThreadSampler(watched(switch)), self.placement.switch_cpus))
+            case "thread_conditions":
+                return [encoded(thread) for thread in threads_of(switch)]
+            case "wire_drops":  # what the kernel dropped of the frames that it sent on interfaces, by port
+                counts, found = interfaces_of(os.getpid()), up.interfaces
+                return {f"{port}:rx_dropped": counts[it].tx_dropped for port, it in found.items() if it in counts}
+            case "log_tail":
+                return "\n".join(process.log_tail() for process in processes)
+            case _:
+                raise UsageError(f"agent: there is no method {method}")
+        return None
 
 
 class AgentLines:
     """Stdin and stdout of this process as lines; nothing else of this process may use them from then on.
 
-    When stdin closes, or is silent for ``silence_s``, the main thread gets a SIGTERM; also for a line :data:`STOP`.
+    When stdin closes, or is silent for SILENCE_S, the main thread gets a SIGTERM; also for a line :data:`STOP`.
     Lines of a relayed connection (:class:`Relayed`) begin with :data:`RELAYED`, its end with :data:`CLOSE`.
     """
 
-    def __init__(self, silence_s: float = SILENCE_S) -> None:
+    def __init__(self) -> None:
         self.relayed: Relayed | None = None
         self.closed = False
         """True once stdin has closed, after which nobody relays lines."""
@@ -255,7 +244,7 @@ class AgentLines:
         os.dup2(null, 0)
         os.dup2(2, 1)  # what libraries print is for people
         os.close(null)
-        self._silence_s = stretched(silence_s)
+        self._silence_s = stretched(SILENCE_S)
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
 

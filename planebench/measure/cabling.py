@@ -95,12 +95,10 @@ def find_cabling(
     supervisor: Supervisor,
     *,
     hugepages: bool = False,
-    netns_pid: int | None = None,
-    within_s: float = WITHIN_S,
 ) -> Cabling:
     """Return the cabling of devices (PCI addresses or devargs of DPDK). Ends what it starts.
 
-    Returns at once when every port has found another one, else after ``within_s``, stretched: links take time.
+    Returns at once when every port has found another one, else after WITHIN_S, stretched: links take time.
     Raises UsageError for less than two devices, StartError if planed cannot open one.
     """
     if not 2 <= len(devices) <= PORTS_MAX:
@@ -125,10 +123,9 @@ def find_cabling(
         file="wires",
         workdir=supervisor.workdir("wires"),
         cpus=placement.control_cpus | {placement.tester_cpus[0]},
-        netns_pid=netns_pid,
     )
     try:
-        return _found(planed, devices, stretched(within_s))
+        return _found(planed, devices, stretched(WITHIN_S))
     finally:
         planed.stop()
 
@@ -146,9 +143,9 @@ def _found(planed: PlanedProcess, devices: Sequence[str], within_s: float) -> Ca
 
 
 def _ports(planed: PlanedProcess, devices: Sequence[str]) -> tuple[FoundPort, ...]:
-    told = {port["name"]: port for port in get_ports(planed.call)}
+    told = {port.name: port for port in get_ports(planed.call)}
     return tuple(
-        FoundPort(device, port.get("driver", ""), port["link_up"], port.get("speed_mbps"))
+        FoundPort(device, port.driver, port.link_up, port.speed_mbps)
         for device, port in ((device, told[f"p{number}"]) for number, device in enumerate(devices))
     )
 
@@ -157,9 +154,9 @@ def _receivers(sender: Sender, number: int, devices: Sequence[str]) -> tuple[str
     """Return the ports that received frames of one port."""
     name = f"p{number}"
     stats = sender.send(Sending((Flow(name, name, number % STREAMS),), FRAME_BYTES, SEND_S, RATE_PPS))
-    monitors = {task["name"]: task["monitor"] for task in stats["tasks"] if "monitor" in task}
+    monitors = {task.name: task.monitor for task in stats.tasks if task.monitor is not None}
     return tuple(
         device
         for n, device in enumerate(devices)
-        if any(stream["forwarded_packets"] for stream in monitors[f"mon-p{n}"]["streams"])
+        if any(stream.forwarded_packets for stream in monitors[f"mon-p{n}"].streams)
     )

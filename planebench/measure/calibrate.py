@@ -112,7 +112,7 @@ def calibrate(
     placement, facts, version = place(cpus), host_facts.collect(), version_of(settings.planed)
     distances = list(machine_distances_ns(settings.planed, cpus.allowed))
     with _self_loop(replace(settings, max_frame_bytes=max(sizes)), placement, supervisor) as sender:
-        clock = common_clock(port.get("clock", "software") for port in get_ports(sender.call))
+        clock = common_clock(port.clock for port in get_ports(sender.call))
         readings: list[Readings] = []
 
         def send(flow: Flow, size: int, pps: float | None, probes: int) -> Statistics:
@@ -218,16 +218,16 @@ def _best(flow: Flow, size: int, send: Steps) -> FlatOut:
 
 def flat_out(flow: Flow, stats: Statistics) -> FlatOut | None:
     """Return rate and cycles of a trial at maximum offered load from ``stats.get``; None if no frame arrived. Pure."""
-    counts, tasks = tester_counts(stats, (flow,)), {task["name"]: task for task in stats["tasks"]}
+    counts, tasks = tester_counts(stats, (flow,)), {task.name: task for task in stats.tasks}
     sender, receiver = tasks[f"gen-{flow.sender_port}"], tasks[f"mon-{flow.receiver_port}"]
     pps = _rate(counts, counts.directions[0].forwarded_packets)
     if not pps:
         return None
     return FlatOut(
         pps,
-        sender["busy_cycles"] / sender["tx_packets"],
-        receiver["busy_cycles"] / receiver["rx_packets"],
-        counts.tsc_hz,
+        sender.busy_cycles / sender.tx_packets,
+        receiver.busy_cycles / receiver.rx_packets,
+        stats.tsc_hz,
     )
 
 

@@ -61,8 +61,8 @@ def read_conditions(
     threads: tuple[ThreadConditions, ...] | None = None
     try:
         found = port_conditions(ports(), topology, nics=not wire_named(wire).replaces_nics)
-    except (PlanebenchError, KeyError, TypeError, ValueError) as error:
-        problems.append(f"ports of the tester: {error!r}")
+    except PlanebenchError as error:
+        problems.append(f"ports of the tester: {error}")
     try:
         threads = switch.thread_conditions() if isinstance(switch, RemoteSwitch) else threads_of(switch)
     except PlanebenchError as error:
@@ -100,22 +100,23 @@ def port_conditions(
     """Return the ports of ``ports.get`` of the tester, in the order of the topology. Unknown values are None.
 
     ``nics``: the wires are NICs, so that the speeds of their links are real."""
-    told = {port["name"]: port for port in ports}
+    told = {port.name: port for port in ports}
     found = []
     for port in topology.ports:
         if (state := told.get(port.name)) is None:
             continue
-        virtio, kind = state.get("virtio"), str(state["kind"])  # vhost-user, virtio-user; for a DPDK device its driver
+        virtio = state.virtio
         found.append(
             PortConditions(
                 name=port.name,
                 side=port.side,
-                kind=str(state.get("driver") or kind) if kind == "ethdev" else kind,
-                driver=state.get("driver", ""),
-                queues=state.get("queues"),
-                ring_sizes=None if virtio is None else tuple(size for size in virtio["ring_sizes"] if size),
-                features=None if virtio is None else tuple(virtio["features"]),
-                speed_mbps=state.get("speed_mbps") if nics and port.side == "wire" else None,
+                # vhost-user, virtio-user; for a DPDK device its driver
+                kind=state.driver or state.kind if state.kind == "ethdev" else state.kind,
+                driver=state.driver,
+                queues=state.queues,
+                ring_sizes=None if virtio is None else tuple(size for size in virtio.ring_sizes if size),
+                features=None if virtio is None else virtio.features,
+                speed_mbps=state.speed_mbps if nics and port.side == "wire" else None,
             )
         )
     return tuple(found)
@@ -254,13 +255,6 @@ def misplaced(parts: Sequence[PlacedOwner], memory: Iterable[MemoryEvidence]) ->
     return tuple(reasons)
 
 
-def let_roam(threads: Iterable[WatchedThread], cpus: frozenset[int]) -> None:
-    """Let the scheduler move threads over CPUs. What the kernel refuses, :func:`misplaced` finds."""
-    for thread in threads:
-        with suppress(OSError):
-            os.sched_setaffinity(thread.tid, cpus)
-
-
 # The clock of a switch's cores, and the energy of the machine, in a trial: further counters of the switch.
 
 IDLE_S = 0.5
@@ -274,18 +268,14 @@ def clocked_cpus(placement: Placement) -> frozenset[int]:
 
 @contextmanager
 def held_clock(
-    mhz: int | None, placement: Placement, planed: Path, journal: Journal | None = None
+    mhz: int, placement: Placement, planed: Path, journal: Journal | None = None
 ) -> Iterator[dict[str, int]]:
     """Keep the CPUs of a server at a clock, and yield counters: the clock asked for, and at the end that found.
 
-    Of the clocks before and after, and of all CPUs, it is the one that is furthest off. Nothing without ``mhz``.
-    Raises StartError if the system refuses.
+    Of the clocks before and after, and of all CPUs, it is the one that is furthest off. Raises StartError if the system
+    refuses.
     """
-    found: dict[str, int] = {}
-    if mhz is None:
-        yield found
-        return
-    found[WANTED_MHZ], cpus = mhz, clocked_cpus(placement)
+    found, cpus = {WANTED_MHZ: mhz}, clocked_cpus(placement)
     with fixed(cpus, mhz, journal or device_journal()):
         read = [*core_mhz(planed, cpus)]
         yield found

@@ -6,28 +6,28 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 
+from planebench.analysis.ledger import sum_of
 from planebench.host.process import stretched
-from planebench.measure.latency import PROBES, histogram_of
+from planebench.measure.latency import histogram_of
 from planebench.measure.updates import ControlTraffic, control_packets, fib_updates
 from planebench.model.errors import StartError
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import TENTHS, ControlPackets, DirectionCounts, FibUpdates, LatencyRecord, TrafficSent
+from planebench.model.records import (
+    TENTHS,
+    ControlPackets,
+    DirectionCounts,
+    Evidence,
+    FibUpdates,
+    LatencyRecord,
+    TrafficSent,
+)
 from planebench.model.scenarios import QUEUES_MAX, Flow, queue_name, queue_stream
 from planebench.model.traffic import TrafficProfile
 from planebench.planed.client import Call, GeneratorLoad, Profile, get_statistics, is_sending, start_traffic
-from planebench.planed.statistics import (
-    PORT_DROPS,
-    Firewall,
-    Generator,
-    Monitor,
-    Statistics,
-    StreamStatistics,
-    TaskStatistics,
-)
+from planebench.planed.statistics import Generator, Monitor, Statistics, StreamStatistics, TaskStatistics
 from planebench.testbed.tester_config import SOURCE
 
 # Record of what generators sent of a traffic profile, and its check against the plan. Pure.
@@ -46,28 +46,26 @@ def traffic_sent(name: str, generators: Sequence[Generator]) -> TrafficSent | No
 
     Flows and addresses of several queues may be the same ones: the largest number of one of them is kept.
     """
-    reports = [report for generator in generators if (report := generator.get("profile"))]
-    if not reports:
-        return None
-    sizes: Counter[int] = Counter()
-    for report in reports:
-        sizes.update(dict(report.get("sizes", ())))
-    macs = [report.get("dst_macs") or () for report in reports]
-    pcaps = [pcap for report in reports if (pcap := report.get("pcap"))]
-    skipped = (pcaps[0].get("skipped") or {}) if pcaps else {}
-    return TrafficSent(
-        name=name,
-        packets=sum(generator["offered_packets"] for generator in generators),
-        bytes=sum(report.get("bytes", 0) for report in reports),
-        sizes=tuple(sorted(sizes.items())),
-        flows_sent=_most(report.get("flows_sent") for report in reports),
-        dst_macs=tuple(map(sum, zip_longest(*macs, fillvalue=0))),
-        dst_ips_sent=_most(report.get("dst_ips_sent") for report in reports),
-        pcap_frames=_most(pcap.get("frames") for pcap in pcaps),
-        pcap_loops=_most(pcap.get("loops") for pcap in pcaps),
-        pcap_enlarged=_most(pcap.get("enlarged") for pcap in pcaps) or 0,
-        pcap_skipped={reason: count for reason, count in skipped.items() if count},
-    )
+    by_queue = []
+    for generator in generators:
+        if (report := generator.profile) is not None:
+            pcap = report.pcap
+            by_queue.append(
+                TrafficSent(
+                    name=name,
+                    packets=generator.offered_packets,
+                    bytes=report.bytes,
+                    sizes=report.sizes,
+                    flows_sent=report.flows_sent,
+                    dst_macs=report.dst_macs,
+                    dst_ips_sent=report.dst_ips_sent,
+                    pcap_frames=None if pcap is None else pcap.frames,
+                    pcap_loops=None if pcap is None else pcap.loops,
+                    pcap_enlarged=0 if pcap is None else pcap.enlarged,
+                    pcap_skipped={} if pcap is None else {why: count for why, count in pcap.skipped.items() if count},
+                )
+            )
+    return sum_of(by_queue) if by_queue else None
 
 
 def not_as_intended(profile: TrafficProfile, sent: TrafficSent) -> Iterator[Reason]:
@@ -119,11 +117,6 @@ def _differs(text: str) -> Reason:
     return Reason(ReasonCode.TRAFFIC_DIFFERS, text)
 
 
-def _most(numbers: Iterable[int | None]) -> int | None:
-    return max((number for number in numbers if number is not None), default=None)
-
-
-_NO_RULES: Firewall = {"rules": []}
 _ENDS = frozenset({"generator", "monitor", SOURCE})
 """Kinds of task at the ends of a path: they drop nothing. All others are VNFs."""
 
@@ -135,33 +128,21 @@ class TesterCounts:
     directions: tuple[DirectionCounts, ...]
     latency: LatencyRecord | None
     duration_ns: int
-    poll_gaps: int
-    """Gaps are those of the worker that lost most time: one such worker is enough to disturb a trial."""
-    poll_gap_sum_ns: int
-    poll_gap_max_ns: int
-    poll_gap_threshold_ns: int
-    busy_cycles: int
-    foreign_packets: int
-    stale_packets: int
+    cycles: int
+    """TSC cycles of the sending time."""
+    evidence: Evidence
+    """What the tester tells of itself: its poll gaps, stalls, busy share, and frames that are not of this trial."""
     misdirected_packets: int
     """Intact frames of this trial that came out at a port where they do not belong."""
     tester_drops: dict[str, int]
     """Frames that VNFs (``v1:tx_full``: the ring of port v1 was full; ``vnf0:runt``) and the tester's own ports
     (``n1:rx_missed``) dropped. Only what is not zero; damaged and misplaced frames are not in it."""
-    tsc_hz: int
     sent: tuple[TrafficSent, ...] = ()
     """The traffic sent, if a generator had a traffic profile."""
     updates: FibUpdates | None = None
     """The updates sent by the control of a VNF; None without one."""
     control: ControlPackets | None = None
     """The control packets to a VNF; None without any."""
-    stall_ns: int | None = None
-    """For how long the tester polled and no frame came, of the stream that stood least; None if one was not seen."""
-
-    @property
-    def cycles(self) -> int:
-        """Return the TSC cycles of the sending time."""
-        return self.duration_ns * self.tsc_hz // 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,180 +155,164 @@ class _Way:
     """The flow alone. The switch chooses the queue on which a frame leaves: a stream may arrive on several."""
 
 
-def _ways(stats: Statistics, flows: Sequence[Flow]) -> list[_Way]:
-    tasks, found = {task["name"]: task for task in stats["tasks"]}, []
-    for flow in flows:
-        sender, receiver = f"gen-{flow.sender_port}", f"mon-{flow.receiver_port}"
-        sent, monitors, streams = [tasks[sender]["generator"]], [tasks[receiver]["monitor"]], {flow.stream}
-        for queue in range(1, QUEUES_MAX):
-            streams.add(queue_stream(flow.stream, queue))
-            if (task := tasks.get(queue_name(sender, queue))) is not None:
-                sent.append(task["generator"])
-            if (task := tasks.get(queue_name(receiver, queue))) is not None:
-                monitors.append(task["monitor"])
-        came = [seen for monitor in monitors for seen in monitor["streams"] if seen["stream"] in streams]
-        found.append(_Way(sent, monitors, came))
-    return found
+def _way(stats: Statistics, flow: Flow) -> _Way:
+    queues = range(QUEUES_MAX)
+    senders = {queue_name(f"gen-{flow.sender_port}", queue) for queue in queues}
+    receivers = {queue_name(f"mon-{flow.receiver_port}", queue) for queue in queues}
+    streams = {queue_stream(flow.stream, queue) for queue in queues}
+    sent = [task.generator for task in stats.tasks if task.name in senders and task.generator is not None]
+    monitors = [task.monitor for task in stats.tasks if task.name in receivers and task.monitor is not None]
+    return _Way(sent, monitors, [seen for it in monitors for seen in it.streams if seen.stream in streams])
 
 
 def tester_counts(stats: Statistics, flows: Sequence[Flow], control: ControlTraffic | None = None) -> TesterCounts:
     """Return the counts of a trial from ``stats.get`` of the tester. ``flows`` are the directions that sent, beside
     ``control``."""
-    ways, workers = _ways(stats, flows), stats["workers"]
-    foreign = stale = misdirected = 0
+    ways, workers = [_way(stats, flow) for flow in flows], stats.workers
+    duration_ns = max((generator.duration_ns for way in ways for generator in way.sent), default=0)
+    cycles = duration_ns * stats.tsc_hz // 1_000_000_000
     expected: set[tuple[str, int]] = set()
     for flow in flows if control is None else (*flows, control.flow):
         streams = [queue_stream(flow.stream, queue) for queue in range(QUEUES_MAX)]
         for queue in range(QUEUES_MAX):
             name = queue_name(f"mon-{flow.receiver_port}", queue)
             expected.update((name, stream) for stream in streams)
-    for task in stats["tasks"]:
-        if "monitor" in task:
-            foreign += task["monitor"]["foreign_packets"]
-            stale += task["monitor"]["stale_packets"]
-            for seen in task["monitor"]["streams"]:
-                if (task["name"], seen["stream"]) not in expected:
-                    misdirected += seen["forwarded_packets"]
-    worst = max(workers, key=lambda worker: worker["gap_sum_ns"], default=None)
+    monitors = [(task.name, task.monitor) for task in stats.tasks if task.monitor is not None]
+    worst = max(workers, key=lambda worker: worker.gap_sum_ns, default=None)
     # While the switch has no CPU, all streams stand: the least stall is that of all.
-    stalls = [stream.get("stall_sum_ns") for way in ways for stream in way.came]
+    stalls = [stream.stall_sum_ns for way in ways for stream in way.came]
     known = [stall for stall in stalls if stall is not None]
-    stall_ns = min(known) if known and known == stalls and all(way.came for way in ways) else None
+    busy_cycles = max((worker.busy_cycles for worker in workers), default=0)
+    evidence = Evidence(
+        poll_gaps=0 if worst is None else worst.gaps,
+        poll_gap_sum_ns=0 if worst is None else worst.gap_sum_ns,
+        poll_gap_max_ns=0 if worst is None else worst.gap_max_ns,
+        poll_gap_threshold_ns=max((worker.gap_threshold_ns for worker in workers), default=0),
+        stall_ns=min(known) if known and known == stalls and all(way.came for way in ways) else None,
+        tester_busy_share=min(busy_cycles / cycles, 1.0) if duration_ns else None,
+        foreign_packets=sum(monitor.foreign_packets for _, monitor in monitors),
+        stale_packets=sum(monitor.stale_packets for _, monitor in monitors),
+    )
     return TesterCounts(
         directions=tuple(map(_direction, flows, ways)),
         latency=_latency(ways),
-        duration_ns=max((generator["duration_ns"] for way in ways for generator in way.sent), default=0),
-        poll_gaps=0 if worst is None else worst["gaps"],
-        poll_gap_sum_ns=0 if worst is None else worst["gap_sum_ns"],
-        poll_gap_max_ns=0 if worst is None else worst["gap_max_ns"],
-        poll_gap_threshold_ns=max((worker["gap_threshold_ns"] for worker in workers), default=0),
-        busy_cycles=max((worker["busy_cycles"] for worker in workers), default=0),
-        foreign_packets=foreign,
-        stale_packets=stale,
-        misdirected_packets=misdirected,
+        duration_ns=duration_ns,
+        cycles=cycles,
+        evidence=evidence,
+        misdirected_packets=sum(
+            seen.forwarded_packets
+            for name, monitor in monitors
+            for seen in monitor.streams
+            if (name, seen.stream) not in expected
+        ),
         tester_drops=dropped(stats),
-        tsc_hz=stats["tsc_hz"],
         sent=tuple(filter(None, (traffic_sent(flow.name, way.sent) for flow, way in zip(flows, ways, strict=True)))),
         updates=fib_updates(stats, control),
         control=None if control is None else control_packets(stats, control),
-        stall_ns=stall_ns,
     )
 
 
 def received_total(stats: Statistics) -> int:
     """Return the number of all frames received by the monitors: it grows as long as late frames arrive."""
-    return sum(task["monitor"]["received_packets"] for task in stats["tasks"] if "monitor" in task)
+    return sum(task.monitor.received_packets for task in stats.tasks if task.monitor is not None)
 
 
 def arrived(stats: Statistics, flow: Flow) -> bool:
     """Return whether frames of every queue of the sending port arrived, on whatever queues of the receiving port."""
-    [way] = _ways(stats, (flow,))
+    way = _way(stats, flow)
     if len(way.monitors) == 1:
-        return bool(way.monitors[0]["received_packets"])
-    came = {seen["stream"] for seen in way.came if seen["forwarded_packets"]}
-    return len(came) == len(way.monitors)
+        return bool(way.monitors[0].received_packets)
+    came = {seen.stream for seen in way.came if seen.forwarded_packets}
+    return bool(came) and len(came) == len(way.monitors)
 
 
 def untried(stats: Statistics, flows: Sequence[Flow]) -> list[str]:
     """Return the names of the flows in which the tester did not try to send at all: that tells nothing of a switch."""
-    ways = zip(flows, _ways(stats, flows), strict=True)
-    return [flow.name for flow, way in ways if not _totals(way.sent)["attempted_packets"]]
+    return [flow.name for flow in flows if not any(it.attempted_packets for it in _way(stats, flow).sent)]
 
 
 def lost(stats: Statistics, flow: Flow) -> int:
     """Return the number of frames of a flow that were sent and did not arrive."""
-    return _direction(flow, *_ways(stats, (flow,))).lost_packets
+    return _direction(flow, _way(stats, flow)).lost_packets
 
 
 def vnf_drops(stats: Statistics) -> dict[str, dict[str, int]]:
     """Return what each network function dropped by policy, by reason. Full rings and zeros are left out."""
     found = {
-        task["name"]: {reason: count for reason, count in _policy(task).items() if count}
-        for task in stats["tasks"]
-        if task["kind"] not in _ENDS
+        task.name: {reason: count for reason, count in _policy(task).items() if count}
+        for task in stats.tasks
+        if task.kind not in _ENDS
     }
     return {name: reasons for name, reasons in found.items() if reasons}
 
 
-def _totals(parts: Iterable[Mapping[str, object]]) -> Counter[str]:
-    """Return the sum of each whole number that parts have, by its name."""
-    found: Counter[str] = Counter()
-    for part in parts:
-        for name, value in part.items():
-            if isinstance(value, int):
-                found[name] += value
-    return found
-
-
 def _direction(flow: Flow, way: _Way) -> DirectionCounts:
-    sent, came, monitors = _totals(way.sent), _totals(way.came), _totals(way.monitors)
-    paced = all(generator["intended_packets"] is not None for generator in way.sent)
+    sent, came = way.sent, way.came
+    intended = [it.offered_packets if it.intended_packets is None else it.intended_packets for it in sent]
+    offered_bytes, forwarded_bytes = [it.offered_bytes for it in sent], [it.forwarded_bytes for it in came]
+    tenths = [it.forwarded_by_tenth for it in came]
     return DirectionCounts(
         name=flow.name,
-        intended_packets=sent["intended_packets"] if paced else sent["offered_packets"],
-        offered_packets=sent["offered_packets"],
-        forwarded_packets=came["forwarded_packets"],
-        duplicate_packets=came["duplicate_packets"],
-        reordered_packets=came["reordered_packets"],
-        corrupt_packets=came["corrupt_packets"],
-        unsent_late_packets=sent["unsent_late_packets"],
-        unsent_ring_full_packets=sent["unsent_ring_full_packets"],
-        attempted_packets=sent["attempted_packets"],
-        refused_packets=sent["refused_packets"],
-        monitor_bursts=monitors["bursts"],
-        monitor_full_bursts=monitors["full_bursts"],
+        intended_packets=sum(intended),
+        offered_packets=sum(it.offered_packets for it in sent),
+        forwarded_packets=sum(it.forwarded_packets for it in came),
+        duplicate_packets=sum(it.duplicate_packets for it in came),
+        reordered_packets=sum(it.reordered_packets for it in came),
+        corrupt_packets=sum(it.corrupt_packets for it in came),
+        unsent_late_packets=sum(it.unsent_late_packets for it in sent),
+        unsent_ring_full_packets=sum(it.unsent_ring_full_packets for it in sent),
+        attempted_packets=sum(it.attempted_packets for it in sent),
+        refused_packets=sum(it.refused_packets for it in sent),
+        monitor_bursts=sum(it.bursts for it in way.monitors),
+        monitor_full_bursts=sum(it.full_bursts for it in way.monitors),
         # None if one of them does not count bytes.
-        offered_bytes=sent["offered_bytes"] if all("offered_bytes" in it for it in way.sent) else None,
-        forwarded_bytes=came["forwarded_bytes"] if all("forwarded_bytes" in it for it in way.came) else None,
-        forwarded_by_tenth=_by_tenth(way.came),
+        offered_bytes=None if None in offered_bytes else sum(filter(None, offered_bytes)),
+        forwarded_bytes=None if None in forwarded_bytes else sum(filter(None, forwarded_bytes)),
+        # Empty where one of the queues did not count the whole sending.
+        forwarded_by_tenth=(
+            tuple(map(sum, zip(*tenths, strict=True))) if all(len(each) == TENTHS for each in tenths) else ()
+        ),
     )
-
-
-def _by_tenth(streams: Sequence[StreamStatistics]) -> tuple[int, ...]:
-    """Return the sum over the queues; empty where one of them did not count the whole sending."""
-    tenths = [stream.get("forwarded_by_tenth", ()) for stream in streams]
-    return tuple(map(sum, zip(*tenths, strict=True))) if all(len(each) == TENTHS for each in tenths) else ()
 
 
 def _latency(ways: Sequence[_Way]) -> LatencyRecord | None:
     """Return the probes of all directions, each kind of histogram added up; None if no probe was sent."""
     generators = [generator for way in ways for generator in way.sent]
-    sent = sum(generator["probes_sent"] for generator in generators)
+    sent = sum(generator.probes_sent for generator in generators)
     if sent == 0:
         return None
     streams = [stream for way in ways for stream in way.came]
-    told = {key for stream in streams for key in stream}
-    totals = _totals(streams)
-    stamped = totals["stamped_packets"]
+    stamped = sum(stream.stamped_packets for stream in streams)
+    gaps = [stream.latency_gap for stream in streams if stream.latency_gap is not None]
+    stalls = [stream.latency_stall for stream in streams if stream.latency_stall is not None]
+    shown = [stream.latency for stream in streams] + stalls
     return LatencyRecord(
         probes_sent=sent,
-        probes_received=totals["probes_received"],
-        histogram=histogram_of(streams, "latency", "latency_stall"),
-        overflow=sum(stream[kind]["overflow"] for stream in streams for kind in PROBES if kind in stream),
-        probes_stamped=sum(generator["probes_stamped"] for generator in generators),
+        probes_received=sum(stream.probes_received for stream in streams),
+        histogram=histogram_of(shown),
+        overflow=sum(histogram.overflow for histogram in (*shown, *gaps) if histogram is not None),
+        probes_stamped=sum(generator.probes_stamped for generator in generators),
         clock="software",
-        ipdv=histogram_of(streams, "ipdv"),
+        ipdv=histogram_of(stream.ipdv for stream in streams),
         stamped_packets=stamped,
-        burst_rises=histogram_of(streams, "burst_rises") if stamped else "",
-        burst_falls=histogram_of(streams, "burst_falls") if stamped else "",
-        host=histogram_of(streams, "latency_gap") if "latency_gap" in told else "",
-        stalled=histogram_of(streams, "latency_stall") if "latency_stall" in told else "",
-        stalled_ns=max((stream.get("stall_sum_ns", 0) for stream in streams), default=0),
+        burst_rises=histogram_of(stream.burst_rises for stream in streams) if stamped else "",
+        burst_falls=histogram_of(stream.burst_falls for stream in streams) if stamped else "",
+        host=histogram_of(gaps) if gaps else "",
+        stalled=histogram_of(stalls) if stalls else "",
+        stalled_ns=max((stream.stall_sum_ns or 0 for stream in streams), default=0),
     )
 
 
 def dropped(stats: Statistics) -> dict[str, int]:
     """Return what ports and network functions of a planed dropped, as in :attr:`TesterCounts.tester_drops`."""
     drops: Counter[str] = Counter()
-    for port in stats.get("ports", ()):
-        for reason in PORT_DROPS:
-            drops[f"{port['name']}:{reason}"] = port[reason]
-    for task in stats["tasks"]:
-        if task["kind"] in _ENDS:
+    for port in stats.ports:
+        drops.update({f"{port.name}:{reason}": count for reason, count in port.drops.items()})
+    for task in stats.tasks:
+        if task.kind in _ENDS:
             continue
-        for name, reasons in (*task["drops_by_port"].items(), (task["name"], _policy(task))):  # full rings by port
-            for why, count in reasons.items():
-                drops[f"{name}:{why}"] += count
+        for name, reasons in (*task.drops_by_port.items(), (task.name, _policy(task))):  # full rings by port
+            drops.update({f"{name}:{why}": count for why, count in reasons.items()})
     return {key: count for key, count in drops.items() if count}
 
 
@@ -356,11 +321,11 @@ def _policy(task: TaskStatistics) -> dict[str, int]:
 
     planed reports the first 64 rules; what the others dropped stays with the reason ``rule``.
     """
-    reasons = {reason: count for reason, count in task["drops"].items() if reason != "tx_full"}
+    reasons = {reason: count for reason, count in task.drops.items() if reason != "tx_full"}
     rules: dict[str, int] = {}
-    for it in task.get("firewall", _NO_RULES)["rules"]:
-        if it["action"] == "drop":  # its place in the list and its name, if it has one; a colon separates the VNF
-            rules[f"rule {it['rule']} {it.get('name', '').replace(':', '.')}".rstrip()] = it["packets"]
+    for it in task.firewall.rules:
+        if it.action == "drop":  # its place in the list and its name, if it has one; a colon separates the VNF
+            rules[f"rule {it.rule} {it.name.replace(':', '.')}".rstrip()] = it.packets
     others = reasons.get("rule", 0) - sum(rules.values())
     return {**reasons, **rules, "rule": others} if rules and others >= 0 else reasons
 
@@ -423,19 +388,21 @@ class Sender:
         return self.epoch % 0xFFFF + 1
 
     def send(
-        self, sending: Sending, *, pollers_on_core: int = 1, watch: Callable[[], None] = lambda: None
+        self, sending: Sending, *, pollers_on_core: int = 1, watch: Callable[[], None] | None = None
     ) -> Statistics:
         """Clear the counters, send, wait for late frames, and return ``stats.get``.
 
         ``watch`` is called just before and just after the sending. ``pollers_on_core`` as in :meth:`end`.
         """
-        watch()
+        if watch is not None:
+            watch()
         self.start(sending)
         deadline = time.monotonic() + sending.duration_s + START_DELAY_S
         while (left := deadline - time.monotonic()) > 0:
             time.sleep(left if left < 1.5 * LOOK_S else LOOK_S)
             self._check()  # in a long sending every second
-        watch()
+        if watch is not None:
+            watch()
         return self.end(pollers_on_core)
 
     def start(self, sending: Sending) -> None:

@@ -27,22 +27,19 @@ from planebench.model.records import Anatomy, AnatomyPart, Evidence, LatencyReco
 from planebench.model.scenarios import QUEUES_MAX, Flow, queue_name, queue_stream
 from planebench.model.time_had import stood
 from planebench.planed.client import Call, get_stamps, get_statistics
-from planebench.planed.statistics import PortState, Statistics, StreamStatistics
+from planebench.planed.statistics import Histogram, PortState, Statistics
 
 # Probes by what they met: the tester's gaps are the host's, and a stall is the host's or the switch's. Pure.
 
-HistogramKind = Literal["latency", "latency_gap", "latency_stall", "ipdv", "burst_rises", "burst_falls"]
-PROBES: tuple[HistogramKind, ...] = ("latency", "latency_gap", "latency_stall")
-"""Each probe is in one of these."""
 HOSTS_SHARE = 0.5
 """Stalls are the host's if the kernel knows of waits for at least this share of their time."""
 
 
-def histogram_of(streams: Sequence[StreamStatistics], *kinds: HistogramKind) -> str:
-    """Return the histograms of some kinds as one, encoded. Streams without frames, or such probes, add nothing."""
-    found = [stream[kind] for stream in streams for kind in kinds if kind in stream]
-    counts = [pair for histogram in found for pair in histogram["counts"]]
-    return encode(counts, sum(histogram["overflow"] for histogram in found))
+def histogram_of(histograms: Iterable[Histogram | None]) -> str:
+    """Return histograms as one, encoded. A stream that has none adds nothing."""
+    found = [histogram for histogram in histograms if histogram is not None]
+    counts = [pair for histogram in found for pair in histogram.counts]
+    return encode(counts, sum(histogram.overflow for histogram in found))
 
 
 def charged(
@@ -153,7 +150,7 @@ def read_anatomy(
 
     ``vnfs`` is in path order of the first direction; ``side_by_side``: each probe passes one of them.
     """
-    tasks = {task["name"] for task in stats["tasks"]}
+    tasks = {task.name for task in stats.tasks}
     inner = []
     for vnf in vnfs:
         if vnf.clock == "none":
@@ -162,9 +159,9 @@ def read_anatomy(
             log = read_log(call, vnf.name, tasks)
         else:
             own = get_statistics(vnf.call)
-            log = read_log(vnf.call, vnf.name, {task["name"] for task in own["tasks"]})
+            log = read_log(vnf.call, vnf.name, {task.name for task in own.tasks})
             log.hosted, log.clock = True, vnf.clock
-            log.tsc_hz = own["tsc_hz"] if vnf.clock == "own" else 0
+            log.tsc_hz = own.tsc_hz if vnf.clock == "own" else 0
         inner.append(log)
     if side_by_side and inner:  # all have the same kind of clock
         first = inner[0]
@@ -176,7 +173,7 @@ def read_anatomy(
     for flow in flows:
         way = inner if flow.stream == 0 else inner[::-1]
         sent, came = (read_log(call, name, tasks) for name in (f"gen-{flow.sender_port}", f"mon-{flow.receiver_port}"))
-        found.append(split(flow, [sent, *way, came], int(stats["tsc_hz"]), reported_mean_ns(flow, stats)))
+        found.append(split(flow, [sent, *way, came], stats.tsc_hz, reported_mean_ns(flow, stats)))
     return tuple(found)
 
 
@@ -189,8 +186,8 @@ def read_log(call: Call, name: str, tasks: set[str]) -> StampLog:
         lost = 0
         while start is not None:
             page = get_stamps(call, task, start, PAGE)
-            log.add(page["stamps"])
-            start, lost = page["next"], page["lost"]
+            log.add(page.stamps)
+            start, lost = page.next, page.lost
         log.lost += lost
     return log
 
@@ -198,11 +195,17 @@ def read_log(call: Call, name: str, tasks: set[str]) -> StampLog:
 def reported_mean_ns(flow: Flow, stats: Statistics) -> float | None:
     """Return mean latency of a direction by the histograms of its monitors; None if no probe came back."""
     streams = {queue_stream(flow.stream, queue) for queue in range(QUEUES_MAX)}
-    monitors = [t["monitor"] for t in stats["tasks"] if t["name"].startswith(f"mon-{flow.receiver_port}")]
-    seen = [s for monitor in monitors for s in monitor["streams"] if s["stream"] in streams]
-    found = [stream[kind] for stream in seen for kind in PROBES if kind in stream]
-    pairs = [pair for histogram in found for pair in histogram["counts"]]
-    pairs += [(HIGHEST_NS, histogram["overflow"]) for histogram in found]
+    receiver = f"mon-{flow.receiver_port}"
+    monitors = [it.monitor for it in stats.tasks if it.name.startswith(receiver) and it.monitor is not None]
+    found = [
+        histogram
+        for monitor in monitors
+        for stream in monitor.streams
+        for histogram in stream.probes
+        if stream.stream in streams
+    ]
+    pairs = [pair for histogram in found for pair in histogram.counts]
+    pairs += [(HIGHEST_NS, histogram.overflow) for histogram in found]
     total = sum(count for _, count in pairs)
     return sum(value * count for value, count in pairs) / total if total else None
 
@@ -357,20 +360,20 @@ def by_clock(
     ``readings``: of the clocks of devices before and after the trial; none where all ports have one clock.
     ``cable``: what is known better, of the clock of the only receiving port to that of the sending one.
     """
-    tasks, relations = {task["name"] for task in stats["tasks"]}, []
+    tasks, relations = {task.name for task in stats.tasks}, []
     for flow in flows:  # of the clock of the receiving port to that of the sending one
         a, b = flow.sender_port, flow.receiver_port
         known = a != b and readings and all(end in each for end in (a, b) for each in readings)
         relation = SAME
         if known:
             first, last = ((readings[0][end], readings[-1][end]) for end in (a, b))
-            relation = relate_readings(first, last, stats["tsc_hz"])
+            relation = relate_readings(first, last, stats.tsc_hz)
         relations.append(cable or relation)
     found = [
         join(
             read_log(call, f"gen-{flow.sender_port}", tasks),
             read_log(call, f"mon-{flow.receiver_port}", tasks),
-            stats["tsc_hz"],
+            stats.tsc_hz,
             relation,
         )
         for flow, relation in zip(flows, relations, strict=True)
@@ -402,7 +405,7 @@ def relate_over_cable(call: Call, there: Flow, back: Flow, stats: Statistics) ->
 
     None if too few were stamped.
     """
-    tasks = {task["name"] for task in stats["tasks"]}
+    tasks = {task.name for task in stats.tasks}
     stamped: list[list[Stamped]] = []
     for flow in (there, back):
         sent = read_log(call, f"gen-{flow.sender_port}", tasks).port_ns
@@ -413,8 +416,7 @@ def relate_over_cable(call: Call, there: Flow, back: Flow, stats: Statistics) ->
 
 def clock_readings(ports: Sequence[PortState]) -> Readings:
     """Return what the clocks of devices read, by port; empty without such clocks."""
-    found = {port["name"]: port.get("clock_reading") for port in ports}
-    return {name: ClockReading(*reading) for name, reading in found.items() if reading}
+    return {port.name: ClockReading(*port.clock_reading) for port in ports if port.clock_reading is not None}
 
 
 def join(sent: StampLog, came: StampLog, tsc_hz: int, relation: Relation = SAME) -> Joined:

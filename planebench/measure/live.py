@@ -130,7 +130,7 @@ class LiveTopology:
         self.planed = Path("planed")
         self.cpu_clock = OWN_CLOCK
         """The clock at which the switch is measured."""
-        self.sender = Sender(self.traffic, queues=links.queues, check=self.check_here)
+        self.sender = Sender(self.traffic, queues=links.queues, check=partial(self.check, here=True))
         self.pollers_on_core = 1
         """How many pollers share the busiest core: a frame may wait for all of them."""
         self._tsc_hz = 0
@@ -222,7 +222,7 @@ class LiveTopology:
         """Start the switch, then give the tester its VNF ports and tasks, and wait until frames pass."""
         topology, placement = self.topology, self.placement
         self._echo = False
-        self._tsc_hz = get_statistics(self.call)["tsc_hz"]
+        self._tsc_hz = get_statistics(self.call).tsc_hz
         self._join_ends()
         self.start_switch(adapter, supervisor)
         self.pollers_on_core = 2 if share_a_core(topology, placement) else 1
@@ -244,7 +244,7 @@ class LiveTopology:
             raise StartError(f"{adapter.name} on {topology.scenario}: {error}\n{self.logs()}") from error
         ends = topology.ends[:1] if topology.echo else topology.ends
         ports = get_ports(self.traffic)
-        clocks = {port["name"]: port.get("clock", "software") for port in ports if port["name"] in ends}
+        clocks = {port.name: port.clock for port in ports if port.name in ends}
         wanted = self.links.clock
         without = [name for name, clock in clocks.items() if clock != wanted]
         if wanted in ("kernel", "hardware") and without:
@@ -325,8 +325,8 @@ class LiveTopology:
 
     def threads(self) -> tuple[WatchedThread, ...]:
         """Return every polling thread here: workers of the tester with hosted ends, of the switch, of hosted VNFs."""
-        pid, workers = self._tester.process.pid, get_statistics(self.call)["workers"]
-        tester = [WatchedThread("tester", pid, worker["tid"], worker["name"]) for worker in workers]
+        pid, workers = self._tester.process.pid, get_statistics(self.call).workers
+        tester = [WatchedThread("tester", pid, worker.tid, worker.name) for worker in workers]
         switch = watched(self.switch)
         if self.hosted is None:
             return (*tester, *switch)
@@ -351,9 +351,9 @@ class LiveTopology:
             return Counter()
         return Counter(
             {
-                f"{port['name']}:{name}": count
+                f"{port.name}:{name}": count
                 for port in get_ports(self.call)
-                for name, count in of_losses(port.get("xstats", {})).items()
+                for name, count in of_losses(port.xstats).items()
             }
         )
 
@@ -418,7 +418,7 @@ class LiveTopology:
         the control of a VNF, which answers control packets too, or, where the switch has no FIB of VNFs, in its own
         table: then ``table_updates`` tells of them. Raises DiedError when tester or switch is gone.
         """
-        control = control_traffic(self.topology, self.links.updates, traffic)
+        control = control_traffic(self.topology, self.links.updates, traffic) if self.links.updates else None
         sending = Sending(
             flows,
             frame_size_bytes,
@@ -435,11 +435,14 @@ class LiveTopology:
             if vnf.call is not None:  # clears its counters
                 start_traffic(vnf.call, self.sender.next_epoch, duration_s, stamps=True)
         begun: TableUpdates | None = None
-        if traffic.updates is not None and not self.links.updates and self.topology.side_by_side:
-            begun = self.switch.begin_updates(traffic.updates) if isinstance(self.switch, UpdatableSwitch) else None
+        changing: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+        if traffic.updates is not None and self.links.updates:
+            changing = updating(self.call, self.links.updates, traffic.updates)
+        elif traffic.updates is not None and self.topology.side_by_side and isinstance(self.switch, UpdatableSwitch):
+            begun = self.switch.begin_updates(traffic.updates)
         try:
-            with updating(self.call, self.links.updates, traffic.updates):
-                return self.sender.send(sending, pollers_on_core=self.pollers_on_core, watch=watch or (lambda: None))
+            with changing:
+                return self.sender.send(sending, pollers_on_core=self.pollers_on_core, watch=watch)
         finally:
             self.table_updates = None if begun is None else begun.end()
 
@@ -478,16 +481,13 @@ class LiveTopology:
                 found[vnf.name] = StampedVnf(vnf.name, vnf.planed.call, "tester" if vnf.same_clock else "own")
         return [found[vnf.name] for vnf in vnfs]
 
-    def check(self) -> None:
-        """Raise DiedError, with the last log lines, if tester or switch has exited."""
-        self.check_here()
-        if self._remote is not None:
-            self._remote.check()
+    def check(self, *, here: bool = False) -> None:
+        """Raise DiedError, with the last log lines, if tester or switch has exited.
 
-    def check_here(self) -> None:
-        """Raise DiedError as :meth:`check`, but ask no other host: nothing goes there while a trial sends."""
+        ``here``: ask no other host, as nothing goes there while a trial sends.
+        """
         self._tester.check()
-        if self._switch is not None and self._remote is None:
+        if self._switch is not None and not (here and self._remote is not None):
             self._switch.check()
         if self.hosted is not None:
             self.hosted.check()
@@ -552,9 +552,9 @@ class LiveTopology:
         if wire_kind(self.links.wire).cables(wire_arguments(self.links.wire)):  # the user named them
             ends = self.links.ends
             down = [
-                f"{port['name']} ({ends[port['name']].tester})"
+                f"{port.name} ({ends[port.name].tester})"
                 for port in get_ports(self.call)
-                if port["name"] in ends and not port["link_up"]
+                if port.name in ends and not port.link_up
             ]
             remarks = f"; no link at {listed(down)}" if down else ""
             remarks += "; is the cabling as --wire says? `planebench testbed wires` finds it"

@@ -97,9 +97,13 @@ def measure_outage(live: LiveTopology, adapter: Adapter, supervisor: Supervisor,
             assert live.hosted is not None
             live.hosted.restart(request.victim, kill=request.kill)
         else:
-            if request.kill:
-                _kill(live)
+            for pid in live.switch.pids() if request.kill else ():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             live.switch.stop()
+            for port in live.request.ports if request.kill else ():
+                if port.kind == "vhost-user" and port.path is not None:
+                    port.path.unlink(missing_ok=True)  # of the dead
             live.start_switch(adapter, supervisor)
         took_ns = time.monotonic_ns() - begun
         within_s = stretched(BACK_WITHIN_S)
@@ -118,17 +122,6 @@ def measure_outage(live: LiveTopology, adapter: Adapter, supervisor: Supervisor,
         live.call("traffic.stop")
     stats = live.sender.end(live.pollers_on_core)
     return outage_of(way, calm, stats, took_ns, account.drops())
-
-
-def _kill(live: LiveTopology) -> None:
-    """End the switch as in a crash."""
-    for pid in live.switch.pids():
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    live.switch.stop()
-    for port in live.request.ports:
-        if port.kind == "vhost-user" and port.path is not None:
-            port.path.unlink(missing_ok=True)  # of the dead
 
 
 class OutageDrops:
@@ -188,11 +181,11 @@ def outage_of(way: Flow, calm: Statistics, stats: Statistics, restart_ns: int, d
 def longest_silence(stats: Statistics, way: Flow) -> Silence:
     """Return the longest silence of the streams of a flow. Raises StartError if no frame arrived."""
     streams, found = {queue_stream(way.stream, queue) for queue in range(QUEUES_MAX)}, []
-    for task in stats["tasks"]:
-        for stream in task["monitor"]["streams"] if "monitor" in task else ():
-            begin_ns, end_ns = stream["longest_silence_begin_ns"], stream["longest_silence_end_ns"]
-            if stream["stream"] in streams and begin_ns is not None and end_ns is not None:
-                found.append(Silence(stream["longest_silence_ns"], begin_ns, end_ns))
+    for task in stats.tasks:
+        for stream in task.monitor.streams if task.monitor is not None else ():
+            begin_ns, end_ns = stream.longest_silence_begin_ns, stream.longest_silence_end_ns
+            if stream.stream in streams and begin_ns is not None and end_ns is not None:
+                found.append(Silence(stream.longest_silence_ns, begin_ns, end_ns))
     if not found:
         raise StartError(f"no frame came through {way.name}")
     return max(found, key=lambda silence: silence.duration_ns)

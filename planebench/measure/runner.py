@@ -7,6 +7,7 @@ import dataclasses
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Protocol, runtime_checkable
 
 from planebench.analysis.histogram import encode
@@ -16,6 +17,7 @@ from planebench.measure.conditions import read_conditions
 from planebench.measure.distance import measure_distance, near_limit_ns
 from planebench.measure.live import LiveSettings, LiveTopology, link_settings, watched
 from planebench.measure.trial import (
+    Distance,
     TrialRequest,
     cycles_of_trial,
     failed_trial,
@@ -27,7 +29,7 @@ from planebench.measure.trial import (
 from planebench.model.conditions import Conditions
 from planebench.model.dimensions import port_name
 from planebench.model.errors import ExternalTesterError, PlanebenchError, StartError
-from planebench.model.records import CoreDistance, DirectionCounts, LatencyRecord, Trial
+from planebench.model.records import DirectionCounts, LatencyRecord, Trial
 from planebench.model.scenarios import Flow, all_flows
 from planebench.model.text import utc_now
 from planebench.model.topology import Topology
@@ -90,7 +92,8 @@ class LiveRunner:
                 return failed_trial(
                     request, "no NIC of the tester reports the speed of its link: give --line or --max-rate"
                 )
-            request = request.on_line(pps, open_loop=settings.open_loop is not False)
+            if pps is not None:
+                request = request.on_line(pps, open_loop=settings.open_loop is not False)
         return run_trial(self.live, request, self.distance, settings.calibration)
 
     def alive(self) -> bool:
@@ -105,15 +108,15 @@ class LiveRunner:
         """End tester and switch."""
         self.live.stop()
 
-    def distance(self) -> CoreDistance | None:
-        """Measure the distance between the CPUs of switch and tester now; None if the switch is on another host."""
-        placement = self.live.placement
+    @cached_property
+    def distance(self) -> Distance:
+        """Return what measures the distance between the CPUs of switch and tester, if both are on this host."""
+        placement, calibration = self.live.placement, self.settings.calibration
         if placement.elsewhere:
-            return None
-        calibration = self.settings.calibration
+            return lambda: None
         limit_ns = near_limit_ns(calibration.distances_ns if calibration is not None else ())
         cpus = placement.switch_cpu, placement.tester_cpus[0]
-        return measure_distance(self.settings.planed, *cpus, limit_ns, placement.share_l3)
+        return partial(measure_distance, self.settings.planed, *cpus, limit_ns, placement.share_l3)
 
 
 # Runs trials with a tester that is no part of planebench: the switch is ours to start, the frames are not.

@@ -23,7 +23,7 @@ from planebench.measure.status import Listeners, StatusListener
 from planebench.measure.survey import Survey
 from planebench.model.dimensions import is_external, port_clock
 from planebench.model.errors import StoreError, UsageError
-from planebench.model.header import Calibration, CoreNoise, RunHeader, RunStatus
+from planebench.model.header import Calibration, RunHeader, RunStatus
 from planebench.model.plan import Plan
 from planebench.model.records import Trial
 from planebench.model.text import FILES, moved, renamed
@@ -149,8 +149,11 @@ def open_session(
         settings = replace(settings, calibration=_calibration(survey, machine, settings, tell))
     limited = survey.limited()
     header = _header(limited, machine, settings, labels or read_labels())
-    if not survey.simulated:
-        header = replace(header, noise=_noise(limited, machine, settings))
+    if not survey.simulated:  # of the CPUs of switch, tester and the longest chain, for as long as a trial
+        with machine.pinned():
+            pollers = placement_of(limited.measured, machine.cpus).pollers
+            noise = dry_poll(settings.planed, pollers, limited.plan.throughput.duration_s)
+        header = replace(header, noise=noise)
     return Session(limited, machine, settings, RunWriter.create(folder, header), [])
 
 
@@ -204,13 +207,6 @@ def _header(survey: Survey, machine: Machine, settings: LiveSettings, labels: La
     """Return the header of a run; devices are held meanwhile, as switches have the rings that these take."""
     with undone_at_exit(), held(machine.wire, switch_host=machine.switch_host):
         return make_header(survey, machine, settings, labels)
-
-
-def _noise(survey: Survey, machine: Machine, settings: LiveSettings) -> tuple[CoreNoise, ...]:
-    """Return the noise of the CPUs of switch, tester and the longest chain; takes as long as a trial, at most 1 s."""
-    pollers = placement_of(survey.measured, machine.cpus).pollers
-    with machine.pinned():
-        return dry_poll(settings.planed, pollers, survey.plan.throughput.duration_s)
 
 
 def changes(old: RunHeader, new: RunHeader) -> Sequence[str]:

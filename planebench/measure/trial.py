@@ -49,6 +49,7 @@ from planebench.switches.adapter import counters_of
 from planebench.testbed.rates import SATURATING
 
 VALID = Verdict(VerdictKind.VALID)
+NO_EVIDENCE = Evidence()
 NOTHING: Mapping[str, int] = MappingProxyType({})
 
 Distance = Callable[[], CoreDistance | None]
@@ -85,13 +86,13 @@ class TrialRequest:
         """Return the mean size of the frames."""
         return self.profile.mean_frame_bytes or self.point.frame_size_bytes
 
-    def on_line(self, pps: float | None, *, open_loop: bool = True) -> TrialRequest:
+    def on_line(self, pps: float, *, open_loop: bool = True) -> TrialRequest:
         """Return the request on links that carry ``pps`` per direction: with ``open_loop`` a saturating trial sends at
         that rate. A request that has a line rate, the one of the plan, keeps it.
         """
         if self.line_rate_pps is not None:
             return self
-        at_rate = pps is not None and open_loop and self.load == SATURATING
+        at_rate = open_loop and self.load == SATURATING
         load = Load(SATURATING.label, pps) if at_rate else self.load
         return dataclasses.replace(self, load=load, line_rate_pps=pps)
 
@@ -141,7 +142,10 @@ def run_trial(
             flat_out = request.load.pps_per_direction is None
             frames = live.profile(request.profile, request.point.chain, flat_out=flat_out)
         account = None if live.placement.elsewhere else energy_account()  # of the host of the switch
-        with held_clock(mhz_of(live.cpu_clock), live.placement, live.planed) as clock:
+        clock: dict[str, int] = {}
+        with contextlib.ExitStack() as stack:
+            if (mhz := mhz_of(live.cpu_clock)) is not None:
+                clock = stack.enter_context(held_clock(mhz, live.placement, live.planed))
             live.resume()
             sending = _send(live, request, frames, account)
             live.pause()
@@ -153,14 +157,7 @@ def run_trial(
     evidence = host_evidence(
         begin.kernel,
         end.kernel,
-        poll_gaps=counts.poll_gaps,
-        poll_gap_sum_ns=counts.poll_gap_sum_ns,
-        poll_gap_max_ns=counts.poll_gap_max_ns,
-        poll_gap_threshold_ns=counts.poll_gap_threshold_ns,
-        stall_ns=counts.stall_ns,
-        tester_busy_share=min(counts.busy_cycles / counts.cycles, 1.0) if counts.duration_ns else None,
-        foreign_packets=counts.foreign_packets,
-        stale_packets=counts.stale_packets,
+        counts.evidence,
         shared_cpu=live.placement.shared,
         nic_counters=dict(sending.nic_counters),
         distance_before=before,
@@ -236,7 +233,8 @@ def _send(live: LiveTopology, request: TrialRequest, frames: Profile | None, acc
     live.check()
     drops = (live.vnf_drops() - dropped) + (live.wire_drops() - kernel)
     grown = live.nic_counters() - nics
-    counts = tester_counts(stats, wanted, control_traffic(live.topology, live.links.updates, request.profile))
+    port = live.links.updates
+    counts = tester_counts(stats, wanted, control_traffic(live.topology, port, request.profile) if port else None)
     latency = counts.latency
     if clocked and latency is not None:
         readings.append(clock_readings(get_ports(live.call)))
@@ -251,14 +249,15 @@ def _not_told_twice(drops: Counter[str], switch: SwitchCycles) -> dict[str, int]
     return {key: count for key, count in drops.items() if key not in told}
 
 
-def host_evidence(before: HostSample, after: HostSample, **of_tester: Any) -> Evidence:
-    """Return what the host tells of a trial between two samples, and what the tester does: fields of Evidence."""
-    return Evidence(
+def host_evidence(before: HostSample, after: HostSample, tester: Evidence = NO_EVIDENCE, **known: Any) -> Evidence:
+    """Return what the tester tells of a trial, with what the host does between two samples, and what else is known."""
+    return dataclasses.replace(
+        tester,
         threads=ThreadSampler.difference(dict(before.threads), dict(after.threads)),
         steal_ns=after.steal_ns - before.steal_ns,
         interrupts=count_difference(before.interrupts, after.interrupts),
         smis=_difference(before.smis, after.smis),
-        **of_tester,
+        **known,
     )
 
 

@@ -46,10 +46,6 @@ def _performance(root: Path, file: Path, old: str) -> str | None:
     return "performance" if available is None or "performance" in available.split() else None
 
 
-def _off_if_deep(root: Path, file: Path, old: str) -> str | None:
-    return "1" if host_facts.is_deep(file.parent) else None
-
-
 def _more_hugepages(root: Path, file: Path, old: str) -> str | None:
     """Return the pages of ten switches, or of as many as half of the memory holds that is available or already in
     such pages; None if none are added."""
@@ -82,7 +78,7 @@ TUNINGS: tuple[Tuning, ...] = (
     Tuning(
         "c-states",
         (f"{_CPUS}/cpu[0-9]*/cpuidle/state[0-9]*/disable",),
-        _off_if_deep,
+        lambda root, file, old: "1" if host_facts.is_deep(file.parent) else None,
         "cores wake without delay",
     ),
     Tuning("kernel-threads", host_facts.DAMON_SWITCHES, _always("N"), "DAMON takes no time from a poller's core"),

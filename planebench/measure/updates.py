@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planebench.host.process import stretched
-from planebench.measure.latency import PROBES, histogram_of
+from planebench.measure.latency import histogram_of
 from planebench.model.errors import StartError
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import ControlPackets, FibUpdates
@@ -19,7 +19,7 @@ from planebench.model.topology import Topology
 from planebench.model.traffic import TrafficProfile, Updates
 from planebench.planed.client import Call, GeneratorLoad, get_statistics
 from planebench.planed.statistics import FibSource, Statistics
-from planebench.testbed.tester_config import SOURCE, control_name
+from planebench.testbed.tester_config import control_name
 
 SESSION_DEADLINE_S = 5.0
 TOLERANCE = 0.02
@@ -58,7 +58,7 @@ class ControlTraffic:
 
 def control_traffic(topology: Topology, port: str, profile: TrafficProfile) -> ControlTraffic | None:
     """Return the control packets that a profile has for the VNF at ``port``; None if it has none."""
-    if profile.control_pps is None or not port:
+    if profile.control_pps is None:
         return None
     mac = next(vnf.mac for vnf in topology.vnfs if port in vnf.ports)
     return ControlTraffic(topology.ends[1], mac, profile.control_pps)
@@ -67,18 +67,15 @@ def control_traffic(topology: Topology, port: str, profile: TrafficProfile) -> C
 def wait_for_session(call: Call, port: str) -> None:
     """Wait until the forwarder has accepted the session at ``port``. Raises StartError after SESSION_DEADLINE_S."""
     deadline = time.monotonic() + stretched(SESSION_DEADLINE_S)
-    while port and not _source(get_statistics(call))["up"]:
+    while port and not _source(get_statistics(call)).up:
         if time.monotonic() > deadline:
             raise StartError(f"the switch does not answer the FIB messages of the VNF at port {port}")
         time.sleep(0.01)
 
 
 @contextlib.contextmanager
-def updating(call: Call, port: str, updates: Updates | None) -> Iterator[None]:
+def updating(call: Call, port: str, updates: Updates) -> Iterator[None]:
     """Have the control at ``port`` change routes at a rate; ``flat_out``: as fast as they are acknowledged."""
-    if not port or updates is None:
-        yield
-        return
     rate = {"flat_out": True} if updates == "flat_out" else {"updates_per_s": updates}
     call("fib_source.rate", {"task": control_name(port), **rate})
     try:
@@ -92,48 +89,41 @@ def fib_updates(stats: Statistics, control: ControlTraffic | None = None) -> Fib
 
     Each packet of ``control`` causes one.
     """
-    if not any(task["kind"] == SOURCE for task in stats["tasks"]):
+    found = next((task.fib_source for task in stats.tasks if task.fib_source is not None), None)
+    if found is None:
         return None
-    found = _source(stats)
-    rate = found["updates_per_s"] if control is None else control.pps
-    if rate == 0 and not found["sent"]:
+    rate = found.updates_per_s if control is None else control.pps
+    if rate == 0 and not found.sent:
         return None
-    return FibUpdates(
-        intended_per_s=None if rate is None else float(rate),
-        duration_ns=int(found["duration_ns"]),
-        sent=int(found["sent"]),
-        acknowledged=int(found["acknowledged"]),
-        refused=int(found["refused"]),
-    )
+    intended_per_s = None if rate is None else float(rate)
+    return FibUpdates(intended_per_s, found.duration_ns, found.sent, found.acknowledged, found.refused)
 
 
 def control_packets(stats: Statistics, control: ControlTraffic) -> ControlPackets:
     """Return what became of control packets since the counters were cleared."""
-    tasks = {task["name"]: task for task in stats["tasks"]}
-    streams = tasks[f"mon-{control.port}"]["monitor"]["streams"]
-    came = [stream for stream in streams if stream["stream"] == control.flow.stream]
+    sender, receiver = f"gen-{control.port}", f"mon-{control.port}"
+    monitors = [it.monitor for it in stats.tasks if it.name == receiver and it.monitor is not None]
+    came = [it for monitor in monitors for it in monitor.streams if it.stream == control.flow.stream]
     return ControlPackets(
         intended_per_s=control.pps,
-        sent=tasks[f"gen-{control.port}"]["generator"]["offered_packets"],
-        received=_source(stats)["control_received"],
-        replies=sum(stream["forwarded_packets"] for stream in came),
-        histogram=histogram_of(came, *PROBES),
+        sent=sum(it.generator.offered_packets for it in stats.tasks if it.name == sender and it.generator is not None),
+        received=_source(stats).control_received,
+        replies=sum(stream.forwarded_packets for stream in came),
+        histogram=histogram_of(histogram for stream in came for histogram in stream.probes),
     )
 
 
-def not_answered(control: ControlPackets | None) -> tuple[Reason, ...]:
+def not_answered(control: ControlPackets) -> tuple[Reason, ...]:
     """Return a remark if control packets have no reply."""
-    if control is None or control.replies >= control.sent:
+    if control.replies >= control.sent:
         return ()
     lost = control.sent - control.replies
     text = f"{lost} of {control.sent} control packets have no reply; the VNF received {control.received}"
     return (Reason(ReasonCode.CONTROL_UNANSWERED, text, {"lost": lost, "sent": control.sent}),)
 
 
-def not_applied(updates: FibUpdates | None) -> tuple[Reason, ...]:
+def not_applied(updates: FibUpdates) -> tuple[Reason, ...]:
     """Return a remark if fewer updates were applied than requested."""
-    if updates is None:
-        return ()
     wanted = updates.intended_per_s
     if updates.refused:
         text = f"the switch refused {updates.refused} of {updates.sent} FIB updates"
@@ -146,4 +136,4 @@ def not_applied(updates: FibUpdates | None) -> tuple[Reason, ...]:
 
 
 def _source(stats: Statistics) -> FibSource:
-    return next(task["fib_source"] for task in stats["tasks"] if task["kind"] == SOURCE)
+    return next(task.fib_source for task in stats.tasks if task.fib_source is not None)

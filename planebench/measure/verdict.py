@@ -15,7 +15,6 @@ from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import (
     SCHEDSTAT_MIN_NS,
     DirectionCounts,
-    Evidence,
     SwitchCycles,
     Trial,
     Verdict,
@@ -108,38 +107,53 @@ def judge(trial: Trial, limits: Limits = NO_LIMITS) -> Verdict:
         return Verdict(VerdictKind.INVALID, (Reason(ReasonCode.MISDIRECTED, text, {"packets": packets}),))
     role, flat_out, duration_ns = trial.role, trial.load.pps_per_direction is None, trial.offered_duration_ns
     evidence, switch, saturating = trial.evidence, trial.switch, trial.role == "r_plus"
-    roaming, policy = trial.point.placement == RANDOM, policy_packets(trial)
-    stand = stood_in(trial)
+    policy, stand = policy_packets(trial), stood_in(trial)
     if trial.point.side_by_side and has_vnfs(evidence):
         # They may be what limits, or keep the switch from its core: its busy share tells nothing.
         switch = replace(switch, busy_cycles=None)
-    directions = [_less_policy(d, trial.directions, policy) for d in trial.directions]
+    directions, lost = trial.directions, sum(d.lost_packets for d in trial.directions)
+    if policy > 0 and lost > 0:
+        # Functions count all directions together, so each direction gets its share by its losses.
+        shares = [d.lost_packets * min(policy, lost) // lost for d in directions]
+        directions = tuple(
+            replace(d, forwarded_packets=d.forwarded_packets + share)
+            for d, share in zip(directions, shares, strict=True)
+        )
     line_packets = None if trial.line_rate_pps is None else trial.line_rate_pps * duration_ns / 1e9
-    # Saturated is saturated: a tester slower than the links does not matter then.
-    fast_enough = saturating and line_packets is not None and _loses(directions)
-    limited = [] if fast_enough else [*_late(directions, stand)]
+    loses = any(d.lost_packets > LOSS_SHARE * d.offered_packets for d in directions)
+    limited: list[Reason] = []
+    if not (saturating and line_packets is not None and loses):
+        # Saturated is saturated: a tester slower than the links does not matter then.
+        limited += _late(directions, stand)
     if saturating or flat_out:
         limited += _not_saturated(directions, switch, stand)
     limited += _behind(saturating or flat_out, directions, [*switch.drops.items(), *trial.tester_drops.items()])
-    limited += _stretched(duration_ns, trial.intended_duration_ns, stand)
-    if saturating:
+    intended_ns = trial.intended_duration_ns
+    if duration_ns > (1 + STRETCH_SHARE + stand.tester) * intended_ns + STRETCH_NS:
+        text = f"the generator took {duration_ns / 1e9:.3f} s for a trial of {intended_ns / 1e9:.3f} s"
+        limited.append(Reason(ReasonCode.STRETCHED, text, {"duration_ns": duration_ns, "intended_ns": intended_ns}))
+    if saturating and limits.ceiling_pps is not None and duration_ns > 0:
         limited += _at_ceiling(directions, duration_ns, limits.ceiling_pps)
+    line_rate: list[Reason] = []
+    if saturating and line_packets and not loses:
+        share = min(d.forwarded_packets for d in directions) / line_packets
+        if share >= 1 - LINE_RATE_SHARE:
+            text = f"line rate: the switch forwarded all that the links carry ({share:.1%} of each direction)"
+            line_rate = [Reason(ReasonCode.LINE_RATE, text, {"share": share})]
     one_cpu = "switch and tester share one CPU: rates and latencies are those of its scheduler"
     shared = [Reason(ReasonCode.ONE_CPU, one_cpu)] if evidence.shared_cpu else []
-    invalid = (*_invalid(trial.directions, policy, evidence.foreign_packets),)
     kinds: tuple[tuple[VerdictKind, Sequence[Reason]], ...] = (
-        (VerdictKind.INVALID, (*invalid, *_above_line_rate(trial.directions, line_packets))),
+        (VerdictKind.INVALID, [*_invalid(trial.directions, policy, evidence.foreign_packets, line_packets)]),
         (VerdictKind.FUNCTIONAL, (*limits.functional, *shared)),
-        (VerdictKind.LINE_RATE, [*_at_line_rate(directions, line_packets)] if saturating else ()),
+        (VerdictKind.LINE_RATE, line_rate),
         (VerdictKind.TESTER_LIMITED, limited),
         (VerdictKind.OVERLOAD, [*_overload(directions, stand)] if role == "latency" and not flat_out else ()),
     )
-    valid = (VerdictKind.VALID, (*_remarks(flat_out, directions, evidence.foreign_packets),))
+    valid = (VerdictKind.VALID, [*_remarks(flat_out, directions, evidence.foreign_packets)])
     kind, reasons = next((it for it in kinds if it[1]), valid)
     if kind in (VerdictKind.INVALID, VerdictKind.FUNCTIONAL):
         return Verdict(kind, tuple(reasons))
-    limit = LOST_CPU_SHARE_LATENCY if role == "latency" else LOST_CPU_SHARE
-    return Verdict(kind, (*reasons, *_by_host(duration_ns, evidence, limit, roaming), *_other_clock(switch)))
+    return Verdict(kind, (*reasons, *_by_host(trial)))
 
 
 def remarks(trial: Trial, profile: TrafficProfile) -> Iterator[Reason]:
@@ -148,7 +162,17 @@ def remarks(trial: Trial, profile: TrafficProfile) -> Iterator[Reason]:
     if dropped := policy_words(trial):
         text = f"dropped by network functions, not by the switch: {dropped}"
         yield Reason(ReasonCode.DROPPED_BY_FUNCTIONS, text)
-    yield from _course(trial)
+    tenths = trial.by_tenth
+    if trial.role == "r_plus" and any(tenths):
+        share = trial.drained_packets / trial.forwarded_packets
+        if share > DRAINED_SHARE:
+            text = f"{share:.1%} of the forwarded frames came out of rings after the sending: not in the rate"
+            yield Reason(ReasonCode.DRAINED, text, {"share": share})
+        first, second = sum(tenths[2:6]), sum(tenths[6:])
+        by_host = 1 - stood_in(trial).had
+        if abs(second - first) > (UNSTEADY_SHARE + by_host) * max(first, second):
+            text = f"the rate changed within the trial: {first} frames in one half, {second} in the next"
+            yield Reason(ReasonCode.UNSTEADY, text, {"first": first, "second": second})
     account = ledger(trial)
     if account.unexplained_packets and account.counted:
         of_switch = {f"{key} (switch)": count for key, count in trial.switch.counters.items() if ":" in key and count}
@@ -158,47 +182,15 @@ def remarks(trial: Trial, profile: TrafficProfile) -> Iterator[Reason]:
         yield Reason(ReasonCode.UNEXPLAINED_LOSS, describe(account) + of_nics, values)
     for sent in trial.sent:
         yield from not_as_intended(profile, sent)
-    yield from not_applied(trial.updates)
-    yield from not_answered(trial.control)
+    if trial.updates is not None:
+        yield from not_applied(trial.updates)
+    if trial.control is not None:
+        yield from not_answered(trial.control)
 
 
-def _course(trial: Trial) -> Iterator[Reason]:
-    """Yield remarks on the course of a saturating trial: rings that were drained after it, and a rate that changed."""
-    tenths = trial.by_tenth
-    if trial.role != "r_plus" or not sum(tenths):
-        return
-    share = trial.drained_packets / trial.forwarded_packets
-    if share > DRAINED_SHARE:
-        text = f"{share:.1%} of the forwarded frames came out of rings after the sending: not in the rate"
-        yield Reason(ReasonCode.DRAINED, text, {"share": share})
-    first, second = sum(tenths[2:6]), sum(tenths[6:])
-    by_host = 1 - stood_in(trial).had
-    if abs(second - first) > (UNSTEADY_SHARE + by_host) * max(first, second):
-        text = f"the rate changed within the trial: {first} frames in one half, {second} in the next"
-        yield Reason(ReasonCode.UNSTEADY, text, {"first": first, "second": second})
-
-
-def _other_clock(switch: SwitchCycles) -> Iterator[Reason]:
-    """Yield a reason if the core did not run at the clock that was asked for."""
-    wanted, found = (switch.counters.get(name) for name in (WANTED_MHZ, CORE_MHZ))
-    if wanted and found and abs(found - wanted) > CLOCK_SHARE * wanted:
-        text = f"the core of the switch ran at {found} MHz, not at {wanted}"
-        yield Reason(ReasonCode.OTHER_CLOCK, text, {"found_mhz": found, "wanted_mhz": wanted})
-
-
-def _less_policy(direction: DirectionCounts, all_of: Sequence[DirectionCounts], policy: int) -> DirectionCounts:
-    """Return the counts with frames that network functions dropped counted as forwarded.
-
-    Functions count all directions together, so each direction gets its share by its losses.
-    """
-    lost = sum(d.lost_packets for d in all_of)
-    if policy <= 0 or lost <= 0:
-        return direction
-    share = direction.lost_packets * min(policy, lost) // lost
-    return replace(direction, forwarded_packets=direction.forwarded_packets + share)
-
-
-def _invalid(directions: Sequence[DirectionCounts], policy: int, foreign_packets: int) -> Iterator[Reason]:
+def _invalid(
+    directions: Sequence[DirectionCounts], policy: int, foreign_packets: int, line_packets: float | None
+) -> Iterator[Reason]:
     others = f"; {foreign_packets} frames came that are not the tester's: changed, cut, or of another sender"
     for d in directions:
         if d.lost_packets < 0:
@@ -231,10 +223,21 @@ def _invalid(directions: Sequence[DirectionCounts], policy: int, foreign_packets
             if d.forwarded_bytes > most:
                 text = f"{d.name}: received {d.forwarded_bytes} bytes but sent only {d.offered_bytes}"
                 yield Reason(ReasonCode.IMPOSSIBLE_BYTES, text, {"bytes": d.forwarded_bytes, "sent": d.offered_bytes})
+    if line_packets is None:
+        return
+    for d in directions:  # with more than the link carries, counters or its speed are wrong
+        if d.forwarded_packets > (1 + LINE_RATE_SHARE) * line_packets + LINE_RATE_PACKETS:
+            text = (
+                f"{d.name}: received {d.forwarded_packets} frames, but the link carries {line_packets:.0f} in this "
+                "time; if it reports a wrong speed, give --line"
+            )
+            yield _counted(ReasonCode.ABOVE_LINE_RATE, text, d.forwarded_packets, round(line_packets))
 
 
-def _by_host(duration_ns: int, evidence: Evidence, limit: float, roaming: bool) -> Iterator[Reason]:
+def _by_host(trial: Trial) -> Iterator[Reason]:
     """Yield remarks on what the host did to the pollers meanwhile."""
+    evidence, duration_ns, roaming = trial.evidence, trial.offered_duration_ns, trial.point.placement == RANDOM
+    limit = LOST_CPU_SHARE_LATENCY if trial.role == "latency" else LOST_CPU_SHARE
     allowed_ns = max(limit * duration_ns, LOST_CPU_MIN_NS)
     for thread in evidence.threads if duration_ns >= SCHEDSTAT_MIN_NS else ():
         waited_ns = lost_ns(thread, evidence, duration_ns)
@@ -264,34 +267,10 @@ def _by_host(duration_ns: int, evidence: Evidence, limit: float, roaming: bool) 
             f"{after.band} ({after.median_ns:.0f} ns)",
             {"before_ns": before.median_ns, "after_ns": after.median_ns},
         )
-
-
-def _above_line_rate(directions: Sequence[DirectionCounts], line_packets: float | None) -> Iterator[Reason]:
-    """Yield the directions in which more frames came than the link carries: counters or its speed are wrong."""
-    if line_packets is None:
-        return
-    most = (1 + LINE_RATE_SHARE) * line_packets + LINE_RATE_PACKETS
-    for d in directions:
-        if d.forwarded_packets > most:
-            text = (
-                f"{d.name}: received {d.forwarded_packets} frames, but the link carries {line_packets:.0f} in this "
-                "time; if it reports a wrong speed, give --line"
-            )
-            yield _counted(ReasonCode.ABOVE_LINE_RATE, text, d.forwarded_packets, round(line_packets))
-
-
-def _at_line_rate(directions: Sequence[DirectionCounts], line_packets: float | None) -> Iterator[Reason]:
-    """Yield a reason where the links were full in every direction, and the switch forwarded everything."""
-    if not line_packets or _loses(directions):
-        return
-    if all(d.forwarded_packets >= (1 - LINE_RATE_SHARE) * line_packets for d in directions):
-        share = min(d.forwarded_packets for d in directions) / line_packets
-        text = f"line rate: the switch forwarded all that the links carry ({share:.1%} of each direction)"
-        yield Reason(ReasonCode.LINE_RATE, text, {"share": share})
-
-
-def _loses(directions: Sequence[DirectionCounts]) -> bool:
-    return any(d.lost_packets > LOSS_SHARE * d.offered_packets for d in directions)
+    wanted, found = (trial.switch.counters.get(name) for name in (WANTED_MHZ, CORE_MHZ))
+    if wanted and found and abs(found - wanted) > CLOCK_SHARE * wanted:
+        text = f"the core of the switch ran at {found} MHz, not at {wanted}"
+        yield Reason(ReasonCode.OTHER_CLOCK, text, {"found_mhz": found, "wanted_mhz": wanted})
 
 
 def _late(directions: Sequence[DirectionCounts], stand: Stood) -> Iterator[Reason]:
@@ -342,15 +321,7 @@ def _not_saturated(directions: Sequence[DirectionCounts], switch: SwitchCycles, 
         yield Reason(ReasonCode.NOT_SATURATED, "the switch accepted every frame and lost none: it was not saturated")
 
 
-def _stretched(duration_ns: int, intended_ns: int | None, stand: Stood) -> Iterator[Reason]:
-    if intended_ns is not None and duration_ns > (1 + STRETCH_SHARE + stand.tester) * intended_ns + STRETCH_NS:
-        text = f"the generator took {duration_ns / 1e9:.3f} s for a trial of {intended_ns / 1e9:.3f} s"
-        yield Reason(ReasonCode.STRETCHED, text, {"duration_ns": duration_ns, "intended_ns": intended_ns})
-
-
-def _at_ceiling(directions: Sequence[DirectionCounts], duration_ns: int, ceiling_pps: float | None) -> Iterator[Reason]:
-    if ceiling_pps is None or duration_ns <= 0:
-        return
+def _at_ceiling(directions: Sequence[DirectionCounts], duration_ns: int, ceiling_pps: float) -> Iterator[Reason]:
     rate = sum(d.forwarded_packets for d in directions) * 1e9 / duration_ns
     if rate >= (1 - CEILING_SHARE) * ceiling_pps:
         yield Reason(

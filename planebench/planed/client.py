@@ -16,13 +16,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import cast
 
 from planebench.host.link import Lines
 from planebench.host.process import stretched
 from planebench.model.errors import PlanebenchError, StartError
 from planebench.planed.document import Document, Json
-from planebench.planed.statistics import PortState, Stamps, Statistics
+from planebench.planed.statistics import PortState, PortStates, Stamps, Statistics, TrafficState, decoded
 
 ANSWER_MAX_BYTES = 1 << 26
 """Ten times the largest that planed has: a page of 65536 stations or stamps."""
@@ -128,22 +127,22 @@ class PlanedClient(AbstractContextManager["PlanedClient"]):
 
 def get_statistics(call: Call) -> Statistics:
     """Return every counter of a process. Its workers are parked meanwhile."""
-    return cast("Statistics", call("stats.get"))
+    return decoded(Statistics, "stats.get", call("stats.get"))
 
 
-def get_ports(call: Call) -> list[PortState]:
+def get_ports(call: Call) -> tuple[PortState, ...]:
     """Return the state of every port of a process."""
-    return cast("list[PortState]", call("ports.get")["ports"])
+    return decoded(PortStates, "ports.get", call("ports.get")).ports
 
 
 def get_stamps(call: Call, task: str, start: int, limit: int) -> Stamps:
     """Return a page of the stamps of a task, beginning with number ``start``."""
-    return cast("Stamps", call("stamps.get", {"task": task, "from": start, "limit": limit}))
+    return decoded(Stamps, "stamps.get", call("stamps.get", {"task": task, "from": start, "limit": limit}))
 
 
 def is_sending(call: Call) -> bool:
     """Return whether generators of a process still send."""
-    return bool(call("traffic.get")["running"])
+    return decoded(TrafficState, "traffic.get", call("traffic.get")).running
 
 
 def apply(call: Call, document: Document, timeout_s: float | None = None) -> None:

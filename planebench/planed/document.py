@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Literal
 
@@ -28,10 +28,6 @@ class Memory:
     size_mb: int
     mbuf_count: int
     mbuf_data_bytes: int
-
-    def to_json(self) -> Json:
-        """Return the object as planed takes it."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,26 +60,6 @@ class Port:
     connections_per_s: int | None = None
     max_memory_mb: int | None = None
 
-    def to_json(self) -> Json:
-        """Return the object as planed takes it."""
-        chosen: Json = {
-            "ring_size": self.ring_size,
-            "queues": self.queues if self.queues > 1 else None,
-            "path": None if self.path is None else str(self.path),
-            "device": self.device or None,
-            "backend": self.backend or None,
-            "mac": self.mac or None,
-            "clock": None if self.clock == "software" else self.clock,
-            "offloads": self.offloads or None,
-            "zero_copy": self.zero_copy or None,
-            "line_rate_bps": self.line_rate_bps,
-            "group": self.group or None,
-            "max_connections": self.max_connections,
-            "connections_per_s": self.connections_per_s,
-            "max_memory_mb": self.max_memory_mb,
-        }
-        return {"name": self.name, "kind": self.kind, **_only_set(chosen)}
-
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -106,20 +82,6 @@ class Task:
     bridge: Mapping[str, object] = field(default_factory=dict)
     sending: Mapping[str, object] = field(default_factory=dict)
 
-    def to_json(self) -> Json:
-        """Return the object as planed takes it."""
-        chosen: Json = {
-            **self.sending,
-            "stream": self.stream,
-            "queue": self.queue or None,
-            "burst": self.burst,
-            "settings": dict(self.settings) or None,
-            "peer_macs": list(self.peer_macs) or None,
-            "fault": None if self.drop_one_in is None else {"drop_one_in": self.drop_one_in},
-            "bridge": dict(self.bridge) or None,
-        }
-        return {"name": self.name, "kind": self.kind, "ports": list(self.ports), **_only_set(chosen)}
-
 
 @dataclass(frozen=True, slots=True)
 class Worker:
@@ -133,15 +95,6 @@ class Worker:
     """The clock that it emulates, as a share of that of its CPU."""
     gap_threshold_ns: int | None = None
     """How long a turn may take before it counts as a gap; None: planed's default."""
-
-    def to_json(self) -> Json:
-        """Return the object as planed takes it."""
-        chosen: Json = {
-            "idle": self.idle if self.idle == "sleep" else None,
-            "duty_percent": self.duty_percent,
-            "gap_threshold_ns": self.gap_threshold_ns,
-        }
-        return {"name": self.name, "cpu": self.cpu, "tasks": list(self.tasks), **_only_set(chosen)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +110,19 @@ class Document:
 
     def to_json(self) -> Json:
         """Return the object as planed takes it."""
+        tasks = []
+        for task in self.tasks:
+            found = _chosen(replace(task, sending={}, drop_one_in=None)) | dict(task.sending)
+            if task.drop_one_in is not None:
+                found["fault"] = {"drop_one_in": task.drop_one_in}
+            tasks.append(found)
         document: Json = {
             "version": PROTOCOL_VERSION,
             "name": self.name,
-            "memory": self.memory.to_json(),
-            "ports": [port.to_json() for port in self.ports],
-            "tasks": [task.to_json() for task in self.tasks],
-            "workers": [worker.to_json() for worker in self.workers],
+            "memory": asdict(self.memory),
+            "ports": [_chosen(port) for port in self.ports],
+            "tasks": tasks,
+            "workers": [_chosen(worker) for worker in self.workers],
         }
         return document if self.nice is None else {**document, "nice": self.nice}
 
@@ -184,5 +143,20 @@ class Document:
         return replace(self, ports=ports, tasks=tasks, workers=tuple(worker for worker in workers if worker.tasks))
 
 
-def _only_set(chosen: Json) -> Json:
-    return {key: value for key, value in chosen.items() if value is not None}
+def _chosen(part: Port | Task | Worker) -> Json:
+    """Return the fields of a part that are not planed's defaults, as JSON takes them."""
+    found: Json = {}
+    for it in fields(part):
+        value = getattr(part, it.name)
+        if value == (it.default if it.default_factory is MISSING else it.default_factory()):
+            continue
+        match value:
+            case Path():
+                found[it.name] = str(value)
+            case tuple():
+                found[it.name] = list(value)
+            case Mapping():
+                found[it.name] = dict(value)
+            case _:
+                found[it.name] = value
+    return found

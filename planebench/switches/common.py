@@ -274,7 +274,8 @@ def dpdk_vdev(number: int, port: SwitchPort, request: SwitchRequest) -> str:
     if port.kind == "vhost-user":
         return f"net_vhost{number},iface={socket_path(port)},queues={request.queues}"
     if port.kind == "memif":
-        return f"net_memif{number},{devargs.memif_client_devargs(socket_path(port), port.ring_size)}"
+        rsize = port.ring_size.bit_length() - 1
+        return f"net_memif{number},role=client,id=0,socket={socket_path(port)},socket-abstract=no,rsize={rsize}"
     if port.kind == "af_xdp":
         return devargs.af_xdp_devargs(f"net_af_xdp{number}", interface_name(port))
     return f"net_af_packet{number},{af_packet_devargs(port, request)}"

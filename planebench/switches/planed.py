@@ -28,7 +28,7 @@ from planebench.model.topology import MONITOR_MAC
 from planebench.planed.client import Call, RpcError, get_ports, get_statistics
 from planebench.planed.document import Document, Memory, Port, PortKind, Task, Worker
 from planebench.planed.process import CONNECT_DEADLINE_S, PlanedProcess
-from planebench.planed.statistics import PORT_DROPS, Statistics, TaskStatistics
+from planebench.planed.statistics import Statistics, TaskStatistics
 from planebench.switches import common
 from planebench.switches.adapter import (
     DUTY_OPTION,
@@ -402,21 +402,21 @@ class RunningPlaned(common.ProcessGroup):
         self._nics = nics
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        workers, pid = self._stats()["workers"], self.process.pid
-        return tuple(ThreadRef(pid, worker["tid"], worker["name"]) for worker in workers)
+        workers, pid = self._stats().workers, self.process.pid
+        return tuple(ThreadRef(pid, worker.tid, worker.name) for worker in workers)
 
     def counters(self) -> SwitchCycles:
         stats = self._stats()
-        tasks = stats["tasks"]
-        ports = get_ports(self._planed.call) if self._nics else []
-        nic = common.nic_counters({port["name"]: port.get("xstats", {}) for port in ports})
+        tasks = stats.tasks
+        ports = get_ports(self._planed.call) if self._nics else ()
+        nic = common.nic_counters({port.name: port.xstats for port in ports})
         own = {name: count for name in further_counters() if (count := _total(tasks, name)) is not None}
         return SwitchCycles(
-            busy_cycles=sum(task["busy_cycles"] for task in tasks),
-            idle_cycles=sum(task["idle_cycles"] for task in tasks),
-            packets=sum(task["rx_packets"] for task in tasks),
+            busy_cycles=sum(task.busy_cycles for task in tasks),
+            idle_cycles=sum(task.idle_cycles for task in tasks),
+            packets=sum(task.rx_packets for task in tasks),
             drops=parse_drops(stats) | common.nic_drops(nic),
-            forwarded_packets=sum(task["tx_packets"] for task in tasks),
+            forwarded_packets=sum(task.tx_packets for task in tasks),
             bursts=_total(tasks, "rx_bursts"),
             counters=own | nic,
         )
@@ -437,19 +437,18 @@ def parse_drops(stats: Statistics) -> dict[str, int]:
     """Return the drops of a ``stats.get``: full rings and receive counters by port (``v0:tx_full``), others by
     reason."""
     drops: Counter[str] = Counter()
-    for task in stats["tasks"]:
-        for port, reasons in task["drops_by_port"].items():
+    for task in stats.tasks:
+        for port, reasons in task.drops_by_port.items():
             drops.update({f"{port}:{reason}": count for reason, count in reasons.items()})
-        drops.update({reason: count for reason, count in task["drops"].items() if reason != "tx_full"})
-    for state in stats["ports"]:
-        drops.update({f"{state['name']}:{reason}": state[reason] for reason in PORT_DROPS})
+        drops.update({reason: count for reason, count in task.drops.items() if reason != "tx_full"})
+    for state in stats.ports:
+        drops.update({f"{state.name}:{reason}": count for reason, count in state.drops.items()})
     return dict(drops)
 
 
 def _total(tasks: Sequence[TaskStatistics], name: str) -> int | None:
     """Return the sum of a counter over all tasks; None if a task does not have it."""
-    counts = (task.get(name) for task in tasks)
-    return common.total(count if isinstance(count, int) else None for count in counts)
+    return common.total(getattr(task, name, None) for task in tasks)
 
 
 ADAPTER = PlanedAdapter()

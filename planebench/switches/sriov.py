@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from typing import Any
 
 from planebench.host import pci, pci_binding
-from planebench.host.device_settings import IP_TIMEOUT_S, device_journal
+from planebench.host.device_settings import IP_TIMEOUT_S, device_journal, device_path
 from planebench.host.journal import Journal
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound, find_program, run_tool
@@ -89,7 +89,7 @@ class RunningNic(NoProcesses):
         self.nic, self.ports = nic, tuple(ports)
         self._journal = journal
         self._was_bound = pci.nic(nic, journal.root).driver == pci.VFIO
-        pci_binding.give_back(nic, journal)
+        journal.undo_own({device_path(nic, "driver")})  # if this process bound it
         self._before = journal.owned()
         self._interface = ""
         self._stopped = False

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -230,22 +229,21 @@ def _options(name: str, parts: Iterable[str], example: str, known: Iterable[Opti
 def _read_settings(path: Path, vnf: str) -> dict[str, Any]:
     """Return the settings object in a file; paths in it are relative to its folder."""
     what = f'{vnf}: settings "{path}"'
+
+    def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key for key, _ in pairs]
+        twice = next((key for key in keys if keys.count(key) > 1), None)
+        if twice is not None:  # one would be lost
+            raise UsageError(f"{what}: key {twice} is there twice; remove one of them")
+        return dict(pairs)
+
     try:
-        found = json.loads(read_text(path, what, "give a JSON file"), object_pairs_hook=partial(_object, what))
+        found = json.loads(read_text(path, what, "give a JSON file"), object_pairs_hook=object_of)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{what} cannot be read: not JSON: {error}; give a JSON file") from None
     if not isinstance(found, dict):
         raise UsageError(f'{vnf}: settings "{path}" is not a JSON object; give a file such as {{"key": value}}')
     return {key: str(path.parent / value) if _names_file(key, value) else value for key, value in found.items()}
-
-
-def _object(what: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON. Raises UsageError for a key that is there twice: one would be lost."""
-    keys = [key for key, _ in pairs]
-    twice = next((key for key in keys if keys.count(key) > 1), None)
-    if twice is not None:
-        raise UsageError(f"{what}: key {twice} is there twice; remove one of them")
-    return dict(pairs)
 
 
 def _names_file(key: str, value: Any) -> bool:

@@ -199,11 +199,6 @@ def af_xdp_devargs(device: str, interface: str) -> str:
     return f"{device},iface={interface}"
 
 
-def memif_client_devargs(socket: Path, ring_size: int) -> str:
-    """Return ``role=client,socket=...`` for a memif with interface id 0; ``ring_size`` is a power of two."""
-    return f"role=client,id=0,socket={socket},socket-abstract=no,rsize={ring_size.bit_length() - 1}"
-
-
 def memory(
     *,
     ports: int,

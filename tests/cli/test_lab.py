@@ -11,12 +11,12 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from typing import Any
 
 import pytest
 from builders import make_run, store_run
 
 from planebench.model.header import Run
+from planebench.planed.statistics import Statistics, decoded
 
 pytest.importorskip("prometheus_client")
 
@@ -147,7 +147,7 @@ def test_metrics_of_a_run_are_read_by_the_parsers(planebench, stored: Run, tmp_p
     assert planebench("machine", "metrics", "latest", "--format", "xml").code == 2
 
 
-def statistics() -> Any:
+def statistics() -> Statistics:
     """Return an answer of ``stats.get`` with a worker, a port and a task whose name has to be quoted."""
     worker = {
         "name": "w0",
@@ -169,7 +169,7 @@ def statistics() -> Any:
     }
     task = {"name": 'a"\n\\b', "kind": "l2fwd", "busy_cycles": 3, "idle_cycles": 1, "rx_packets": 7, "tx_packets": 6,
             "drops": {"hairpin": 1}, "drops_by_port": {}}  # fmt: skip
-    return {"tsc_hz": 10, "ports": [port], "workers": [worker], "tasks": [task]}
+    return decoded(Statistics, "stats.get", {"tsc_hz": 10, "ports": [port], "workers": [worker], "tasks": [task]})
 
 
 def test_metrics_of_planed_are_read_by_the_parser() -> None:

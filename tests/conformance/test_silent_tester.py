@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from planed_answers import statistics, whole
 
 from planebench.conformance import rig as exchange
 from planebench.conformance.enduring import VnfProcess
@@ -22,6 +23,7 @@ from planebench.measure.live import LiveSettings
 from planebench.model.cpus import Cpus
 from planebench.model.records import SwitchCycles
 from planebench.model.scenarios import Flow
+from planebench.planed.statistics import Statistics
 from planebench.switches.testpmd import ADAPTER
 
 WAYS = ("n0->n1", "n1->n0")
@@ -62,17 +64,17 @@ class ScriptedTester:
 
     def send(
         self, flows: Sequence[Flow], size: int, duration_s: float, pps: float | None, **more: object
-    ) -> dict[str, Any]:
+    ) -> Statistics:
         self.sendings.append((duration_s, float("inf") if pps is None else round(pps * duration_s)))
         sent = {flow: next(self._next[flow.name]) for flow in flows}
         self.counted += sum(it.taken for it in sent.values())
         tasks = [task for flow, it in sent.items() for task in (_generator(flow, it), _monitor(flow, it))]
-        self._stats = {"tsc_hz": 10**9, "workers": [], "tasks": tasks}
-        return self._stats
+        self._stats = {"tsc_hz": 10**9, "tasks": tasks}
+        return statistics(self._stats)
 
     def call(self, method: str, params: object = None) -> dict[str, Any]:
         assert method == "stats.get"
-        return self._stats
+        return whole(self._stats)
 
     def profile(self, *args: object, **more: object) -> None:
         return None
@@ -176,7 +178,7 @@ def test_frames_of_a_vnf_process_are_sent_again_in_the_same_way() -> None:
     vnf = VnfProcess.__new__(VnfProcess)
     vnf.rig, vnf.call = rig, tester.call  # type: ignore[assignment]
 
-    def send(it: Sending) -> dict[str, Any]:
+    def send(it: Sending) -> Statistics:
         return tester.send(it.flows, it.frame_size_bytes, it.duration_s, it.pps)
 
     vnf.sender = SimpleNamespace(send=send)  # type: ignore[assignment]

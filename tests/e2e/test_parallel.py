@@ -172,11 +172,11 @@ def test_an_emulated_nic_gives_each_vnf_its_frames_and_counts_what_it_does_not_t
         frames = live.profile(PLAIN, ROUTER, flat_out=False)
         after = live.send(flows(live.topology, "unidirectional"), 64, 0.5, 8 * PPS, profile=frames)
         os.kill(live.hosted.vnfs[1].processes[0].pid, signal.SIGCONT)
-        (veb,) = [task for task in after["tasks"] if task["name"] == "veb"]
-        (sent,) = [task["generator"]["offered_packets"] for task in after["tasks"] if "generator" in task]
-        (received,) = [task["rx_packets"] for task in after["tasks"] if "monitor" in task]
-        assert veb["rx_packets"] == sent + received
-        full, other = (veb["drops_by_port"][port]["tx_full"] for port in ("vf1", "vf0"))
+        (veb,) = [task for task in after.tasks if task.name == "veb"]
+        (sent,) = [task.generator.offered_packets for task in after.tasks if task.generator is not None]
+        (received,) = [task.rx_packets for task in after.tasks if task.monitor is not None]
+        assert veb.rx_packets == sent + received
+        full, other = (veb.drops_by_port[port]["tx_full"] for port in ("vf1", "vf0"))
         assert full > other, "the other one may be late on a busy machine"
-        assert veb["rx_packets"] - veb["tx_packets"] == full + other
+        assert veb.rx_packets - veb.tx_packets == full + other
         assert sent // 2 - 256 <= full <= sent // 2 + 1

@@ -56,8 +56,8 @@ def test_every_frame_of_two_queues_arrives(switch: str, wire: str) -> None:
         live.stop()
     assert trial.verdict.kind != "invalid", trial.verdict
     assert all(way.offered_packets == way.forwarded_packets > 0 for way in ways), ways
-    sent = {task["name"]: task["generator"]["offered_packets"] for task in stats["tasks"] if "generator" in task}
+    sent = {task.name: task.generator.offered_packets for task in stats.tasks if task.generator is not None}
     assert sent.keys() == {"gen-n0", "gen-n0-q1", "gen-n1", "gen-n1-q1"} and all(sent.values())
     assert sum(sent.values()) == sum(way.offered_packets for way in ways)
-    forwarded = [task["tx_packets"] for task in stats["tasks"] if task["kind"] == "l2fwd"]
+    forwarded = [task.tx_packets for task in stats.tasks if task.kind == "l2fwd"]
     assert len(forwarded) == 2 and sum(forwarded) == sum(sent.values())

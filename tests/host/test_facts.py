@@ -17,7 +17,6 @@ from planebench.host.facts import (
     collect,
     deep_c_states,
     grantable_cpus,
-    pci_nics,
     sample_kernel_threads,
     usable_cpus,
 )
@@ -152,12 +151,12 @@ def test_nics_of_the_pci_bus(tmp_path: Path) -> None:
     tree.device("0000:01:00.0", "ixgbe", "7", numa_node="1")
     tree.device("0000:02:00.0", numa_node="-1")
     tree.device("0000:03:00.0", "nvme", **{"class": "0x010802"})
-    assert [(nic.address, nic.driver, nic.numa_node, nic.iommu_group) for nic in pci_nics(tmp_path)] == [
+    assert [(nic.address, nic.driver, nic.numa_node, nic.iommu_group) for nic in collect(tmp_path).nics] == [
         ("0000:00:04.0", "vfio-pci", None, None),
         ("0000:01:00.0", "ixgbe", 1, "7"),
         ("0000:02:00.0", None, None, None),
     ]
-    assert pci_nics(tmp_path / "absent") == ()
+    assert collect(tmp_path / "absent").nics == ()
 
 
 def test_kernel_threads_that_take_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from planed_answers import whole
 
 from planebench.host.planed_program import find_planed
 from planebench.host.process import stretched
 from planebench.model.errors import DiedError, StartError
-from planebench.planed.client import PlanedClient, RpcClosedError, RpcError
+from planebench.planed.client import PlanedClient, RpcClosedError, RpcError, get_statistics
 
 Answer = Callable[[dict[str, Any]], bytes | None]
 
@@ -133,6 +134,24 @@ def test_connecting_waits_for_the_socket(path: Path) -> None:
     threading.Timer(0.2, lambda: Server(path, lambda it: reply(it, result={}))).start()
     with PlanedClient(path, deadline_s=5) as client:
         assert client.call("version") == {}
+
+
+@pytest.mark.parametrize(
+    ("task", "why"),
+    [
+        ({"busy_cycles": -1}, r"tasks\.0\.busy_cycles: input should be greater than or equal to 0"),
+        ({"busy_cycles": "7"}, r"tasks\.0\.busy_cycles: input should be a valid integer"),
+        ({"busy_cycles": None}, r"tasks\.0\.busy_cycles: input should be a valid integer"),
+        ({"drops": {"runt": 1e9}}, r"tasks\.0\.drops\.runt: input should be a valid integer"),
+        ({"monitor": {}}, r"tasks\.0\.monitor\.received_packets: field required"),
+    ],
+)
+def test_a_wrong_field_of_an_answer_is_named(task: dict[str, Any], why: str) -> None:
+    good = whole({"tasks": [{"name": "t", "kind": "patch", "of_tomorrow": 3}]})
+    assert [it.name for it in get_statistics(lambda _: good).tasks] == ["t"]
+    bad = {**good, "tasks": [{**good["tasks"][0], **task}]}
+    with pytest.raises(DiedError, match=f"^planed does not answer stats.get as it should: {why}$"):
+        get_statistics(lambda _: bad)
 
 
 def test_connecting_gives_up_at_the_deadline_or_when_told(path: Path) -> None:

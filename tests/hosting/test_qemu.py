@@ -128,7 +128,6 @@ def test_planed_in_a_guest_is_given_nics_hugepages_and_cpus_of_the_guest() -> No
 
 def test_options_decide_and_are_checked() -> None:
     assert machine_options.vcpu_count(request(), 1) == 3
-    assert machine_options.vcpu_places(request(), 3) == (frozenset({0, 1}), frozenset({3}), frozenset({7}))
     with pytest.raises(UsageError, match="vnf0: vcpus=1, but the VNF polls on 2 CPUs; give vcpus=2 or more"):
         machine_options.vcpu_count(request(values={"vcpus": 1}), 1)
     assert machine_options.memory_mb(request(values={"memory_mb": 301}), 200, 100) == 302

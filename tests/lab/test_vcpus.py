@@ -37,6 +37,6 @@ def test_every_frame_passes_one_of_four_vcpus(supervisor: Supervisor) -> None:
         assert len(sent) == 8 and not dropped.keys() - {"tx_full"}
         assert vnf.planed is not None
         stats = get_statistics(vnf.planed.call)
-        assert len(stats["workers"]) == 4
-        assert all(task["tx_packets"] for task in stats["tasks"])
+        assert len(stats.workers) == 4
+        assert all(task.tx_packets for task in stats.tasks)
         vnf.stop()

@@ -60,10 +60,10 @@ def test_a_run_that_dies_while_it_is_added_is_not_seen(tmp_path: Path, monkeypat
     add_run(store, first)
     whole = lab._write
 
-    def dies(database, found, path: Path) -> None:
+    def dies(found, path: Path) -> None:
         if "runs" in path.parts[len(store.parts)]:
             raise KeyboardInterrupt
-        whole(database, found, path)
+        whole(found, path)
 
     monkeypatch.setattr(lab, "_write", dies)
     with pytest.raises(KeyboardInterrupt):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from planed_answers import statistics, whole
 
 from planebench.measure.latency import StampedVnf, StampLog, read_anatomy, split
 from planebench.model.records import Anatomy
@@ -107,7 +108,7 @@ def test_everything_is_read_page_by_page_and_the_way_back_is_the_other_way_round
 
     tasks = [{"name": name} | ({"monitor": monitor(name)} if name in monitors else {}) for name in stamps]
     there, back = read_anatomy(
-        call, (THERE, BACK), (StampedVnf("vnf0"), StampedVnf("vnf1")), {"tsc_hz": HZ, "tasks": tasks}
+        call, (THERE, BACK), (StampedVnf("vnf0"), StampedVnf("vnf1")), statistics({"tsc_hz": HZ, "tasks": tasks})
     )
     assert (there.joined, there.sum_ns, there.reported_mean_ns, there.problem) == (5, 35.0, 35.0, "")
     assert [part.name for part in back.parts] == ["generator", "hop 1", "vnf1", "hop 2", "vnf0", "hop 3", "monitor"]
@@ -175,13 +176,13 @@ def test_vnfs_side_by_side_are_one_place_of_which_each_probe_passes_one() -> Non
     def guest(name: str, hz: int, *of: list[int]) -> StampedVnf:
         def answer(method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
             if method == "stats.get":
-                return {"tsc_hz": hz, "tasks": [{"name": name}]}
+                return whole({"tsc_hz": hz, "tasks": [{"name": name}]})
             return {"stamps": list(of), "next": None, "lost": 0}
 
         return StampedVnf(name, answer, "own")
 
     monitor = {"streams": [{"stream": 0, "latency": {"overflow": 0, "counts": [[250, 2]]}}]}
-    stats: Any = {"tsc_hz": HZ, "tasks": [{"name": "gen-n0"}, {"name": "mon-n1", "monitor": monitor}]}
+    stats = statistics({"tsc_hz": HZ, "tasks": [{"name": "gen-n0"}, {"name": "mon-n1", "monitor": monitor}]})
     vnfs = (
         guest("vnf0", GUEST_HZ, [0, 1, 7000, 7040, 0, 6990]),
         guest("vnf1", 2 * GUEST_HZ, [0, 2, 9000, 9080, 0, 8980]),
@@ -205,7 +206,7 @@ def test_processes_of_one_clock_measure_its_rate_by_themselves_and_their_ticks_a
     def process(name: str, hz: int, n: int) -> StampedVnf:
         def answer(method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
             if method == "stats.get":
-                return {"tsc_hz": hz, "tasks": [{"name": name}]}
+                return whole({"tsc_hz": hz, "tasks": [{"name": name}]})
             return {
                 "stamps": [[0, n, since_boot + 1000 * n + 110, since_boot + 1000 * n + 150, 0, 0]],
                 "next": None,
@@ -215,7 +216,7 @@ def test_processes_of_one_clock_measure_its_rate_by_themselves_and_their_ticks_a
         return StampedVnf(name, answer)
 
     monitor = {"streams": [{"stream": 0, "latency": {"overflow": 0, "counts": [[250, 2]]}}]}
-    stats: Any = {"tsc_hz": HZ, "tasks": [{"name": "gen-n0"}, {"name": "mon-n1", "monitor": monitor}]}
+    stats = statistics({"tsc_hz": HZ, "tasks": [{"name": "gen-n0"}, {"name": "mon-n1", "monitor": monitor}]})
     vnfs = (process("vnf0", HZ, 1), process("vnf1", HZ + 10_000, 2))
     (anatomy,) = read_anatomy(call, (THERE,), vnfs, stats, side_by_side=True)
     assert means(anatomy) == {"generator": 5.0, "hop 1": 50.0, "VNFs": 20.0, "hop 2": 125.0, "monitor": 50.0}
@@ -277,12 +278,12 @@ def test_stamps_of_a_hosted_vnf_are_read_from_its_own_planed() -> None:
 
     def guest(method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         if method == "stats.get":
-            return {"tsc_hz": GUEST_HZ, "tasks": [{"name": "vnf0"}, {"name": "vnf0-q1"}]}
+            return whole({"tsc_hz": GUEST_HZ, "tasks": [{"name": "vnf0"}, {"name": "vnf0-q1"}]})
         assert params is not None
         return {"stamps": [[0, 1, 40, 90]] if params["task"] == "vnf0" else [], "next": None, "lost": 3}
 
     monitor = {"streams": [{"stream": 0, "latency": {"overflow": 0, "counts": [[1000, 1]]}}]}
-    stats = {"tsc_hz": HZ, "tasks": [{"name": "gen-n0"}, {"name": "mon-n1", "monitor": monitor}]}
+    stats = statistics({"tsc_hz": HZ, "tasks": [{"name": "gen-n0"}, {"name": "mon-n1", "monitor": monitor}]})
     for clock, parts in (("own", {"hops 1 to 2": 890.0, "vnf0": 50.0}), ("none", {"hops 1 to 2, vnf0": 940.0})):
         vnf = StampedVnf("vnf0", guest, clock)  # type: ignore[arg-type]
         (anatomy,) = read_anatomy(tester, (THERE,), (vnf,), stats)

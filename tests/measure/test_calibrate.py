@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from planed_answers import statistics
 
 from planebench.analysis.capacity import least_ns
 from planebench.analysis.histogram import decode, encode
@@ -40,6 +41,7 @@ from planebench.model.header import LatencyFloor
 from planebench.model.records import LatencyRecord
 from planebench.model.scenarios import Flow
 from planebench.planed.document import Document
+from planebench.planed.statistics import Statistics
 from planebench.store.calibration import condition_of, load, save
 from planebench.testbed.placement import Placement, place
 from planebench.testbed.request import Ends
@@ -100,7 +102,7 @@ def stats(
     cycles: tuple[int, int] = (100, 60),
     probes: int = 0,
     latency: Mapping[int, int] | None = None,
-) -> Stats:
+) -> Statistics:
     """``stats.get`` after ``offered`` packets in 0.2 s of which ``forwarded`` came; ``cycles``: of sender, receiver."""
     came = offered if forwarded is None else forwarded
     tasks = [
@@ -110,7 +112,7 @@ def stats(
         monitor(flow.sender_port, 0, 0, 0, {}),
     ]
     idle = dict.fromkeys(("gaps", "gap_sum_ns", "gap_max_ns", "gap_threshold_ns", "busy_cycles"), 0)
-    return {"tsc_hz": HZ, "tasks": tasks, "workers": [idle], "ports": []}
+    return statistics({"tsc_hz": HZ, "tasks": tasks, "workers": [idle]})
 
 
 def test_a_flat_out_try_is_a_rate_and_the_cycles_of_two_halves() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from planed_answers import port_states, statistics
 
 from planebench.analysis.histogram import Relation, decode, used_ns
 from planebench.measure.latency import StampLog, by_clock, clock_readings, common_clock, join
@@ -90,7 +91,7 @@ def test_a_record_keeps_both_histograms() -> None:
         assert method == "stamps.get"
         return {"stamps": pages[params["task"]], "next": None, "lost": 0}
 
-    stats: Any = {"tsc_hz": HZ, "tasks": [{"name": name} for name in pages]}
+    stats = statistics({"tsc_hz": HZ, "tasks": [{"name": name} for name in pages]})
     software = LatencyRecord(3, 3, "whole", probes_stamped=3, burst_rises="bursts")
     found = by_clock(software, "kernel", call, (Flow("a", "b", 0),), stats)
     assert (found.clock, found.probes_sent, found.probes_received, found.probes_stamped) == ("kernel", 3, 3, 2)
@@ -110,7 +111,7 @@ def test_probes_that_met_a_gap_are_the_hosts_by_each_clock() -> None:
     def call(method: str, params: dict[str, Any], **_: object) -> Any:
         return {"stamps": pages[params["task"]], "next": None, "lost": 0}
 
-    stats: Any = {"tsc_hz": HZ, "tasks": [{"name": name} for name in pages]}
+    stats = statistics({"tsc_hz": HZ, "tasks": [{"name": name} for name in pages]})
     found = by_clock(LatencyRecord(3, 3, "whole"), "kernel", call, (Flow("a", "b", 0),), stats)
     times = {
         name: used_ns(decode(getattr(found, name)))[0].tolist() for name in ("histogram", "host", "stalled", "software")
@@ -125,7 +126,7 @@ def test_a_clock_that_stamped_nothing_leaves_the_latency_to_software() -> None:
     def call(method: str, params: dict[str, Any], **_: object) -> Any:
         return {"stamps": [[0, 0, 1000, 6000, 0]], "next": None, "lost": 0}
 
-    stats: Any = {"tsc_hz": HZ, "tasks": [{"name": "gen-a"}, {"name": "mon-b"}]}
+    stats = statistics({"tsc_hz": HZ, "tasks": [{"name": "gen-a"}, {"name": "mon-b"}]})
     found = by_clock(LatencyRecord(1, 1, "whole"), "hardware", call, (Flow("a", "b", 0),), stats)
     assert (found.clock, found.histogram, found.unstamped) == ("software", "whole", {"not stamped when sent": 1})
 
@@ -136,11 +137,11 @@ def test_two_devices_are_related_by_readings_before_and_after() -> None:
     def call(method: str, params: dict[str, Any], **_: object) -> Any:
         return {"stamps": pages[params["task"]], "next": None, "lost": 0}
 
-    stats: Any = {"tsc_hz": HZ, "tasks": [{"name": name} for name in pages]}
-    ports: list[Any] = [
+    stats = statistics({"tsc_hz": HZ, "tasks": [{"name": name} for name in pages]})
+    ports = port_states(
         {"name": "a", "clock_reading": [0, 70_000, 20]},
         {"name": "b", "clock_reading": [10, 1_070_010, 20]},
-    ]
+    )
     readings = [clock_readings(ports), clock_readings(ports)]
     found = by_clock(LatencyRecord(1, 1, "whole"), "hardware", call, (Flow("a", "b", 0),), stats, readings)
     assert (found.clock, found.probes_stamped) == ("hardware", 1)

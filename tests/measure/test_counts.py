@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from planed_answers import statistics
 
 from planebench.analysis.histogram import merge, summarise
-from planebench.measure.counts import _by_tenth, arrived, received_total, tester_counts, vnf_drops
+from planebench.measure.counts import arrived, received_total, tester_counts, vnf_drops
 from planebench.model.scenario import Direction
 from planebench.model.scenarios import build, flows
+from planebench.planed.statistics import Statistics
 
 Stats = dict[str, Any]
 
@@ -59,8 +61,8 @@ def vnf(name: str, runts: int = 0, **tx_full: int) -> Stats:
     return {"name": name, "kind": "l2fwd", "drops": drops, "drops_by_port": by_port}
 
 
-def stats(*tasks: Stats, workers: tuple[Stats, ...] = (worker(),), ports: tuple[Stats, ...] = ()) -> Stats:
-    return {"tsc_hz": 2_600_000_000, "tasks": list(tasks), "workers": list(workers), "ports": list(ports)}
+def stats(*tasks: Stats, workers: tuple[Stats, ...] = (worker(),), ports: tuple[Stats, ...] = ()) -> Statistics:
+    return statistics({"tsc_hz": 2_600_000_000, "tasks": tasks, "workers": workers, "ports": ports})
 
 
 def p2p(direction: Direction = "unidirectional") -> Any:
@@ -80,7 +82,7 @@ def test_one_direction() -> None:
     assert counts.lost_packets == 10 and counts.unsent_packets == 10
     assert counts.loss_ratio == pytest.approx(16 / 996)
     assert got.duration_ns == 100_000_000
-    assert got.tsc_hz == 2_600_000_000
+    assert got.cycles == 260_000_000
     assert got.latency is None
 
 
@@ -127,10 +129,12 @@ def test_frames_have_come_when_some_of_every_queue_came() -> None:
 
 
 def test_frames_of_each_tenth_are_added_up_over_the_queues_if_all_have_them() -> None:
-    seen = [{"forwarded_by_tenth": [n] * 10} for n in (3, 4)]
-    assert _by_tenth(seen) == (7,) * 10  # type: ignore[arg-type]
-    assert _by_tenth([*seen, {}]) == ()  # type: ignore[arg-type]
-    assert _by_tenth([{"forwarded_by_tenth": [1] * 9}]) == ()  # type: ignore[arg-type]
+    def by_tenth(*tenths: list[int]) -> tuple[int, ...]:
+        came = (stream(2 * queue, 5, forwarded_by_tenth=tenth) for queue, tenth in enumerate(tenths))
+        return tester_counts(stats(generator("n0"), monitor("n1", *came)), p2p()).directions[0].forwarded_by_tenth
+
+    assert by_tenth([3] * 10, [4] * 10) == (7,) * 10
+    assert by_tenth([3] * 10, []) == by_tenth([1] * 9) == ()
 
 
 def test_both_directions_are_kept_apart() -> None:
@@ -169,7 +173,7 @@ def test_foreign_and_stale_frames_of_all_monitors() -> None:
         monitor("n1", foreign_packets=2, stale_packets=20, received_packets=7),
     )
     got = tester_counts(stats(generator("n0"), *monitors), p2p())
-    assert (got.foreign_packets, got.stale_packets) == (3, 30)
+    assert (got.evidence.foreign_packets, got.evidence.stale_packets) == (3, 30)
     assert received_total(stats(generator("n0"), *monitors)) == 12
 
 
@@ -179,8 +183,9 @@ def test_gaps_are_those_of_the_worker_that_lost_most() -> None:
         worker(gaps=3, gap_sum_ns=900, gap_max_ns=100, busy_cycles=30),
     )
     got = tester_counts(stats(generator("n0"), monitor("n1"), workers=workers), p2p())
-    assert (got.poll_gaps, got.poll_gap_sum_ns, got.poll_gap_max_ns) == (3, 900, 100)
-    assert (got.poll_gap_threshold_ns, got.busy_cycles) == (100_000, 30)
+    seen = got.evidence
+    assert (seen.poll_gaps, seen.poll_gap_sum_ns, seen.poll_gap_max_ns) == (3, 900, 100)
+    assert (seen.poll_gap_threshold_ns, seen.tester_busy_share) == (100_000, 30 / 260_000_000)
 
 
 def test_drops_of_vnfs_by_ring_and_by_name() -> None:
@@ -270,4 +275,5 @@ def test_what_a_firewall_drops_is_counted_by_rule_and_nothing_is_lost_or_counted
     assert tester_counts(seen, p2p()).tester_drops == expected
     assert vnf_drops(seen) == {"vnf0": {key.partition(":")[2]: count for key, count in expected.items()}}
     firewall["drops"]["rule"] = 10  # read while frames came: the sum is what counts
+    seen = stats(generator("n0"), monitor("n1"), firewall)
     assert tester_counts(seen, p2p()).tester_drops == {"vnf0:rule": 10, "vnf0:default": 5}

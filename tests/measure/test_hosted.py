@@ -129,7 +129,7 @@ def test_a_guest_that_answers_as_no_planed_does_is_named(monkeypatch: pytest.Mon
     vnfs = begin(monkeypatch, hosting)
     client = SimpleNamespace(call=lambda *_, **__: answer)
     monkeypatch.setattr(vnfs.vnfs[2], "planed", client, raising=False)
-    with pytest.raises(DiedError, match=r"vnf2 does not answer as planed does: stats\.get"):
+    with pytest.raises(DiedError, match=r"vnf2: planed does not answer stats\.get as it should: \w+.*: "):
         vnfs.drops()
     vnfs.stop()
 

@@ -39,7 +39,7 @@ def sent_at(
     ``plan_pps``: the line rate of the plan.
     """
     ports = tuple(PortConditions(f"n{i}", "wire", "ethdev", "x", speed_mbps=speed) for i, speed in enumerate(speeds))
-    live = SimpleNamespace(conditions=SimpleNamespace(ports=ports))
+    live = SimpleNamespace(conditions=SimpleNamespace(ports=ports), placement=SimpleNamespace(elsewhere=True))
     patch.setattr(runner, "run_trial", lambda live, request, *_: trial_of(request))
     return LiveRunner(live, settings).run(TrialRequest(POINT, "r_plus", load, 1.0).on_line(plan_pps))  # type: ignore[arg-type]
 

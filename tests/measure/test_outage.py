@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import dataclass, field, replace
+from typing import cast
 
 import pytest
+from planed_answers import statistics
 
 from planebench.measure.live import LiveTopology
 from planebench.measure.outage import OutageDrops, check_victim, longest_silence, outage_of
@@ -16,11 +17,12 @@ from planebench.model.outage import Outage, OutageReport, Silence
 from planebench.model.records import SwitchCycles
 from planebench.model.scenarios import Flow, build
 from planebench.model.topology import Topology
+from planebench.planed.statistics import Statistics
 
 WAY = Flow("n0", "n1", 0)
 
 
-def stats(forwarded: int, silence_ns: int = 1, **generator: int) -> dict[str, Any]:
+def stats(forwarded: int, silence_ns: int = 1, **generator: int) -> Statistics:
     """Of a tester whose generator sends to one monitor."""
     sent = {
         "intended_packets": 1000,
@@ -43,15 +45,11 @@ def stats(forwarded: int, silence_ns: int = 1, **generator: int) -> dict[str, An
         "longest_silence_end_ns": 7 + silence_ns,
     }
     monitor = {"streams": [seen], "bursts": 1, "full_bursts": 0, "foreign_packets": 0, "stale_packets": 0}
-    rest = {"drops": {}, "drops_by_port": {}}
-    return {
-        "tsc_hz": 10**9,
-        "workers": [],
-        "tasks": [
-            {"name": "gen-n0", "kind": "generator", "generator": sent, **rest},
-            {"name": "mon-n1", "kind": "monitor", "monitor": monitor, **rest},
-        ],
-    }
+    tasks = [
+        {"name": "gen-n0", "kind": "generator", "generator": sent},
+        {"name": "mon-n1", "kind": "monitor", "monitor": monitor},
+    ]
+    return statistics({"tsc_hz": 10**9, "tasks": tasks})
 
 
 def test_every_frame_is_in_one_place() -> None:
@@ -65,9 +63,8 @@ def test_every_frame_is_in_one_place() -> None:
 
 
 def test_of_several_queues_the_longest_silence_counts() -> None:
-    both = stats(1)
-    more = both["tasks"][1]["monitor"]["streams"][0] | {"stream": 0, "longest_silence_ns": 5}
-    both["tasks"].append({"monitor": {"streams": [more]}})
+    one, other = stats(1), stats(1, 5)
+    both = replace(one, tasks=(*one.tasks, other.tasks[1]))
     assert longest_silence(both, WAY).duration_ns == 5
     with pytest.raises(StartError, match="no frame came through n1->n0"):
         longest_silence(both, Flow("n1", "n0", 1))

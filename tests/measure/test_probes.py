@@ -12,6 +12,7 @@ import pytest
 from planebench.analysis.histogram import decode, encode
 from planebench.measure.latency import charged, histogram_of
 from planebench.model.records import Evidence, LatencyRecord, ThreadEvidence
+from planebench.planed.statistics import Histogram
 
 MS = 1_000_000
 SECOND = 1_000_000_000
@@ -86,8 +87,7 @@ def test_probes_without_a_stall_stay_where_they_are() -> None:
 
 
 def test_histograms_of_streams_are_added_up_and_those_without_add_nothing() -> None:
-    one: Any = {"latency": {"counts": [[10, 2]], "overflow": 0}}
-    other: Any = {"latency": {"counts": [[10, 1]], "overflow": 0}, "latency_gap": {"counts": [[20, 1]], "overflow": 0}}
-    assert values(histogram_of([one, other], "latency")) == {10: 3}
-    assert values(histogram_of([one, other], "latency", "latency_gap")) == {10: 3, 20: 1}
-    assert values(histogram_of([], "latency")) == {}
+    one, other, gap = (Histogram(((value, count),), 0) for value, count in ((10, 2), (10, 1), (20, 1)))
+    assert values(histogram_of([one, None, other])) == {10: 3}
+    assert values(histogram_of([one, other, gap])) == {10: 3, 20: 1}
+    assert values(histogram_of([])) == {}

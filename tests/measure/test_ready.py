@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from planed_answers import statistics
 
 from planebench.measure import live as live_module
 from planebench.measure import live as ready_module
@@ -16,6 +17,7 @@ from planebench.model.chain_name import quote
 from planebench.model.cpus import Cpus
 from planebench.model.errors import StartError
 from planebench.model.traffic import PLAIN, Destinations, TrafficProfile
+from planebench.planed.statistics import Statistics
 from planebench.testbed.chain import build_chain
 from planebench.testbed.placement import place
 from planebench.testbed.request import LinkSettings
@@ -39,7 +41,7 @@ class Ready(LiveTopology):
     def check(self) -> None:
         pass
 
-    def send(self, *args: Any, **more: Any) -> dict[str, Any]:
+    def send(self, *args: Any, **more: Any) -> Statistics:
         self.sent += 1
         seen = [
             {
@@ -51,7 +53,8 @@ class Ready(LiveTopology):
             for port, count in self.arrive.items()
         ]
         vnf = {"name": "vnf0", "kind": "firewall", "drops": {"tx_full": 9, **self.drops}}
-        return {"tasks": [*seen, *(_generator(port, port not in self.silent) for port in self.arrive), vnf]}
+        sending = (_generator(port, port not in self.silent) for port in self.arrive)
+        return statistics({"tasks": [*seen, *sending, vnf]})
 
     def wait(self) -> None:
         self.wait_until_forwarding()
@@ -121,7 +124,7 @@ def test_a_command_that_is_not_told_its_ports_is_named(command: str, told: bool)
 class Routed(Ready):
     """Nothing comes of plain frames, which have no route; those of a profile pass."""
 
-    def send(self, *args: Any, **more: Any) -> dict[str, Any]:
+    def send(self, *args: Any, **more: Any) -> Statistics:
         plain = more.get("profile") is None
         self.arrive = {"n0": 0 if plain else 2, "n1": 0 if plain else 2}
         self.drops = {"no_route": 4} if plain else {}

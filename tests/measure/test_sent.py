@@ -7,19 +7,21 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from planed_answers import answered, whole
 
 from planebench.measure.counts import Sender, Sending, not_as_intended, traffic_sent
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import TrafficSent
 from planebench.model.scenarios import build, flows
 from planebench.model.traffic import PLAIN, Pcap, TrafficProfile
+from planebench.planed.statistics import Generator
 from planebench.testbed.traffic import parse_traffic
 
 IMIX = TrafficSent("n0->n1", 12_000, 12_000 * 4342 // 12, ((64, 7000), (594, 4000), (1518, 1000)))
 
 
-def generator(packets: int, **profile: Any) -> dict[str, Any]:
-    return {"offered_packets": packets, "profile": profile}
+def generator(packets: int, **profile: Any) -> Generator:
+    return answered(Generator, {"offered_packets": packets, "profile": profile or None})
 
 
 def test_reports_of_queues_are_added_up() -> None:
@@ -61,7 +63,7 @@ def test_a_capture_that_is_another_one_now_is_told(
 
 
 def test_plain_frames_have_no_report() -> None:
-    assert traffic_sent("n0->n1", [{"offered_packets": 5}]) is None
+    assert traffic_sent("n0->n1", [generator(5)]) is None
 
 
 def test_a_mix_as_intended_is_passed_over_in_silence() -> None:
@@ -132,7 +134,7 @@ def test_planed_is_told_size_and_rate_where_the_profile_has_none(profile: Any, p
 
     def call(method: str, params: Any = None) -> dict[str, Any]:
         asked[method] = params
-        return {"running": False, "tasks": []}
+        return whole({"tasks": []}) | {"running": False}
 
     Sender(call).send(Sending(flows(build("p2p"), "unidirectional"), 64, 1e-6, pps, profile=profile, stamps=True))
     begin = asked["traffic.start"]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from builders import make_point
+from planed_answers import statistics
 
 from planebench.analysis.ledger import ledger
 from planebench.host.evidence import HostSample, ThreadSampler, sample_host
@@ -122,7 +123,7 @@ class FakeLive:
         tasks += [
             {"name": f"mon-{flow.receiver_port}", "kind": "monitor", "drops": {}, "monitor": seen} for flow in flows
         ]
-        return {"tsc_hz": 2_600_000_000, "tasks": tasks, "workers": [gaps]}
+        return statistics({"tsc_hz": 2_600_000_000, "tasks": tasks, "workers": [gaps]})
 
 
 def request(point: Point | None = None, **changes: Any) -> TrialRequest:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from builders import verdict_of
+from planed_answers import statistics
 
 from planebench.analysis.capacity import tester_ceiling_pps
 from planebench.analysis.histogram import decode
@@ -37,6 +38,7 @@ from planebench.model.records import (
 )
 from planebench.model.scenarios import Flow, build
 from planebench.model.traffic import PLAIN
+from planebench.planed.statistics import Statistics
 from planebench.testbed.chain import build_chain
 from planebench.testbed.traffic import parse_traffic
 from planebench.testbed.traffic_files import profile_document, to_vnfs
@@ -100,7 +102,11 @@ def test_drops_of_a_vnf_are_told_by_its_port_and_its_name() -> None:
         "drops_by_port": {"v7": {"tx_full": 3}},
     }
     port = {"name": "v7", "rx_missed": 0, "rx_nombuf": 0, "rx_errors": 1, "tx_errors": 0}
-    assert dropped({"tasks": [task], "ports": [port]}) == {"v7:tx_full": 3, "vnf7:no_route": 2, "v7:rx_errors": 1}
+    assert dropped(statistics({"tasks": [task], "ports": [port]})) == {
+        "v7:tx_full": 3,
+        "vnf7:no_route": 2,
+        "v7:rx_errors": 1,
+    }
     point = Point("planed", "parallel", "unidirectional", 8, 64, chain=ROUTER)
     assert _with_function("vnf7", point) == "vnf7 l3fwd"
 
@@ -114,7 +120,7 @@ def test_what_was_sent_and_did_not_come_is_lost() -> None:
     }
     monitor = {"streams": [stream], "bursts": 1, "full_bursts": 0}
     tasks = [{"name": "gen-n0", "generator": sent}, {"name": "mon-n1", "monitor": monitor}]
-    assert lost({"tasks": tasks}, Flow("n0", "n1", 0)) == 3
+    assert lost(statistics({"tasks": tasks}), Flow("n0", "n1", 0)) == 3
 
 
 SENT = ("unsent_late_packets", "unsent_ring_full_packets", "attempted_packets", "refused_packets", "offered_bytes")
@@ -152,9 +158,10 @@ def test_the_testers_ceiling_is_of_plain_frames() -> None:
     assert tester_ceiling_pps(known, Point("planed", "parallel", "unidirectional", 2, 64)) is None
 
 
-def source(**changes: Any) -> dict[str, Any]:
+def source(*others: dict[str, Any], **changes: Any) -> Statistics:
     own = {"up": True, "updates_per_s": 64000.0, "duration_ns": 500_000_000, "sent": 32000, "acknowledged": 31000}
-    return {"tasks": [{"name": "control-v0", "kind": "fib_source", "fib_source": {**own, "refused": 0, **changes}}]}
+    control = {"name": "control-v0", "kind": "fib_source", "fib_source": {**own, "refused": 0, **changes}}
+    return statistics({"tasks": [control, *others]})
 
 
 def test_updates_are_counted_in_routes_a_second() -> None:
@@ -163,33 +170,32 @@ def test_updates_are_counted_in_routes_a_second() -> None:
     assert found.per_s == 62000
     flat_out = fib_updates(source(updates_per_s=None))
     assert flat_out is not None and flat_out.intended_per_s is None
-    assert fib_updates({"tasks": [{"name": "gen-n0", "kind": "generator"}]}) is None
+    assert fib_updates(statistics({"tasks": [{"name": "gen-n0", "kind": "generator"}]})) is None
     assert fib_updates(source(updates_per_s=0.0, sent=0, acknowledged=0)) is None
 
 
 CONTROL = ControlTraffic("n1", "02:00:00:00:02:01", 500.0)
 
 
-def controlled(replies: int) -> dict[str, Any]:
+def controlled(replies: int) -> Statistics:
     """Return what the tester counted of 3 control packets."""
     latency = {"counts": [(2000, replies)], "overflow": 0}
     streams = [
         {"stream": 0, "forwarded_packets": 9, "latency": {"counts": [], "overflow": 0}},
         {"stream": 1, "forwarded_packets": replies, "latency": latency},
     ]
-    stats = source(updates_per_s=0.0, sent=3, acknowledged=3, control_received=3, control_answered=3)
-    stats["tasks"] += [
+    return source(
         {"name": "gen-n1", "kind": "generator", "generator": {"offered_packets": 3}},
         {"name": "mon-n1", "kind": "monitor", "monitor": {"streams": streams}},
-    ]
-    return stats
+        **{"updates_per_s": 0.0, "sent": 3, "acknowledged": 3, "control_received": 3, "control_answered": 3},
+    )
 
 
 def test_replies_to_control_packets_are_counted_with_their_time() -> None:
     found = control_packets(controlled(3), CONTROL)
     assert (found.intended_per_s, found.sent, found.received, found.replies) == (500, 3, 3, 3)
     assert decode(found.histogram).sum() == 3
-    assert not_answered(found) == not_answered(None) == ()
+    assert not_answered(found) == ()
     updates = fib_updates(controlled(3), CONTROL)
     assert updates is not None and updates.intended_per_s == 500
     (lost,) = not_answered(control_packets(controlled(1), CONTROL))
@@ -199,7 +205,6 @@ def test_replies_to_control_packets_are_counted_with_their_time() -> None:
 def test_control_packets_go_to_the_vnf_whose_control_answers() -> None:
     topology, profile = build("parallel", 3), parse_traffic("fib:control=500")
     assert control_traffic(topology, "v0", profile) == CONTROL
-    assert control_traffic(topology, "", profile) is None
     assert control_traffic(topology, "v0", PLAIN) is None
     load = CONTROL.load.to_json()
     assert load["task"] == "gen-n1" and load["profile"] == {"seed": 1, "dst_macs": [CONTROL.mac], "ttl": 1}
@@ -216,8 +221,6 @@ def test_updates_end_with_the_sending_whatever_happens() -> None:
         raise RuntimeError
     with updating(call, "v0", "flat_out"):
         pass
-    with updating(call, "v0", None), updating(call, "", 5.0):
-        pass
     rates = [{key: value for key, value in params.items() if key != "task"} for _, params in asked]
     assert rates == [{"updates_per_s": 64000.0}, {"updates_per_s": 0}, {"flat_out": True}, {"updates_per_s": 0}]
     assert {params["task"] for _, params in asked} == {"control-v0"}
@@ -232,7 +235,6 @@ def test_a_switch_that_does_not_answer_fib_messages_is_not_ready(monkeypatch: py
 
 
 def test_updates_that_were_not_applied_are_remarked() -> None:
-    assert not_applied(None) == ()
     assert not_applied(FibUpdates(64000.0, SECOND_NS, 64000, 63500)) == ()
     assert not_applied(FibUpdates(None, SECOND_NS, 64000, 100)) == ()
     (few,) = not_applied(FibUpdates(64000.0, SECOND_NS, 60000, 60000))

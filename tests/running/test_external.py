@@ -86,7 +86,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapter, "start", _start)
     monkeypatch.setattr(KernelWire, "interfaces_refusal", lambda self, names: "")
     monkeypatch.setattr(session, "require_planed", lambda drivers: Path("planed"))
-    monkeypatch.setattr(session, "_noise", lambda *args: ())
+    monkeypatch.setattr(session, "dry_poll", lambda *args: ())
 
 
 @pytest.fixture

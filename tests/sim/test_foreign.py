@@ -11,7 +11,7 @@ from builders import make_point
 
 from planebench.analysis.histogram import decode, percentile_ns
 from planebench.analysis.ledger import ledger
-from planebench.measure.sim.foreign import FOREIGN, StandingSpans
+from planebench.measure.sim.foreign import FOREIGN, StandingSpans, length_ns
 from planebench.measure.sim.runner import SimRunner, SimSpec
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, ThreadEvidence, Trial
@@ -45,7 +45,7 @@ def test_time_had_is_when_both_polled():
     both = StandingSpans(100, switch=((0, 30),), tester=((20, 45), (95, 100)))
     assert both.had_by_tenth == (0, 0, 0, 0, 50, 100, 100, 100, 100, 50)
     assert both.had == 0.5
-    assert (both.switch_ns, both.tester_ns) == (30, 30)
+    assert (length_ns(both.switch), both.tester_ns) == (30, 30)
     assert StandingSpans(100).had == 1
 
 

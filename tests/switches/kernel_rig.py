@@ -64,7 +64,7 @@ def crossed(it: LiveTopology, direction: Direction, traffic: str = "", echo: boo
     for way in counts.directions:
         assert (way.forwarded_packets, way.reordered_packets, way.corrupt_packets) == (way.offered_packets, 0, 0), way
         assert way.forwarded_bytes == way.offered_bytes
-    assert (counts.foreign_packets, counts.misdirected_packets) == (0, 0)
+    assert (counts.evidence.foreign_packets, counts.misdirected_packets) == (0, 0)
     hops = {"p2p": 1, "p2v": 1, "v2v": 2 if echo else 1, "loopback": topology.chain_length + 1}[topology.scenario]
     received = (after.packets or 0) - (before.packets or 0)
     assert received == (after.forwarded_packets or 0) - (before.forwarded_packets or 0) == hops * sent

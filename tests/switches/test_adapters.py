@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from planed_answers import statistics
 
 from planebench.host import procfs
 from planebench.host import programs as finding
@@ -323,7 +324,7 @@ def test_planed_drops_by_port() -> None:
         ],
         "ports": [{"name": "n0", **none, "rx_missed": 11}, {"name": "v0", **none, "rx_nombuf": 12, "tx_errors": 9}],
     }
-    drops = {key: count for key, count in planed.parse_drops(stats).items() if count}
+    drops = {key: count for key, count in planed.parse_drops(statistics(stats)).items() if count}
     by_port = {"n0:tx_full": 2, "v0:tx_full": 5, "n0:rx_missed": 11, "v0:rx_nombuf": 12, "v0:tx_errors": 9}
     assert drops == {**by_port, "fault": 7}
 

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from builders import verdict_of
 from test_workers import request
 
 from planebench.host.facts import HostFacts
-from planebench.measure.conditions import clocked_cpus, held_clock
+from planebench.measure.conditions import clocked_cpus
 from planebench.measure.survey import survey
 from planebench.model.cpus import Cpus
 from planebench.model.errors import UsageError
@@ -102,12 +101,6 @@ def test_the_clock_is_that_of_the_server_and_not_of_the_tester() -> None:
     placement = place_vnfs(Cpus(tuple(range(8))), (2,))
     cpus = clocked_cpus(placement)
     assert {placement.switch_cpu, *placement.cpus_of_vnf(0)} == cpus and not cpus & set(placement.tester_cpus)
-
-
-def test_without_a_clock_nothing_is_set_or_read(tmp_path: Path) -> None:
-    with held_clock(None, place(Cpus((0, 1))), tmp_path / "no-planed") as found:
-        pass
-    assert found == {}
 
 
 def test_a_switch_with_duty_has_it_on_all_workers() -> None:

@@ -4,6 +4,8 @@ to move from one side of a bridge to the other."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from planed_rig import CPU, OTHER_CPU, Planed, load, stream, task, until, vhost, virtio
 
@@ -20,10 +22,15 @@ pytestmark = [pytest.mark.dataplane, pytest.mark.usefixtures("needs_tester")]
 
 def at_rest(switch: RunningPlaned, tester: Planed) -> bool:
     """Return whether the switch received nothing while its tasks, and then the tester's, polled twice."""
-    before, first = switch.counters().packets, [task["polls"] for task in switch._stats()["tasks"]]
+
+    def polls() -> list[int]:
+        tasks: Any = switch._planed.call("stats.get")["tasks"]
+        return [task["polls"] for task in tasks]
+
+    before, first = switch.counters().packets, polls()
 
     def polled() -> bool:
-        return all(task["polls"] >= polls + 2 for task, polls in zip(switch._stats()["tasks"], first, strict=True))
+        return all(now >= then + 2 for now, then in zip(polls(), first, strict=True))
 
     until(polled, "every task of the switch polls")
     tester.until_polled()
@@ -74,6 +81,7 @@ def test_every_frame_arrives(supervisor: Supervisor, scenario: ScenarioName, len
     assert not any(counters.drops.values())
     assert counters.counters["rx_bursts"] == counters.bursts
     assert 0 <= counters.counters["rx_full_bursts"] < counters.counters["rx_bursts"]  # at 5 kpps nothing waits
-    for bridge in switch._stats()["tasks"]:
+    bridges: Any = switch._planed.call("stats.get")["tasks"]
+    for bridge in bridges:
         assert bridge["kind"] == "bridge"
         assert (bridge["bridge"]["entries"], bridge["bridge"]["moved"]) == (2, 0)

@@ -139,8 +139,9 @@ def test_a_guest_has_the_function_where_its_document_says() -> None:
     assert machine.nics(first) == ()
     inside = machine.guest_document(first.document, first.ports, first.cpus, 1)
     assert [port.device for port in inside.ports] == [qemu.device_address(0)] == ["0000:00:12.0"]
-    words = qemu._device(0, FUNCTIONS[0])
-    assert words == ["-device", f"vfio-pci,host={FUNCTIONS[0]},addr=0x12"]
+    boot = qemu.Disk(Path("/disk"), "raw")
+    guest = qemu.Guest("vnf0", "9.0", "kvm", 1, 64, boot, devices=FUNCTIONS[:1])
+    assert qemu.arguments(guest)[-2:] == ["-device", f"vfio-pci,host={FUNCTIONS[0]},addr=0x12"]
 
 
 def test_functions_are_made_with_the_macs_of_the_vnfs_and_removed(tree: Tree, log: Journal, ip: Ip) -> None:

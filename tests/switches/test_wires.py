@@ -6,8 +6,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
@@ -21,6 +19,8 @@ from planebench.model.errors import NotInstalledError, StartError
 from planebench.model.scenario import ScenarioName
 from planebench.model.scenarios import build, flows
 from planebench.model.wire import WireName
+from planebench.planed.client import get_statistics
+from planebench.planed.statistics import Statistics
 from planebench.switches.registry import get_adapter
 from planebench.testbed.placement import Placement
 
@@ -51,11 +51,11 @@ def offered_and_came(live: LiveTopology) -> list[tuple[int, int]]:
     stats = live.send(ways, 64, 0.01, 10_000)
     end = time.monotonic() + stretched(20)
     while any(offered != came for offered, came in _counted(live, stats)) and time.monotonic() < end:
-        stats = live.call("stats.get")
+        stats = get_statistics(live.call)
     return _counted(live, stats)
 
 
-def _counted(live: LiveTopology, stats: Mapping[str, Any]) -> list[tuple[int, int]]:
+def _counted(live: LiveTopology, stats: Statistics) -> list[tuple[int, int]]:
     counts = tester_counts(stats, flows(live.topology, "bidirectional"))
     return [(way.offered_packets, way.forwarded_packets) for way in counts.directions]
 

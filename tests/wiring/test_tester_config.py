@@ -15,7 +15,7 @@ from planebench.host.planed_program import find_planed
 from planebench.model.cpus import Cpus
 from planebench.model.scenarios import build
 from planebench.model.topology import Topology
-from planebench.planed.document import Memory, Port, Worker
+from planebench.planed.document import Document, Memory, Port, Worker
 from planebench.testbed.chain import build_chain
 from planebench.testbed.placement import place
 from planebench.testbed.request import Ends, LinkSettings, memory
@@ -184,12 +184,16 @@ def test_a_chain_by_name_has_its_kinds_and_settings(tmp_path: Path) -> None:
 
 def test_a_document_has_every_key_that_planed_knows() -> None:
     """By the table of keys in planed, an object of a document that has all of them."""
-    objects: dict[str, Memory | Port | Worker] = {
-        "memory_fields": Memory(True, 64, 64, 2048),
-        "port_fields": Port("p", "vhost-user", 256, 2, Path("p"), "d", "vring", "m", "c", True, True, 1, "g", 1, 1, 1),
-        "worker_fields": Worker("w", 0, (), "sleep", 50, 20_000),
+    port = Port("p", "vhost-user", 256, 2, Path("p"), "d", "vring", "m", "c", True, True, 1, "g", 1, 1, 1)
+    document: Any = Document(
+        "x", Memory(True, 64, 64, 2048), (port,), (), (Worker("w", 0, (), "sleep", 50, 20_000),)
+    ).to_json()
+    objects = {
+        "memory_fields": document["memory"],
+        "port_fields": document["ports"][0],
+        "worker_fields": document["workers"][0],
     }
     source = (Path(__file__).parents[2] / "dataplane/runtime/config.c").read_text(encoding="utf-8")
     for table, whole in objects.items():
         keys = re.findall(r'(?:\.key = |_FIELD\()"(\w+)"', source.split(f"{table}[] = {{")[1].split("};")[0])
-        assert set(whole.to_json()) == set(keys), table
+        assert set(whole) == set(keys), table

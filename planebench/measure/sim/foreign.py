@@ -45,11 +45,6 @@ class StandingSpans:
     """They were interrupted: no wait is counted, and no switch to another thread."""
 
     @property
-    def switch_ns(self) -> int:
-        """Return how long the switch stood."""
-        return length_ns(self.switch)
-
-    @property
     def tester_ns(self) -> int:
         """Return how long the tester stood."""
         return length_ns(self.tester)

@@ -133,7 +133,10 @@ def draw(spec: SimSpec, seed: int, point: Point, start: int, n: int, block: int 
     rng, host = (random.Random(f"{seed}/{point.point_id}/{start}/{n}{of}") for of in ("", "/host"))
     noise, stall, disturbed, dies = (rng.gauss(0.0, 1.0), *(rng.random() for _ in range(3)))
     far = random.Random(f"{seed}/{point.scenario_label}/{block}/band").random() < spec.far_share
-    mode, luck = _of_start(spec, seed, point, start)
+    # What a start decides, of all points of a topology, like memory placement or address hashing.
+    of_start = random.Random(f"{seed}/{point.switch}/{point.scenario_label}/{start}/mode")
+    mode = of_start.random() < spec.mode_share
+    luck = max(CAPACITY_FLOOR, 1 + spec.start_noise * of_start.gauss(0.0, 1.0))
     capacity = spec.capacity * max(CAPACITY_FLOOR, (1 + spec.noise * noise) * luck)
     capacity *= spec.modes if mode else 1.0
     shared = random.Random(f"{seed}/{point.point_id}/{start}/{n}/shared").random() < spec.shared_share
@@ -149,15 +152,6 @@ def draw(spec: SimSpec, seed: int, point: Point, start: int, n: int, block: int 
         rng=rng,
         host=host,
     )
-
-
-def _of_start(spec: SimSpec, seed: int, point: Point, start: int) -> tuple[bool, float]:
-    """Return what a start decides, like memory placement or address hashing: second mode or not, and a capacity ratio.
-
-    All points of a topology share a start.
-    """
-    rng = random.Random(f"{seed}/{point.switch}/{point.scenario_label}/{start}/mode")
-    return rng.random() < spec.mode_share, max(CAPACITY_FLOOR, 1 + spec.start_noise * rng.gauss(0.0, 1.0))
 
 
 # The packet ledger of a simulated trial: pure arithmetic, every lost frame has one cause.
@@ -195,7 +189,8 @@ def account(spec: SimSpec, luck: TrialDraw, flows: tuple[Flow, ...], pps: float 
     duration_s = int(duration_s * 1e9) / 1e9  # planed counts in whole ns
     duration_ns = round(duration_s * (1.0 if pps is None else spec.stretch) * 1e9)
     host = standing(spec.foreign, spec.root, luck.disturbed, luck.host, duration_ns)
-    had_by_tenth, had = host.had_by_tenth, host.had
+    had, marks = host.had, [0, *accumulate(host.had_by_tenth)]
+    total = max(marks[-1], 1)
     capacity = int(luck.capacity_pps / len(flows) * had * duration_ns / 1e9 + 1e-6)
     directions: list[DirectionCounts] = []
     drops: dict[str, int] = {}
@@ -213,13 +208,14 @@ def account(spec: SimSpec, luck: TrialDraw, flows: tuple[Flow, ...], pps: float 
             lost = min(count, left)
             left -= lost
             drops[cause] = drops.get(cause, 0) + lost  # 0 too: a counter that was read
+        timely = min(left, capacity)  # the others are drained from rings later
         directions.append(
             DirectionCounts(
                 flow.name,
                 intended_packets=intended,
                 offered_packets=offered,
                 forwarded_packets=left,
-                forwarded_by_tenth=_by_tenth(min(left, capacity), had_by_tenth),
+                forwarded_by_tenth=tuple(timely * b // total - timely * a // total for a, b in pairwise(marks)),
                 unsent_late_packets=intended - offered,
                 attempted_packets=offered,
             )
@@ -249,12 +245,6 @@ def _met_nobody(offered: int, host: StandingSpans, had: float) -> int:
         return 0
     came = int(offered * max(0.0, 1 - had * host.duration_ns / sending_ns))
     return max(0, came - HELD_PACKETS * len(host.switch))
-
-
-def _by_tenth(packets: int, weights: Sequence[int]) -> tuple[int, ...]:
-    """Return the packets by tenth, in proportion to the weights."""
-    total, marks = max(sum(weights), 1), [0, *accumulate(weights)]
-    return tuple(packets * end // total - packets * begin // total for begin, end in pairwise(marks))
 
 
 # Latency of a simulated switch: a base, a queue that grows with load, the wait for a batch to fill, a tail.
@@ -368,8 +358,8 @@ class SimRunner:
 
     def run(self, request: TrialRequest) -> Trial:
         """Run one trial. Never raises; a switch that dies makes an invalid trial."""
-        line_pps = line_rate_pps(request.mean_frame_bytes, self.spec.line) if self.spec.line else None
-        request = request.on_line(line_pps)
+        if self.spec.line:
+            request = request.on_line(line_rate_pps(request.mean_frame_bytes, self.spec.line))
         start = max(request.start, self._starts)
         number = self._done[request.point.point_id]
         luck = draw(self.spec, self._seed, request.point, start, number, request.repetition)

@@ -93,8 +93,8 @@ class HostedPlaned(RunningVnf):
         """Return planed's workers by their ids outside of the container. Raises DiedError."""
         if not self._threads:
             outside = ids_outside(self._process.pid)
-            workers = get_statistics(self._planed.call)["workers"]
-            self._threads = tuple(WatchedThread("vnf", *outside[it["tid"]], it["name"]) for it in workers)
+            workers = get_statistics(self._planed.call).workers
+            self._threads = tuple(WatchedThread("vnf", *outside[it.tid], it.name) for it in workers)
         return self._threads
 
 

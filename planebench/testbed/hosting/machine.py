@@ -47,12 +47,6 @@ def vcpu_count(request: HostedRequest, more: int) -> int:
     return wanted
 
 
-def vcpu_places(request: HostedRequest, vcpus: int) -> tuple[frozenset[int], ...]:
-    """Return where each vCPU may run: the last ones forward and are pinned, those before are for the guest's Linux."""
-    others = vcpus - len(request.cpus)
-    return (*(request.control_cpus,) * others, *(frozenset({cpu}) for cpu in request.cpus))
-
-
 def memory_mb(request: HostedRequest, default: int, least: int) -> int:
     """Return the requested memory, or ``default``. Raises UsageError for less than ``least``."""
     wanted = int(_text(request, "memory_mb", str(default)))
@@ -122,7 +116,9 @@ def start(
     )
     argv = [str(found.binary), *qemu.arguments(guest)]
     process = supervisor.spawn(request.name, argv, cpus=request.control_cpus, workdir=folder)
-    places = vcpu_places(request, vcpus)
+    # The last vCPUs forward and are pinned, those before are for the guest's Linux.
+    first = vcpus - len(request.cpus)
+    places = (*(request.control_cpus,) * first, *(frozenset({cpu}) for cpu in request.cpus))
     try:
         tids = qemu.begin(process, monitor, places)
         planed = attach(process, guest.rpc, f"VNF {request.name}") if guest.rpc else None
@@ -147,7 +143,7 @@ def start(
         emulated=guest.accelerator == "tcg",
         details={**told, **details},
     )
-    forwarding = list(enumerate(tids))[vcpus - len(request.cpus) :]
+    forwarding = list(enumerate(tids))[first:]
     threads = tuple(
         WatchedThread("vnf", process.pid, tid, f"{request.name}-vcpu{number}") for number, tid in forwarding
     )

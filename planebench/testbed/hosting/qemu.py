@@ -214,12 +214,8 @@ def arguments(machine: Guest) -> list[str]:
     for number, nic in enumerate(machine.nics):
         words += _nic(number, nic, machine)
     for number, address in enumerate(machine.devices):
-        words += _device(number, address)
+        words += ["-device", f"vfio-pci,host={address},addr={FIRST_DEVICE_SLOT + number:#x}"]
     return words
-
-
-def _device(number: int, address: str) -> list[str]:
-    return ["-device", f"vfio-pci,host={address},addr={FIRST_DEVICE_SLOT + number:#x}"]
 
 
 def _nic(number: int, nic: GuestNic, machine: Guest) -> list[str]:
