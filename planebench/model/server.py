@@ -66,7 +66,7 @@ def _percent(text: str) -> int | None:
     return percent if 1 <= percent <= 100 else None
 
 
-# The placements of VNFs on NUMA nodes, as plans and points have them (docs/placements.md).
+# The placements of VNFs on NUMA nodes, as plans and points have them (docs/chains.md).
 
 Placing = Annotated[str, StringConstraints(pattern=r"^(near|random|far|split:[1-9][0-9]?)$")]
 """``near``, ``random``, ``far``, or ``split:K``."""
