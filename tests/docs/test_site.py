@@ -37,7 +37,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     pages = {page: page.read_text(encoding="utf-8") for page in site.rglob("*.html")}
-    assert len(pages) > 70
+    assert len(pages) > 40
     assert {page.name: found for page, text in pages.items() if (found := _LOADED.findall(text))} == {}
 
 
