@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Random numbers, by seed or secret. What number k draws is a function of key and k alone, in any order and as often
-// as wanted (docs/design/traffic.md). The mixing function is SplitMix64's (Steele, Lea, Flood: Fast Splittable
+// as wanted (docs/traffic.md). The mixing function is SplitMix64's (Steele, Lea, Flood: Fast Splittable
 // Pseudorandom Number Generators, OOPSLA 2014), whose k-th output this is.
 #pragma once
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The history of a figure over the runs of a testbed: steps, their commits, what else changed (docs/trends.md)."""
+"""The history of a figure over the runs of a testbed: steps, their commits, what else changed (docs/ci.md)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from planebench.analysis.noise import RESOLUTION, Estimate, figure_of
 from planebench.model.results import Metric
 
-# Steps of the level of a series whose values are not independent. docs/trends.md.
+# Steps of the level of a series whose values are not independent. docs/ci.md.
 #
 # Runs that follow each other are correlated, and each boot of a machine has a level of its own. The values of one boot
 # are levels with steps, and a first-order autoregression around them that begins anew at each step (after Chakar,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``planebench watch``: follow a run from another terminal without disturbing it (docs/watch.md)."""
+"""``planebench watch``: follow a run from another terminal without disturbing it (docs/measure.md)."""
 
 from __future__ import annotations
 

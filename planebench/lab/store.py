@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The store of a lab: tables of the runs of all testbeds as partitioned Parquet, read by DuckDB (docs/jobs.md).
 
-Series of its figures over the runs are for trends (docs/trends.md).
+Series of its figures over the runs are for trends (docs/ci.md).
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-# The figures of a lab over its runs: series of the store, for trends (docs/trends.md).
+# The figures of a lab over its runs: series of the store, for trends (docs/ci.md).
 
 _OF_SEARCH = (
     "figure_pps AS figure, '' AS load FROM searches WHERE repetition = 0 AND NOT is_lower_bound AND method = '{}'"

@@ -2,7 +2,7 @@
 """The restart of a VNF or of the switch under traffic: the time without frames, and the frames lost.
 
 Frames are sent at a constant rate in one direction. The same traffic is sent before without a restart, so that silences
-of the machine are not taken for an outage (docs/design/hosting.md).
+of the machine are not taken for an outage (docs/hosting.md).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""status.json: what a run tells of itself while it goes on, for `planebench watch` (docs/watch.md)."""
+"""status.json: what a run tells of itself while it goes on, for `planebench watch` (docs/measure.md)."""
 
 from __future__ import annotations
 

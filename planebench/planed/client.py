@@ -32,7 +32,7 @@ Call = Callable[..., Json]
 """Method, parameters if any, and ``timeout_s`` if not the usual -> result. Raises RpcError; DiedError or RpcClosedError
 where nobody answers."""
 Profile = Json
-"""A traffic profile as planed takes it (docs/design/traffic.md), which planebench.testbed.traffic_files writes."""
+"""A traffic profile as planed takes it (docs/traffic.md), which planebench.testbed.traffic_files writes."""
 
 
 class RpcError(PlanebenchError):

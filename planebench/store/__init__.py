@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Run folders: ``runs/<run_id>/`` with run.json, some files of lines, and finished.json (docs/design/store.md).
+"""Run folders: ``runs/<run_id>/`` with run.json, some files of lines, and finished.json (docs/library.md).
 
 A run is raw trials. Nothing derived is stored; everything is derived again by :mod:`planebench.analysis`.
 """

@@ -137,7 +137,7 @@ def _read_lines(path: Path, kind: type[R]) -> tuple[tuple[R, ...], tuple[str, ..
 
 # A run folder read again and again while its writer is at work: each trial is read once.
 
-# status.json of a run folder, written and read (docs/design/store.md).
+# status.json of a run folder, written and read (docs/library.md).
 
 _READ_MAX_BYTES = 1 << 20
 """A status has some kilobytes; whatever is larger is none."""

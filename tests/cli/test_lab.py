@@ -84,7 +84,7 @@ def test_bad_input_of_a_store_is_told(planebench, tmp_path: Path) -> None:
 
 
 def test_git_bisect_with_the_gate_finds_the_commit(repository: Path, tmp_path: Path) -> None:
-    """The script of docs/trends.md, with the planebench of these tests as a user has it on PATH."""
+    """The script of docs/ci.md, with the planebench of these tests as a user has it on PATH."""
     _, good, _, guilty, bad, _ = git(repository, "rev-list", "--reverse", "main").split()
     program = tmp_path / "planebench"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m planebench "$@"\n')

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // When a generator may send. Open loop: slot k is due at start + k / rate, or when its arrival process says
-// (docs/design/traffic.md), whatever became of the slots before it, and a slot that could not be used in time
+// (docs/traffic.md), whatever became of the slots before it, and a slot that could not be used in time
 // is counted as unsent, not caught up: catching up would offer bursts that nobody asked for, and waiting
 // would stretch the trial (PRINCIPLES 17). Flat out: a burst at every call until the time is over.
 //

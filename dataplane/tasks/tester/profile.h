@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A traffic profile (docs/design/traffic.md): frames of several sizes, flows, addresses and headers, or of a
+// A traffic profile (docs/traffic.md): frames of several sizes, flows, addresses and headers, or of a
 // capture. Frame number k of a stream is a function of profile, seed, stream and k: a frame that the port
 // refused is made again the same, and a run can be repeated.
 //

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The seam between the harness and what VNFs run in (docs/design/hosting.md). Adding a hosting = one file and a line in
+"""The seam between the harness and what VNFs run in (docs/hosting.md). Adding a hosting = one file and a line in
 ``registry.py``. Nothing else knows a hosting by name."""
 
 from __future__ import annotations
