@@ -20,7 +20,7 @@ RERUNS = 2
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Run a test again, in a guest that boots again, if QEMU ended by its own assertion, or hung (docs/lab.md)."""
+    """Run a test again, in a guest that boots again, if QEMU ended by its own assertion, or hung (docs/wires.md)."""
     if not isinstance(item, pytest.Function) or "guest" not in item.fixturenames:
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)

@@ -17,7 +17,7 @@ SWITCHES = ("planed", "testpmd", "ovs-dpdk")
 FULL = "vmxnet3"
 """The model with all scenarios. They differ in the ports of VNFs, models in those of NICs, so the others have p2p."""
 CUTS = ("e1000e", "ovs-dpdk")
-"""Frames are four bytes shorter behind Open vSwitch, which asks the NIC to keep the FCS: docs/lab.md."""
+"""Frames are four bytes shorter behind Open vSwitch, which asks the NIC to keep the FCS: docs/wires.md."""
 RATE_PPS = 1000
 KILLS = 20
 
@@ -77,7 +77,7 @@ def test_a_run_is_functional_and_no_frame_is_unexplained(lab: Lab) -> None:
 
 @on(*(model for model in MODELS if model not in SINCE))
 def test_a_kill_at_any_moment_of_binding_leaves_nics_that_are_given_back(lab: Lab) -> None:
-    """Not with igb: binding is the same for all, and the QEMU of igb does not survive it so often (docs/lab.md)."""
+    """Not with igb: binding is the same for all, and the QEMU of igb does not survive it so often (docs/wires.md)."""
     nics = [lab.address(nic) for nic in lab.topology.nics]
     lines = lab.script("kill_binding.py", str(KILLS), *nics, timeout_s=600).documents()
     assert [line["restored"] for line in lines] == [True] * KILLS, lines
