@@ -14,7 +14,7 @@ from planebench.model.records import Point
 from planebench.model.words import point_words
 from planebench.papers.data import conext19_tables
 from planebench.papers.told import Judgement
-from planebench.report.page.table import PageColumn, PageTable, page_table
+from planebench.report.tables import PageColumn, PageTable, page_table
 
 MAX_LEADS = 3
 """Test points that are named; of more, the number is given."""

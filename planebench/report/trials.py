@@ -7,16 +7,26 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from planebench.analysis.ledger import describe
+from planebench.analysis.metrics.results import DROPS, RESULT, OfResult
 from planebench.model.header import Run
-from planebench.model.reasons import REMARKS, Reason, ReasonCode
-from planebench.model.records import CoreDistance, Evidence, ThreadEvidence, Trial, VerdictKind
+from planebench.model.reasons import REMARKS, ReasonCode
+from planebench.model.records import CoreDistance, Trial, VerdictKind
 from planebench.model.results import Ledger, Result
 from planebench.model.time_had import stood_in
-from planebench.model.words import NOTHING, count, load_words, mpps, percent, point_words, reasons, result_words
-from planebench.report.page.table import PageColumn, PageTable, page_table, verdict_cell
+from planebench.model.words import (
+    NOTHING,
+    VERDICT_WORDS,
+    count,
+    load_words,
+    mpps,
+    percent,
+    point_words,
+    reasons,
+    result_words,
+)
+from planebench.report.tables import PageColumn, PageTable, number, on_page, page_table, point_columns, verdict_cell
 
 # The evidence for the verdict of a trial in one line, and why trials did not take place.
 
@@ -41,44 +51,50 @@ def evidence_text(trial: Trial) -> str:
     return "; ".join(_parts(trial))
 
 
-def cause(reason: Reason) -> tuple[ReasonCode, str]:
-    """Return what reasons of one cause have in common: their code, and of an error its words, too."""
-    return reason.code, _DIGITS.sub("", reason.text) if reason.code is ReasonCode.ERROR else ""
-
-
-def shared_text(texts: Sequence[str]) -> str:
-    """Return one text for reasons of one :func:`cause`: the first of several."""
-    return texts[0] if len(set(texts)) == 1 else f"e.g. {texts[0]}"
-
-
 def causes(trials: Sequence[Trial]) -> tuple[TrialCause, ...]:
     """Return trials by verdict and cause, most frequent first; a trial with two causes is in both.
 
-    Remarks, as on frames that a firewall dropped, are no causes.
+    Reasons of one cause have their code in common, errors their words, too. Remarks, as on frames that a firewall
+    dropped, are no causes.
     """
     found: dict[tuple[VerdictKind, ReasonCode, str], list[tuple[str, str]]] = {}
     for trial in trials:
-        for key, text in {cause(it): str(it) for it in trial.verdict.reasons if it.code not in REMARKS}.items():
-            found.setdefault((trial.verdict.kind, *key), []).append((trial.point.switch, text))
-    groups = [
-        TrialCause(
-            kind, shared_text([text for _, text in of]), len(of), tuple(Counter(it for it, _ in of).most_common())
-        )
-        for (kind, *_), of in found.items()
-    ]
+        texts = {}
+        for it in trial.verdict.reasons:
+            if it.code not in REMARKS:
+                words = _DIGITS.sub("", it.text) if it.code is ReasonCode.ERROR else ""
+                texts[trial.verdict.kind, it.code, words] = str(it)
+        for key, text in texts.items():
+            found.setdefault(key, []).append((trial.point.switch, text))
+    groups = []
+    for (kind, *_), of in found.items():
+        example = "e.g. " * (len({text for _, text in of}) > 1) + of[0][1]
+        groups.append(TrialCause(kind, example, len(of), tuple(Counter(it for it, _ in of).most_common())))
     return tuple(sorted(groups, key=lambda group: -group.trials))
 
 
 def _parts(trial: Trial) -> Iterator[str]:
     duration_ns = trial.offered_duration_ns or trial.intended_duration_ns
     evidence = trial.evidence
-    yield from _sending(trial)
-    yield from (_thread(thread, duration_ns) for thread in evidence.threads)
+    intended, attempted, unsent, refused = (
+        sum(getattr(d, f"{name}_packets") for d in trial.directions)
+        for name in ("intended", "attempted", "unsent", "refused")
+    )
+    yield f"unsent {percent(unsent / intended) if intended else NOTHING}"
+    if attempted:
+        yield f"ring full {percent(refused / attempted)}"
+    for it in evidence.threads:
+        waited = percent(it.wait_ns / duration_ns) if duration_ns else _ms(it.wait_ns)
+        yield f"{it.owner} {it.thread} waited {waited}, {count(it.involuntary_switches)} involuntary context switches"
     if evidence.poll_gap_threshold_ns or evidence.poll_gaps:
-        gaps = f"{count(evidence.poll_gaps)} poll gaps over {_us(evidence.poll_gap_threshold_ns)}"
+        gaps = f"{count(evidence.poll_gaps)} poll gaps over {evidence.poll_gap_threshold_ns / 1e3:g} µs"
         yield gaps + (f", {_ms(evidence.poll_gap_sum_ns)} in sum" if evidence.poll_gaps else "")
     yield f"steal {_ms(evidence.steal_ns)}"
-    yield from _interrupts(evidence)
+    if evidence.interrupts:
+        most = Counter(evidence.interrupts).most_common(MOST_INTERRUPTS)
+        yield f"interrupts {', '.join(f'{name} {count(number)}' for name, number in most)}"
+    if evidence.smis is not None:
+        yield f"{count(evidence.smis)} system management interrupts"
     before, after = evidence.distance_before, evidence.distance_after
     yield f"core-to-core latency {_distance(before)} → {_distance(after)}"
     if before and after and before.additions_per_cycle and after.additions_per_cycle:
@@ -94,32 +110,6 @@ def _parts(trial: Trial) -> Iterator[str]:
     yield f"start {trial.start}"
 
 
-def _interrupts(evidence: Evidence) -> Iterator[str]:
-    """Yield the interrupts of the CPUs that polled, the most frequent ones by name, where they are known."""
-    if evidence.interrupts:
-        most = Counter(evidence.interrupts).most_common(MOST_INTERRUPTS)
-        yield f"interrupts {', '.join(f'{name} {count(number)}' for name, number in most)}"
-    if evidence.smis is not None:
-        yield f"{count(evidence.smis)} system management interrupts"
-
-
-def _sending(trial: Trial) -> Iterator[str]:
-    intended = sum(d.intended_packets for d in trial.directions)
-    attempted = sum(d.attempted_packets for d in trial.directions)
-    unsent = sum(d.unsent_packets for d in trial.directions)
-    yield f"unsent {percent(unsent / intended) if intended else NOTHING}"
-    if attempted:
-        yield f"ring full {percent(sum(d.refused_packets for d in trial.directions) / attempted)}"
-
-
-def _thread(thread: ThreadEvidence, duration_ns: int) -> str:
-    waited = percent(thread.wait_ns / duration_ns) if duration_ns else _ms(thread.wait_ns)
-    return (
-        f"{thread.owner} {thread.thread} waited {waited}, {count(thread.involuntary_switches)} "
-        "involuntary context switches"
-    )
-
-
 def _distance(distance: CoreDistance | None) -> str:
     return "unknown" if distance is None else f"{distance.median_ns:.0f} ns ({distance.band})"
 
@@ -128,15 +118,9 @@ def _speeds(distance: CoreDistance) -> str:
     return " and ".join(f"{speed:.2f}" for speed in distance.additions_per_cycle)
 
 
-def _us(value_ns: int) -> str:
-    return f"{value_ns / 1e3:g} µs"
-
-
 def _ms(value_ns: int) -> str:
     return "0" if value_ns == 0 else f"{value_ns / 1e6:.3g} ms"
 
-
-Record = dict[str, Any]
 
 MAX_TRIALS = 1000
 """Rows of the table of all trials."""
@@ -153,18 +137,24 @@ _COLUMNS = (
 _EVIDENCE = PageColumn("evidence", evidence_text, "text")
 
 
-def verdict_counts(run: Run) -> list[Record]:
+def verdict_table(run: Run) -> PageTable:
     """Return the number of trials with each verdict by switch, in the order of VerdictKind, without warm-ups."""
     trials = [t for t in run.trials if t.role != "warmup"]
-    rows = []
-    for label in run.switch_labels:
-        kinds = Counter(t.verdict.kind for t in trials if t.point.switch == label)
-        bands = Counter(t.band or "unknown" for t in trials if t.point.switch == label)
-        by_band = ", ".join(f"{n} {band}" for band, n in bands.most_common())
-        rows.append(
-            {"switch": label, "kinds": [kinds[k] for k in VerdictKind], "total": kinds.total(), "bands": by_band}
-        )
-    return rows
+    kinds = {label: Counter(t.verdict.kind for t in trials if t.point.switch == label) for label in run.switch_labels}
+    present = [kind for kind in VerdictKind if any(found[kind] for found in kinds.values())]
+
+    def bands(label: str) -> str:
+        found = Counter(t.band or "unknown" for t in trials if t.point.switch == label)
+        return ", ".join(f"{n} {band}" for band, n in found.most_common())
+
+    columns = (
+        PageColumn("switch", str, "switch"),
+        *(number(kind.value, lambda label, kind=kind: kinds[label][kind]) for kind in present),
+        number("trials", lambda label: kinds[label].total()),
+        PageColumn("core group", bands),
+    )
+    note = " ".join(f"{kind.value}: {VERDICT_WORDS[kind]}." for kind in present)
+    return page_table("Trials by verdict", columns, run.switch_labels if trials else (), note)
 
 
 def cause_table(invalid: Sequence[Trial]) -> PageTable:
@@ -232,11 +222,28 @@ def policy_sentences(results: Iterable[Result]) -> list[str]:
     return found
 
 
-def unexplained_words(ledger: Ledger) -> str:
-    """Return the number of unexplained losses, with a remark if the switch does not count its drops."""
-    number = count(ledger.unexplained_packets)
-    return (
-        number
-        if ledger.counted or not ledger.unexplained_packets
-        else f"{number} (some switches report no drop counters)"
+def ledger_table(run: Run, results: Sequence[Result]) -> PageTable:
+    """Return where the frames of the saturating trials went: forwarded, lost by place and cause, unexplained.
+
+    Those of the trials that count; of a point without any, those whose counts are exact.
+    """
+    items = [OfResult(run, result) for result in results if result.ledger is not None]
+    columns = (
+        *point_columns(lambda it: it.result.point),
+        number("offered", lambda it: count(it.result.ledger.offered_packets)),
+        number("forwarded", lambda it: count(it.result.ledger.forwarded_packets)),
+        number("lost", lambda it: count(it.result.ledger.lost_packets)),
+        *on_page(RESULT, items, DROPS),
+        PageColumn("lost where and why", lambda it: _losses(it.result.ledger), "text"),
+        PageColumn("unexplained", lambda it: _unexplained(it.result.ledger)),
     )
+    return page_table("Loss accounting of the saturating trials, in frames", columns, items)
+
+
+def _losses(ledger: Ledger) -> str:
+    return "; ".join(f"{count(loss.packets)} {loss.place}: {loss.cause}" for loss in ledger.losses) or NOTHING
+
+
+def _unexplained(ledger: Ledger) -> str:
+    uncounted = " (some switches report no drop counters)" * (not ledger.counted)
+    return f"{'⚠ ' * bool(ledger.unexplained_packets)}{count(ledger.unexplained_packets)}{uncounted}"
