@@ -55,6 +55,7 @@ def grouped_bars(rows: Sequence[ChartRow], width: float, colors: Colors) -> Canv
     lines = math.ceil(len(groups) / in_line)
     in_line = math.ceil(len(groups) / lines)
     step = room / in_line
+    bar = min((step - GROUP_GAP_PX) / len(switches), BAR_PX[1])
     height = 160 if lines == 1 else 120
     canvas = Canvas(width, lines * (height + 40) + 18)
     _legend(canvas, switches, colors)
@@ -311,13 +312,13 @@ def percentile_curves(rows: Sequence[ChartRow], width: float, colors: Colors, do
     return plot.canvas
 
 
-def _thinned(places: Sequence[tuple[float, float]], least_px: float = 1.5) -> list[tuple[float, float]]:
-    """Return a line without the points that nobody sees."""
+def _thinned(places: Sequence[tuple[float, float]], least_px: float = 5.0) -> list[tuple[float, float]]:
+    """Return a line of whole pixels without the points that nobody sees."""
     kept = [places[0]]
     for place in places[1:-1]:
         if math.dist(place, kept[-1]) >= least_px:
             kept.append(place)
-    return [*kept, places[-1]]
+    return [(round(x), round(y)) for x, y in (*kept, places[-1])]
 
 
 def scatter(rows: Sequence[ChartRow], width: float, colors: Colors, titles: tuple[str, str], log_x: bool) -> Canvas:

@@ -40,7 +40,7 @@ def comparison_tables(derived: Derived) -> tuple[PageTable, PageTable]:
         ),
         PageColumn("metric", lambda it: METRICS[it.metric] + (f" at {load_words(it.load)}" if it.load else "")),
         PageColumn("a", attrgetter("a"), "switch"),
-        PageColumn("b", attrgetter("b"), "switch"),
+        PageColumn("b", attrgetter("b")),
         PageColumn("b / a", lambda it: f"{it.ratio:#.3g}", "strong"),
         PageColumn("95 % interval", interval_words, "number"),
         PageColumn("result", result_words),

@@ -63,16 +63,15 @@
     return [box];
   }
   function open(number) {
-    const tables = all("table", main).filter((it) => !dialog.contains(it));
-    const trials = tables.filter((it) => it.closest("#disturbed"));
-    const [first = [], second = [], ...others] = tables
-      .filter((it) => !trials.includes(it))
-      .map((it) => copied(it, number))
-      .filter((it) => it.length);
+    const rank = (table) => (table.closest("#losses") ? 1 : table.closest("#disturbed") ? 2 : 3);
+    const [first, ...others] = all("table", main)
+      .filter((it) => !dialog.contains(it))
+      .map((it) => [rank(it), copied(it, number)])
+      .filter((it) => it[1].length);
+    others.sort((a, b) => a[0] - b[0]);
     dialog.querySelector("h2").textContent = cells[number][3];
     dialog.querySelector("p").textContent = cells[number][4];
-    const found = trials.flatMap((it) => copied(it, number));
-    dialog.querySelector("div").replaceChildren(...first, ...second, ...found, ...others.flat());
+    dialog.querySelector("div").replaceChildren(...[first, ...others].flatMap((it) => it[1]));
     hide();
     dialog.showModal();
     fit();

@@ -128,12 +128,13 @@ def draw(figures: Sequence[Figure], room_bytes: int, marks: Mapping[str, str]) -
 
 def inline_svg(figure: Figure, marks: Mapping[str, str], width_px: float | None = None) -> Markup:
     """Return a figure as an SVG element of a page, whose marks have the attribute by which the page filters them."""
-    return Markup(ABOUT.sub(lambda found: marks.get(unescape(found[1]), ""), figure.svg(width_px)))
+    svg = figure.svg(width_px).replace(' xmlns="http://www.w3.org/2000/svg"', "", 1)  # HTML knows it
+    return Markup(ABOUT.sub(lambda found: marks.get(unescape(found[1]), ""), svg))
 
 
 def page_colors(labels: Sequence[str]) -> dict[str, str]:
-    """Return the color of each switch as a variable of the style sheet, which has another one in dark mode."""
-    return {label: f"var(--s{SWITCH_COLORS.index(color)})" for label, color in switch_colors(labels).items()}
+    """Return the color of each switch as a class of the style sheet, which has another one in dark mode."""
+    return {label: f"s{SWITCH_COLORS.index(color)}" for label, color in switch_colors(labels).items()}
 
 
 @cache

@@ -44,7 +44,7 @@ from planebench.report.figure import (
     safe,
 )
 from planebench.report.tables import PageColumn, PageTable, on_page, page_table, point_columns
-from planebench.report.throughput import path_name, smallest_frames, throughput_row, verdict_words
+from planebench.report.throughput import path_name, smallest_frames, throughput_row, verdict_remark
 
 HOST_SHARE = 0.05
 """What the host adds to a p99 is told from this share on."""
@@ -63,17 +63,16 @@ def _row(result: Result, summary: LatencySummary, words: str) -> ChartRow:
     return {
         "switch": result.point.switch,
         "cell": point_name(result.point),
-        "tip": f"{at}: {words}; {verdict_words(summary.verdict)}",
+        "tip": f"{at}: {words}{verdict_remark(summary.verdict)}",
     }
 
 
 def _percentile_words(summary: LatencySummary) -> str:
-    """Return mean and percentiles with their intervals."""
+    """Return the percentiles with their intervals."""
     s = summary
     return (
-        f"mean {us(s.mean)}, p50 {us(s.p50)}{_interval_words(s.p50_low, s.p50_high)}, p90 {us(s.p90)}, "
-        f"p99 {us(s.p99)}{_interval_words(s.p99_low, s.p99_high)}, p99.9 {us(s.p99_9)}, max {us(s.max)} µs, "
-        f"{count(s.samples)} probes"
+        f"p50 {us(s.p50)}{_interval_words(s.p50_low, s.p50_high)}, "
+        f"p99 {us(s.p99)}{_interval_words(s.p99_low, s.p99_high)}, p99.9 {us(s.p99_9)} µs, {count(s.samples)} probes"
     )
 
 

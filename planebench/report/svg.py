@@ -19,10 +19,9 @@ TEXT_PX = 11
 """Size of text, also where a chart is drawn wider or narrower."""
 CHARACTER_PX = 6.1
 """About the width of a character."""
-TICKS_MAX = 6
+TICKS_MAX, LOG_TICKS_MAX = 6, 9
 
 _PATHS = {
-    "circle": "M-{r} 0a{r} {r} 0 1 0 {w} 0a{r} {r} 0 1 0 -{w} 0z",
     "square": "M-{s} -{s}h{t}v{t}h-{t}z",
     "triangle-up": "M0 -{d}L{d} {r}H-{d}z",
     "diamond": "M0 -{d}L{d} 0L0 {d}L-{d} 0z",
@@ -49,10 +48,10 @@ class Scale:
         return self.start + min(max(share, 0.0), 1.0) * (self.end - self.start)
 
     def ticks(self) -> list[float]:
-        """Return round values: on a log axis in 1, 2, 5 steps within less than two decades, else powers of ten."""
+        """Return round values: on a log axis in 1, 2, 5 steps within less than three decades, else powers of ten."""
         low, high = sorted((self.low, self.high))
         if self.log:
-            steps = (1, 2, 5) if high / low < 100 else (1,)
+            steps = (1, 2, 5) if high / low < 1000 else (1,)
             found = [step * 10.0**power for power in range(-7, 9) for step in steps]
         else:
             rough = (high - low) / (TICKS_MAX - 1) or 1.0
@@ -60,7 +59,7 @@ class Scale:
             step = next(step * power for step in (1, 2, 5, 10) if step * power >= rough * 0.999)
             found = [number * step for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
         found = [tick for tick in found if low * 0.9999 <= tick <= high * 1.0001]
-        return found[:: math.ceil(len(found) / TICKS_MAX) or 1]
+        return found[:: math.ceil(len(found) / (LOG_TICKS_MAX if self.log else TICKS_MAX)) or 1]
 
 
 def tick_words(value: float) -> str:
@@ -107,10 +106,13 @@ class Canvas:
         hollow: bool = False,
     ) -> None:
         """Add a point of a shape; a hollow one is a bound, or is not compared."""
-        sizes = {"r": r, "w": 2 * r, "d": 1.25 * r, "s": 0.9 * r, "t": 1.8 * r, "u": 1.25 * r - 1.5}
+        look = {"fill": "none", "stroke": color, "stroke_width": 1.4} if hollow else {"fill": color}
+        if shape == "circle":
+            self.add("circle", about, cx=x, cy=y, r=r, **look)
+            return
+        sizes = {"r": r, "d": 1.25 * r, "s": 0.9 * r, "t": 1.8 * r, "u": 1.25 * r - 1.5}
         d = _PATHS[shape].format(**{name: _number(size) for name, size in sizes.items()})
-        place = f"translate({_number(x)} {_number(y)})"
-        self.add("path", about, d=d, transform=place, fill="none" if hollow else color, stroke=color, stroke_width=1.4)
+        self.add("path", about, d=d, transform=f"translate({_number(x)} {_number(y)})", **look)
 
     def whisker(self, scale: Scale, low: float, high: float, across: float, upright: bool, stroke: str) -> None:
         """Add an interval at ``across``; an end outside of the axis is cut, and has the head of an arrow."""
@@ -141,12 +143,13 @@ class Canvas:
             for tick in ticks
         )
         self.add("path", d=lines, stroke=GRID, fill="none")
+        labels = []
         for tick in ticks:
-            words, at = names[tick] if names else tick_words(tick), scale(tick)
-            if upright:
-                self.text(place - 5, at + 4, words, "end", MUTED)
-            else:
-                self.text(at, place + 14, words, "middle", MUTED)
+            at, words = scale(tick), names[tick] if names else tick_words(tick)
+            x, y = (place - 5, at + 4) if upright else (at, place + 14)
+            labels.append(f'<text x="{_number(x)}" y="{_number(y)}">{escape(words)}</text>')
+        anchor = "end" if upright else "middle"
+        self.elements.append(f'<g text-anchor="{anchor}" fill="{MUTED}">{"".join(labels)}</g>')
         if upright:
             self.text(0, scale.end - 8, title, fill=MUTED)
         else:

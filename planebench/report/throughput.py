@@ -9,7 +9,7 @@ from functools import partial
 from planebench.analysis.counting import counts, same_cell
 from planebench.analysis.metrics.results import RESULT, OfResult
 from planebench.model.header import Run
-from planebench.model.records import Point, Verdict
+from planebench.model.records import Point, Verdict, VerdictKind
 from planebench.model.results import Result
 from planebench.model.time_had import STOOD_SHARE
 from planebench.model.words import (
@@ -79,8 +79,8 @@ def throughput_tip(result: Result) -> str:
     if result.stood_share > STOOD_SHARE and result.counted_pps is not None:
         host += f", as counted {mpps(result.counted_pps)}"
     return (
-        f"{point.switch}, {point.scenario_label} {point.direction} {frames(point)}: {_throughput_words(result)}; "
-        f"{verdict_words(result.verdict)}; {starts}{host}"
+        f"{point.switch}, {point.scenario_label} {point.direction} {frames(point)}: {_throughput_words(result)}"
+        f"{verdict_remark(result.verdict)}; {starts}{host}"
     )
 
 
@@ -88,6 +88,11 @@ def verdict_words(verdict: Verdict) -> str:
     """Return a verdict with its first reason: ``verdict tester-limited: the switch was busy 60 %``."""
     why = reasons(verdict.texts, 100)
     return f"verdict {verdict.kind.value}{f': {why}' if why else ''}"
+
+
+def verdict_remark(verdict: Verdict) -> str:
+    """Return a verdict behind a figure, where it says more than that the figure is valid."""
+    return f"; {verdict_words(verdict)}" if verdict.reasons or verdict.kind is not VerdictKind.VALID else ""
 
 
 def _throughput_words(result: Result) -> str:

@@ -34,6 +34,10 @@ _DIGITS = re.compile(r"\d+")
 
 MOST_INTERRUPTS = 4
 """Kinds of interrupts that are named, the most frequent ones."""
+WAITED = 0.01
+"""The share of a trial from which on the wait of each thread is told."""
+SLOWER = 0.05
+"""A core that adds by less than this more slowly than another one is as fast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ class TrialCause:
 
 
 def evidence_text(trial: Trial) -> str:
-    """Return one line: unsent and ring-full share, waits of polling threads, poll gaps, steal, core latency, start."""
+    """Return one line: what was not sent, waits of polling threads, core latency, start; and what else is not zero."""
     return "; ".join(_parts(trial))
 
 
@@ -80,25 +84,35 @@ def _parts(trial: Trial) -> Iterator[str]:
         sum(getattr(d, f"{name}_packets") for d in trial.directions)
         for name in ("intended", "attempted", "unsent", "refused")
     )
-    yield f"unsent {percent(unsent / intended) if intended else NOTHING}"
-    if attempted:
+    if unsent:
+        yield f"unsent {percent(unsent / intended) if intended else count(unsent)}"
+    if refused:
         yield f"ring full {percent(refused / attempted)}"
-    for it in evidence.threads:
+    longest_ns = max((it.wait_ns for it in evidence.threads), default=0)
+    if evidence.threads and longest_ns < WAITED * duration_ns:
+        yield f"pollers waited {percent(longest_ns / duration_ns)} at most"
+    for it in evidence.threads if longest_ns >= WAITED * duration_ns else ():
         waited = percent(it.wait_ns / duration_ns) if duration_ns else _ms(it.wait_ns)
-        yield f"{it.owner} {it.thread} waited {waited}, {count(it.involuntary_switches)} involuntary context switches"
-    if evidence.poll_gap_threshold_ns or evidence.poll_gaps:
+        yield f"{it.owner} {it.thread} waited {waited}, preempted {count(it.involuntary_switches)} times"
+    if evidence.poll_gaps:
         gaps = f"{count(evidence.poll_gaps)} poll gaps over {evidence.poll_gap_threshold_ns / 1e3:g} µs"
-        yield gaps + (f", {_ms(evidence.poll_gap_sum_ns)} in sum" if evidence.poll_gaps else "")
-    yield f"steal {_ms(evidence.steal_ns)}"
-    if evidence.interrupts:
+        yield f"{gaps}, {_ms(evidence.poll_gap_sum_ns)} in sum"
+    if evidence.steal_ns:
+        yield f"steal {_ms(evidence.steal_ns)}"
+    if evidence.interrupts and longest_ns >= WAITED * duration_ns:
         most = Counter(evidence.interrupts).most_common(MOST_INTERRUPTS)
         yield f"interrupts {', '.join(f'{name} {count(number)}' for name, number in most)}"
     if evidence.smis is not None:
         yield f"{count(evidence.smis)} system management interrupts"
     before, after = evidence.distance_before, evidence.distance_after
-    yield f"core-to-core latency {_distance(before)} → {_distance(after)}"
-    if before and after and before.additions_per_cycle and after.additions_per_cycle:
-        yield f"additions per cycle, switch and tester {_speeds(before)} → {_speeds(after)}"
+    if before and after and before.band == after.band:
+        yield f"core-to-core latency {before.median_ns:.0f} → {after.median_ns:.0f} ns"
+    else:
+        yield f"core-to-core latency {_distance(before)} → {_distance(after)}"
+    speeds = [it.additions_per_cycle for it in (before, after) if it is not None and it.additions_per_cycle]
+    if speeds and min(map(min, speeds)) < (1 - SLOWER) * max(map(max, speeds)):
+        words = " → ".join(" and ".join(f"{speed:.2f}" for speed in both) for both in speeds)
+        yield f"additions per cycle, switch and tester {words}"
     if evidence.shared_cpu:
         yield "switch and tester on one CPU"
     for packets, words in (
@@ -114,10 +128,6 @@ def _distance(distance: CoreDistance | None) -> str:
     return "unknown" if distance is None else f"{distance.median_ns:.0f} ns ({distance.band})"
 
 
-def _speeds(distance: CoreDistance) -> str:
-    return " and ".join(f"{speed:.2f}" for speed in distance.additions_per_cycle)
-
-
 def _ms(value_ns: int) -> str:
     return "0" if value_ns == 0 else f"{value_ns / 1e6:.3g} ms"
 
@@ -127,7 +137,7 @@ MAX_TRIALS = 1000
 
 _COLUMNS = (
     PageColumn("#", lambda it: it.index, "number"),
-    PageColumn("switch", lambda it: it.point.switch, "switch"),
+    PageColumn("switch", lambda it: it.point.switch),
     PageColumn("point", lambda it: point_words(it.point), points=lambda it: (it.point,)),
     PageColumn("load", lambda it: _load(it)),
     PageColumn("Mpps", lambda it: NOTHING if _no_figure(it) else mpps(it.throughput_pps), "number"),
@@ -186,7 +196,7 @@ def _no_figure(trial: Trial) -> bool:
 
 def _load(trial: Trial) -> str:
     at_maximum = trial.load.pps_per_direction is None
-    load = "maximum offered load" if at_maximum else load_words(trial.load.label)
+    load = "saturating" if at_maximum else load_words(trial.load.label)
     return f"{trial.search}: {load}" if trial.search else load
 
 

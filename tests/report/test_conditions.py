@@ -134,7 +134,7 @@ def test_counts_that_one_trial_does_not_know_are_unknown() -> None:
 
 def test_a_switch_that_tells_nothing_says_so() -> None:
     page = to_html(Derived(counted(SwitchCycles(), SwitchCycles(), SwitchCycles()))).decode()
-    assert page.count('<td class="n">unknown</td>') >= 5, "cycles, batch, busy, received, forwarded"
+    assert page.count("<td class=n>unknown</td>") >= 5, "cycles, batch, busy, received, forwarded"
 
 
 def test_beside_a_tester_limited_switch_one_without_counters_is_unknown() -> None:

@@ -164,12 +164,6 @@ def test_every_kind_of_chart_is_xml_inside_its_frame() -> None:
                 assert -1 <= float(element.get(name, "0")) <= most, (figure.key, element.attrib)
 
 
-def test_the_page_of_a_quick_run_has_one_megabyte_at_most() -> None:
-    points = {"sizes": (64, 1024), "loads": (0.1, 0.5, 0.9), "chains": (1,)}
-    page = to_html(Derived(make_run(("planed", "ovs-dpdk", "testpmd"), problems=False, **points)))
-    assert len(page) <= 1_000_000
-
-
 def test_hostile_text_is_escaped_everywhere() -> None:
     switch = SwitchInfo("planed", "planed", HOSTILE, {HOSTILE: HOSTILE})
     header = dataclasses.replace(

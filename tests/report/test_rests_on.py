@@ -58,7 +58,7 @@ def test_the_page_has_every_section(page: str) -> None:
         "burst means, signed (ic16)",
         "Every pair of switches",
         "All 33 trials with their evidence",
-        "switch pmd-c01 waited 3.1 %, 31 involuntary context switches",
+        "switch pmd-c01 waited 3.1 %, preempted 31 times",
         "Tester calibration",
         "2026-11-20T09:00:00Z",
         "latency at 10 % of R+ is 1.8 times that at 50 %, as where packets wait for a batch",
