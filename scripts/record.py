@@ -55,10 +55,11 @@ from planebench.papers.shape import Shape, shapes
 from planebench.papers.told import ClaimOutcome
 from planebench.report.answers import STATES, missing_words, needs, times
 from planebench.report.chains import latency_claim, throughput_claim
-from planebench.report.figure import DARK_COLORS, GRID, INK, MUTED, SWITCH_COLORS, Figure, FigureId, switch_colors
+from planebench.report.figure import DARK_COLORS, SWITCH_COLORS, Figure, FigureId, switch_colors
 from planebench.report.figures import FIGURES, make_figures
 from planebench.report.images import figure_svg
 from planebench.report.setup import conditions_remark
+from planebench.report.svg import GRID, INK, MUTED
 from planebench.report.throughput import chain_length_figures
 from planebench.report.trust import trust
 from planebench.store import find_run

@@ -11,7 +11,8 @@ from planebench.model.records import PartKind, VerdictKind
 from planebench.model.results import AnatomySummary, LatencySummary, Result
 from planebench.model.words import NOTHING, count, load_words, percent, us
 from planebench.report.charts import anatomy_bars
-from planebench.report.figure import PART_KINDS, ChartRow, Figure, cell_figure, point_name
+from planebench.report.figure import PART_KINDS, Figure, cell_figure, point_name
+from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, number, page_table, point_columns
 
 PAPER = "ic16 (Fig. 8) reports a hypervisor share of up to 80 % on its own hosts."

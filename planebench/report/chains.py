@@ -12,7 +12,8 @@ from planebench.model.records import Point
 from planebench.model.server import NEAR
 from planebench.model.words import ARROWS, NOTHING, frames, load_words, mpps, us
 from planebench.report.charts import stacked_parts
-from planebench.report.figure import WHOLE, ChartRow, Figure, frames_key, point_name
+from planebench.report.figure import WHOLE, Figure, frames_key, point_name
+from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, known, number, page_table
 
 LATENCY_TITLE = "Chain latency compared with the sum of its functions measured alone, mean in µs"

@@ -6,19 +6,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from planebench.report.figure import (
+from planebench.report.figure import PART_COLORS, PARTS, WHOLE, Colors, dash_of, shape_of
+from planebench.report.svg import (
+    CHARACTER_PX,
     GRID,
     INK,
     MUTED,
-    PART_COLORS,
-    PARTS,
-    WHOLE,
+    Canvas,
     ChartRow,
-    Colors,
-    dash_of,
-    shape_of,
+    Scale,
+    ends,
+    spread,
+    text_px,
+    tick_words,
 )
-from planebench.report.svg import CHARACTER_PX, Canvas, Scale, ends, spread, text_px, tick_words
 
 LINE_PX = 13
 """Between two lines of text."""
@@ -180,8 +181,9 @@ def stacks(
     x = frame.scale(0.0, max(row["end"] for row in rows) * 1.02, "mean latency, µs")
     for row in rows:
         y, left = frame.places[str(row[group]), row["bar"]], x(row["start"])
-        size = {"width": x(row["end"]) - left, "height": ROW_PX * 0.74}
-        frame.canvas.add("rect", row, x=left, y=y - ROW_PX * 0.37, **size, fill=palette[row["part"]])
+        top, height = y - ROW_PX * 0.37, ROW_PX * 0.74
+        color = palette[row["part"]]
+        frame.canvas.add("rect", row, x=left, y=top, width=x(row["end"]) - left, height=height, fill=color)
         if sums and row["last"]:
             frame.canvas.text(x(row["end"]) + 4, y + 4, tick_words(row["end"]))
     place = frame.bottom + 36
@@ -285,7 +287,7 @@ def curves(
         canvas.line([(x(row["x"]), y(row["y"])) for row in line], color, about, stroke_width=1.8)
         for row in line:
             at = x(row["x"])
-            if row.get("low", row["y"]) < row.get("high", row["y"]):
+            if "low" in row and row["low"] < row["high"]:
                 canvas.whisker(y, row["low"], row["high"], at, True, color)
             canvas.point(at, y(row["y"]), shape_of(color), color, row, hollow=row.get("limited", False))
             if row.get("knee"):

@@ -7,14 +7,12 @@ import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Literal, get_args
 
 from planebench.model.records import PartKind, Point
 from planebench.model.scenario import ScenarioName
 from planebench.model.words import ARROWS, frames, point_words
-
-if TYPE_CHECKING:
-    from planebench.report.svg import Canvas
+from planebench.report.svg import Canvas, ChartRow
 
 SWITCH_COLORS = (
     "#1a95cc",  # blue
@@ -56,9 +54,6 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 PART_COLORS = dict(zip(("switch hops", "VNFs", "hops with hosting", "tester"), SWITCH_COLORS, strict=False))
 """Parts of a latency, by whose they are: the four colors that differ most."""
 
-INK, MUTED, GRID = "#22303c", "#66737f", "#dfe5ea"
-"""Text, secondary text and lines in charts. The page swaps exactly these three values in dark mode."""
-
 PARTS = SWITCH_COLORS[:6]
 """Colors of a stacked bar: the whole first, then its parts. They do not stand for switches."""
 
@@ -89,9 +84,6 @@ def dash_of(color: str) -> str:
     """Return the dashes of the line of a switch that has no points."""
     return DASHES[SWITCH_COLORS.index(color) % len(DASHES)]
 
-
-ChartRow = dict[str, Any]
-"""What a mark is drawn from. ``cell``: the name of its test point, ``tip``: the words that a reader sees."""
 
 SMALLEST_US = 1e-3
 """One nanosecond: a log axis has no zero."""

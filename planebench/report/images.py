@@ -17,9 +17,9 @@ from planebench.analysis.compare import Derived
 from planebench.model.errors import UsageError, unknown, unwritable
 from planebench.model.words import ARROWS, ASCII_ARROWS, printable
 from planebench.report.drawing import Conversion, convert
-from planebench.report.figure import INK, KINDS, Figure
+from planebench.report.figure import KINDS, Figure
 from planebench.report.figures import FIGURES, make_figures
-from planebench.report.svg import FONT
+from planebench.report.svg import FONT, INK
 
 PX_PER_MM = 96 / 25.4
 """CSS and SVG: 96 px an inch."""

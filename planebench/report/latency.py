@@ -32,17 +32,8 @@ from planebench.model.words import (
     us,
 )
 from planebench.report.charts import curves, latency_ranges, path_dots, percentile_curves, scatter
-from planebench.report.figure import (
-    SMALLEST_US,
-    ChartRow,
-    Colors,
-    Figure,
-    FigureId,
-    cell_figure,
-    chain_title,
-    point_name,
-    safe,
-)
+from planebench.report.figure import SMALLEST_US, Colors, Figure, FigureId, cell_figure, chain_title, point_name, safe
+from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, on_page, page_table, point_columns
 from planebench.report.throughput import path_name, smallest_frames, throughput_row, verdict_remark
 
@@ -242,7 +233,7 @@ def jitter_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure
 
 def size_figures(kind: FigureId, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield mean latency, or jitter by each definition, over frame size, where enough sizes were measured."""
-    looks = [("", MEAN, mean_of)]
+    looks: list[tuple[str, str, Look]] = [("", MEAN, mean_of)]
     if kind == "jitter-sizes":
         looks = [(name, JITTER_TITLE, jitter_of(field)) for name, field in DRAWN]
     cells = same_cell((r for r in results if not r.point.traffic), frame_size_bytes=64)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from planebench.analysis.compare import Derived
@@ -18,8 +19,9 @@ from planebench.papers.measured import RunFigures
 from planebench.papers.shape import Shape, ShapeEntry, shapes
 from planebench.papers.told import ClaimOutcome, Compared, Judgement
 from planebench.report.charts import shape_dots
-from planebench.report.figure import ChartRow, Figure
+from planebench.report.figure import Figure
 from planebench.report.published import published_tables
+from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, number, page_table
 
 Key = TypeVar("Key", bound=Hashable)
@@ -206,9 +208,11 @@ def paper_tables(results: Sequence[Result]) -> list[PageTable]:
 def _matrix(caption: str, cells: Mapping[tuple[str, str], str], note: str) -> PageTable:
     """Return a row a switch and a column a name; ``cells`` is what stands there."""
     names = dict.fromkeys(name for _, name in cells)
-    columns = [number(name, lambda switch, name=name: cells.get((switch, name), NOTHING)) for name in names]
-    switch = PageColumn("switch", str, "switch")
-    return page_table(caption, (switch, *columns), list(dict.fromkeys(switch for switch, _ in cells)), note)
+    rows = {switch: {"switch": switch, **dict.fromkeys(names, NOTHING)} for switch, _ in cells}
+    for (switch, name), words in cells.items():
+        rows[switch][name] = words
+    columns = PageColumn("switch", itemgetter("switch"), "switch"), *(number(it, itemgetter(it)) for it in names)
+    return page_table(caption, columns, list(rows.values()), note)
 
 
 def _mean(summary: LatencySummary) -> str:

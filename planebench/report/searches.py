@@ -11,7 +11,8 @@ from planebench.analysis.search import METHODS, short_name
 from planebench.model.results import Result, SearchResult
 from planebench.model.words import NOTHING, count, interval, mpps, us
 from planebench.report.charts import curves
-from planebench.report.figure import ChartRow, Colors, Figure, cell_figure, point_name
+from planebench.report.figure import Colors, Figure, cell_figure, point_name
+from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, number, page_table, point_columns, verdict_cell
 
 

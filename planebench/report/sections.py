@@ -66,7 +66,7 @@ MAX_ROWS, MAX_LINES = 15, 8
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class Sentences:
     """Sentences, each a paragraph."""
 
     lines: Sequence[str]
@@ -86,11 +86,11 @@ class Fold:
     """Parts that the reader of the page opens; ``paper``: whether they are printed, open."""
 
     title: str
-    parts: Sequence[Part]
+    parts: Sequence[SectionPart]
     paper: bool = True
 
 
-Part = Lines | FigureGroup | PageTable | Fold
+SectionPart = Sentences | FigureGroup | PageTable | Fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Section:
 
     id: str
     title: str
-    parts: Sequence[Part]
+    parts: Sequence[SectionPart]
 
 
 class Source:
@@ -119,7 +119,7 @@ class Source:
         """Return what to take for the highest throughput, the lowest CPU cost and the lowest p99 latency."""
         return needs(self.standings)
 
-    def charts(self, section: str) -> list[Part]:
+    def charts(self, section: str) -> list[SectionPart]:
         """Return the charts of a section, those that few readers need folded."""
         shown, more = [], []
         for kind in (it for it in FIGURES if it.section == section):
@@ -137,8 +137,8 @@ def build(source: Source, entries: Sequence[SectionEntry] | None = None) -> list
     return [it for it in made if it.parts]
 
 
-def _there(parts: Iterable[Part]) -> tuple[Part, ...]:
-    found: list[Part] = []
+def _there(parts: Iterable[SectionPart]) -> tuple[SectionPart, ...]:
+    found: list[SectionPart] = []
     for part in parts:
         if isinstance(part, Fold):
             part = replace(part, parts=_there(part.parts))
@@ -152,7 +152,7 @@ def _there(parts: Iterable[Part]) -> tuple[Part, ...]:
     return tuple(found)
 
 
-def folded(tables: Iterable[PageTable]) -> list[Part]:
+def folded(tables: Iterable[PageTable]) -> list[SectionPart]:
     """Return tables, long ones each behind its caption."""
     return [it if len(it.rows) <= MAX_ROWS else Fold(it.caption, [it]) for it in tables]
 
@@ -171,11 +171,13 @@ def _throughput(source: Source) -> Section:
         "Throughput",
         [
             *source.charts("throughput"),
-            Lines(strata_sentences(source.results)),
+            Sentences(strata_sentences(source.results)),
             Fold("Every rate and what it rests on", rates),
             Fold("Rates by search", [search_table(source.results), burst_table(source.results)]),
-            Lines([f"Deviation from the standard, {it}" for it in deviations(source.results)], "alert"),
-            Fold("Every pair of switches", [Lines([answers]), decides, others] if decides.rows or others.rows else []),
+            Sentences([f"Deviation from the standard, {it}" for it in deviations(source.results)], "alert"),
+            Fold(
+                "Every pair of switches", [Sentences([answers]), decides, others] if decides.rows or others.rows else []
+            ),
         ],
     )
 
@@ -189,12 +191,12 @@ def _latency(source: Source) -> Section:
         "latency",
         "Latency against load",
         [
-            Lines(need),
+            Sentences(need),
             *source.charts("latency"),
-            Lines(load_sentences(results)[:MAX_LINES]),
-            Lines([v2v_sentence(plan, results), batching_sentence(plan, results)]),
-            Lines([floor_sentence(source.run.header.calibration, sizes)]),
-            Fold("What the host and the clocks did to latencies", [Lines(did)]),
+            Sentences(load_sentences(results)[:MAX_LINES]),
+            Sentences([v2v_sentence(plan, results), batching_sentence(plan, results)]),
+            Sentences([floor_sentence(source.run.header.calibration, sizes)]),
+            Fold("What the host and the clocks did to latencies", [Sentences(did)]),
             Fold("Every latency", [latency_table(source.run, results), jitter_table(source.run, results)]),
             Fold("Latency breakdown", [anatomy_table(results)]),
         ],
@@ -204,7 +206,7 @@ def _latency(source: Source) -> Section:
 def _cpu(source: Source) -> Section:
     table = cores_table(source.run, source.results)
     need = [f"For {it.title}: {it.pick}, {it.why}" for it in source.needs[1:2] if table.rows]
-    return Section("cpu", "CPU cost", [Lines(need), *folded([table])])
+    return Section("cpu", "CPU cost", [Sentences(need), *folded([table])])
 
 
 def _chains(source: Source) -> Section:
@@ -217,8 +219,8 @@ def _losses(source: Source) -> Section:
         "losses",
         "Losses",
         [
-            Lines(unexplained_sentences(source.results), "alert"),
-            Lines(policy_sentences(source.results)),
+            Sentences(unexplained_sentences(source.results), "alert"),
+            Sentences(policy_sentences(source.results)),
             *source.charts("losses"),
             Fold(lost.caption, [lost]),
         ],
@@ -226,7 +228,7 @@ def _losses(source: Source) -> Section:
 
 
 def _outages(source: Source) -> Section:
-    parts = [Lines(outage_sentences(source.run)), *folded([outage_table(source.run)])]
+    parts = [Sentences(outage_sentences(source.run)), *folded([outage_table(source.run)])]
     return Section("outages", "Outages: a VNF, or the switch, restarted under traffic", parts)
 
 
@@ -237,9 +239,9 @@ def _disturbed(source: Source) -> Section:
         "disturbed",
         "What was disturbed",
         [
-            Lines([it for it in (*found.facts, *found.advice) if it not in source.shown]),
-            Lines([it for it in run.warnings if it not in source.shown], "alert"),
-            Lines([f"Skipped {it.what}: {it.reason}" for it in run.skipped], "alert"),
+            Sentences([it for it in (*found.facts, *found.advice) if it not in source.shown]),
+            Sentences([it for it in run.warnings if it not in source.shown], "alert"),
+            Sentences([f"Skipped {it.what}: {it.reason}" for it in run.skipped], "alert"),
             verdict_table(run),
             *folded([cause_table(source.derived.invalid)]),
             Fold(f"All {number} trials with their evidence", [trials], paper=False),
@@ -253,14 +255,16 @@ def _conditions(source: Source) -> Section:
     several = len(run.header.switches) > 1 and bool(apart.rows or alike.rows)
     remark = conditions_remark(source.derived) or "No known condition differs between the switches" * several
     functional, sent = functional_sentences(run), traffic_table(source.results)
-    calibrated = [Lines([calibration_words(calibration)]), *calibration_tables(calibration)] if calibration else []
+    calibrated: list[SectionPart] = []
+    if calibration:
+        calibrated = [Sentences([calibration_words(calibration)]), *calibration_tables(calibration)]
     return Section(
         "conditions",
         "Conditions",
         [
-            Lines([remark, limits_words(source.derived) if source.results else ""]),
-            Lines([f"{FUNCTIONAL}."] * bool(functional) + functional, "alert"),
-            Lines([it for it in conditions_warnings(source.derived) if it not in source.shown], "alert"),
+            Sentences([remark, limits_words(source.derived) if source.results else ""]),
+            Sentences([f"{FUNCTIONAL}."] * bool(functional) + functional, "alert"),
+            Sentences([it for it in conditions_warnings(source.derived) if it not in source.shown], "alert"),
             *folded([apart]),
             Fold(alike.caption, [alike]),
             Fold("What each scenario is", [named_values("Scenarios", _paths(source))]),
@@ -295,7 +299,7 @@ def _papers(source: Source) -> Section:
         "papers",
         "Published results",
         [
-            Lines(lead if there else []),
+            Sentences(lead if there else []),
             *source.charts("papers"),
             *(Fold(it.caption, [it]) for it in (*found.claims, *found.tables)),
             Fold("Results in the format of the papers", shaped if there else []),
@@ -325,7 +329,7 @@ METHOD = (
 
 def _repeat(source: Source) -> Section:
     commands, *others = repeat_tables(source.run.header)
-    method = Lines([cores_sentence(source.run), *METHOD])
+    method = Sentences([cores_sentence(source.run), *METHOD])
     return Section(
         "repeat", "How to repeat this run", [commands, *folded(others), Fold("How it was measured", [method])]
     )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A chart as SVG text: scales, axes, and marks with the words that a reader sees at the pointer.
 
-Colors of text and lines are the three of :mod:`planebench.report.figure`; the page replaces them in dark mode.
+It knows nothing of switches and results.
 """
 
 from __future__ import annotations
@@ -12,7 +12,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from planebench.report.figure import GRID, INK, MUTED, ChartRow
+INK, MUTED, GRID = "#22303c", "#66737f", "#dfe5ea"
+"""Text, secondary text and lines in charts. The page swaps exactly these three values in dark mode."""
+
+ChartRow = dict[str, Any]
+"""What a mark is drawn from. ``cell``: the name of its test point, ``tip``: the words that a reader sees."""
 
 FONT = "Helvetica, Arial, sans-serif"
 TEXT_PX = 11

@@ -29,17 +29,8 @@ from planebench.model.words import (
     us,
 )
 from planebench.report.charts import curves, grouped_bars
-from planebench.report.figure import (
-    WIDE_PX,
-    ChartRow,
-    Colors,
-    Figure,
-    FigureId,
-    cell_title,
-    frames_key,
-    point_name,
-    safe,
-)
+from planebench.report.figure import WIDE_PX, Colors, Figure, FigureId, cell_title, frames_key, point_name, safe
+from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, number, on_page, page_table, point_columns
 
 

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from planebench.analysis.ledger import describe
 from planebench.analysis.metrics.results import DROPS, RESULT, OfResult
@@ -150,21 +151,21 @@ _EVIDENCE = PageColumn("evidence", evidence_text, "text")
 def verdict_table(run: Run) -> PageTable:
     """Return the number of trials with each verdict by switch, in the order of VerdictKind, without warm-ups."""
     trials = [t for t in run.trials if t.role != "warmup"]
-    kinds = {label: Counter(t.verdict.kind for t in trials if t.point.switch == label) for label in run.switch_labels}
-    present = [kind for kind in VerdictKind if any(found[kind] for found in kinds.values())]
-
-    def bands(label: str) -> str:
-        found = Counter(t.band or "unknown" for t in trials if t.point.switch == label)
-        return ", ".join(f"{n} {band}" for band, n in found.most_common())
-
+    rows = []
+    for label in run.switch_labels if trials else ():
+        kinds = Counter(t.verdict.kind.value for t in trials if t.point.switch == label)
+        bands = Counter(t.band or "unknown" for t in trials if t.point.switch == label)
+        by_band = ", ".join(f"{n} {band}" for band, n in bands.most_common())
+        numbers = {kind.value: kinds[kind.value] for kind in VerdictKind}
+        rows.append({"switch": label, **numbers, "trials": kinds.total(), "core group": by_band})
+    present = [kind for kind in VerdictKind if any(row[kind.value] for row in rows)]
     columns = (
-        PageColumn("switch", str, "switch"),
-        *(number(kind.value, lambda label, kind=kind: kinds[label][kind]) for kind in present),
-        number("trials", lambda label: kinds[label].total()),
-        PageColumn("core group", bands),
+        PageColumn("switch", itemgetter("switch"), "switch"),
+        *(number(name, itemgetter(name)) for name in (*(kind.value for kind in present), "trials")),
+        PageColumn("core group", itemgetter("core group")),
     )
     note = " ".join(f"{kind.value}: {VERDICT_WORDS[kind]}." for kind in present)
-    return page_table("Trials by verdict", columns, run.switch_labels if trials else (), note)
+    return page_table("Trials by verdict", columns, rows, note)
 
 
 def cause_table(invalid: Sequence[Trial]) -> PageTable:

@@ -28,9 +28,10 @@ from planebench.model.words import (
     throughput,
 )
 from planebench.report.charts import curves
-from planebench.report.figure import ChartRow, Colors, Figure, cell_title, frames_key, safe
+from planebench.report.figure import Colors, Figure, cell_title, frames_key, safe
 from planebench.report.latency import DRAWN, JITTER_TITLE, MEAN, Look, curve_rows, jitter_of, mean_of
 from planebench.report.setup import switch_cores
+from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, known, number, page_table, point_columns
 from planebench.report.throughput import throughput_row
 

@@ -10,17 +10,9 @@ from itertools import combinations, pairwise
 import pytest
 from rich_run import rich
 
-from planebench.report.figure import (
-    DARK_COLORS,
-    INK,
-    MUTED,
-    PART_COLORS,
-    SWITCH_COLORS,
-    dash_of,
-    shape_of,
-    switch_colors,
-)
+from planebench.report.figure import DARK_COLORS, PART_COLORS, SWITCH_COLORS, dash_of, shape_of, switch_colors
 from planebench.report.figures import make_figures
+from planebench.report.svg import INK, MUTED
 
 WHITE, NEAR_BLACK = "#ffffff", "#171c21"
 PALETTES = pytest.mark.parametrize("palette", [SWITCH_COLORS, DARK_COLORS], ids=["light", "dark"])

@@ -16,7 +16,7 @@ from planebench.model.header import Run
 from planebench.report.figure import KINDS
 from planebench.report.figures import FIGURES
 from planebench.report.html import to_html
-from planebench.report.sections import SECTIONS, Lines, Section, SectionEntry, Source, build
+from planebench.report.sections import SECTIONS, Section, SectionEntry, Sentences, Source, build
 from planebench.report.terminal.table import table_text
 
 DOC = Path(__file__).parents[2] / "docs" / "design" / "adding-a-report-section.md"
@@ -78,7 +78,7 @@ def test_page_and_terminal_have_the_same_sections() -> None:
 
 def test_a_section_without_content_is_left_out() -> None:
     def empty(_: Source) -> Section:
-        return Section("empty", "Empty", [Lines([""])])
+        return Section("empty", "Empty", [Sentences([""])])
 
     assert "empty" not in Anchors(to_html(Derived(small()), (*SECTIONS, empty))).links
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.standings import Standings
-from planebench.report.sections import Fold, Lines, Part, Source, build
+from planebench.report.sections import Fold, SectionPart, Sentences, Source, build
 from planebench.report.setup import conditions_tables, conditions_warnings
 from planebench.report.tables import PageTable
 from planebench.report.terminal.grid import Glyphs, drawn_tables
@@ -55,7 +55,7 @@ def print_conditions(derived: Derived, console: Console | None = None) -> None:
     tables = [table for table in conditions_tables(derived) if table.rows]
     if not tables:
         console.print("This run has no stored test conditions.")
-    parts = [*tables, Lines(conditions_warnings(derived), "alert")]
+    parts: list[SectionPart] = [*tables, Sentences(conditions_warnings(derived), "alert")]
     console.print(Group(*_drawn(parts, glyphs, width, ())), width=width, highlight=False)
 
 
@@ -86,14 +86,16 @@ def render(derived: Derived, width: int, glyphs: Glyphs, printed: Collection[str
     return Group(*parts)
 
 
-def _drawn(parts: Iterable[Part], glyphs: Glyphs, width: int, printed: Collection[str]) -> Iterator[RenderableType]:
+def _drawn(
+    parts: Iterable[SectionPart], glyphs: Glyphs, width: int, printed: Collection[str]
+) -> Iterator[RenderableType]:
     """Yield sentences and tables; charts are the page's."""
     for part in parts:
         if isinstance(part, Fold):
-            if isinstance(part.parts[0], Lines):
+            if isinstance(part.parts[0], Sentences):
                 yield Text("\n" + glyphs.text(part.title), style="bold")
             yield from _drawn(part.parts, glyphs, width, printed)
-        elif isinstance(part, Lines):
+        elif isinstance(part, Sentences):
             style = "yellow" if part.style == "alert" else ""
             shown = [line.replace("\n", " ") for line in part.lines if line not in printed]
             for line in _cut(shown):
