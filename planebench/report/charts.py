@@ -157,6 +157,7 @@ def path_dots(rows: Sequence[ChartRow], width: float, colors: Colors, title: str
 
 def latency_ranges(rows: Sequence[ChartRow], width: float, colors: Colors, domain: tuple[float, float]) -> Canvas:
     """Draw the percentiles of each switch by load: dot p50, thick line to p99, thin line to p99.9; log axis."""
+    rows = sorted(rows, key=lambda row: list(colors).index(row["switch"]))
     frame = _Rows(rows, width, "load", "switch", right=text_px(row["label"] for row in rows) + 8)
     x = frame.scale(*domain, "latency, µs (log scale)", log=True)
     for row in rows:

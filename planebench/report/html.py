@@ -112,15 +112,10 @@ def draw(figures: Sequence[Figure], room_bytes: int, marks: Mapping[str, str]) -
     for figure in sorted(figures, key=lambda f: last[f.kind]):
         for key, width in ((figure.key, None), (f"{figure.key}-narrow", NARROW_PX)):
             if room_bytes > 0 and (width is None or (figure.width_px > NARROW_PX and figure.kind != "p99")):
-                drawn[key] = inline_svg(figure, marks, width)
+                svg = figure.svg(width).replace(' xmlns="http://www.w3.org/2000/svg"', "", 1)  # HTML knows it
+                drawn[key] = Markup(ABOUT.sub(lambda found: marks.get(unescape(found[1]), ""), svg))
                 room_bytes -= len(drawn[key])
     return drawn
-
-
-def inline_svg(figure: Figure, marks: Mapping[str, str], width_px: float | None = None) -> Markup:
-    """Return a figure as an SVG element of a page, whose marks have the attribute by which the page filters them."""
-    svg = figure.svg(width_px).replace(' xmlns="http://www.w3.org/2000/svg"', "", 1)  # HTML knows it
-    return Markup(ABOUT.sub(lambda found: marks.get(unescape(found[1]), ""), svg))
 
 
 def page_colors(labels: Sequence[str]) -> dict[str, str]:

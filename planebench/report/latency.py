@@ -16,7 +16,7 @@ from planebench.analysis.standings import Standings, latency_at
 from planebench.model.header import Calibration, Run
 from planebench.model.plan import Plan
 from planebench.model.records import Point
-from planebench.model.results import JitterSummary, LatencySummary, Result
+from planebench.model.results import LatencySummary, Result
 from planebench.model.scenario import scenario_named
 from planebench.model.words import (
     ARROWS,
@@ -44,8 +44,6 @@ SMALLEST_SHARE = 1e-5
 MEAN = "mean latency, µs (log scale)"
 JITTER_TITLE = "mean jitter, µs (log scale)"
 LOAD_TITLE = "intended load, Mpps"
-DRAWN = [(JITTERS[field], field) for field in ("ipdv", "burst_jitter")]
-"""The definitions of jitter that are drawn; PDV is the latency moved down, and in the table, as signed differences."""
 
 
 def _row(result: Result, summary: LatencySummary, words: str) -> ChartRow:
@@ -184,19 +182,14 @@ Look = Callable[[LatencySummary], float | None]
 """Returns a value of a latency in us; or None."""
 
 
-def mean_of(summary: LatencySummary) -> float:
-    """Return the mean latency."""
-    return summary.mean
-
-
-def jitter_of(field: str) -> Look:
-    """Return the look at the mean jitter by the definition ``field`` of JITTERS."""
-
-    def look(summary: LatencySummary) -> float | None:
-        jitter: JitterSummary | None = getattr(summary, field)
-        return None if jitter is None else jitter.mean
-
-    return look
+LOOKS: tuple[tuple[str, str, Look], ...] = (
+    ("mean latency", MEAN, lambda s: s.mean),
+    (JITTERS["ipdv"], JITTER_TITLE, lambda s: None if s.ipdv is None else s.ipdv.mean),
+    (JITTERS["burst_jitter"], JITTER_TITLE, lambda s: None if s.burst_jitter is None else s.burst_jitter.mean),
+)
+"""What is drawn over load, frame size and number of VNFs: name, title of the axis, look. PDV is the latency moved down,
+and in the table.
+"""
 
 
 def curve_rows(
@@ -223,21 +216,18 @@ def curve_rows(
 
 def jitter_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield jitter over load, where enough loads were measured."""
-    for name, field in DRAWN:
+    for name, y_title, value_of in LOOKS[1:]:
         for cell, members in same_cell(results).items():
-            rows = curve_rows(members, lambda _, s: s.intended_pps / 1e6, jitter_of(field), MIN_LOADS)
+            rows = curve_rows(members, lambda _, s: s.intended_pps / 1e6, value_of, MIN_LOADS)
             if rows:
-                look = partial(curves, colors=colors, titles=(LOAD_TITLE, JITTER_TITLE))
-                yield cell_figure("jitter", cell, rows, look, f"-{field}", f", {name}")
+                look = partial(curves, colors=colors, titles=(LOAD_TITLE, y_title))
+                yield cell_figure("jitter", cell, rows, look, f"-{safe(name)}", f", {name}")
 
 
 def size_figures(kind: FigureId, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield mean latency, or jitter by each definition, over frame size, where enough sizes were measured."""
-    looks: list[tuple[str, str, Look]] = [("", MEAN, mean_of)]
-    if kind == "jitter-sizes":
-        looks = [(name, JITTER_TITLE, jitter_of(field)) for name, field in DRAWN]
     cells = same_cell((r for r in results if not r.point.traffic), frame_size_bytes=64)
-    for name, y_title, value_of in looks:
+    for name, y_title, value_of in LOOKS[:1] if kind == "sizes" else LOOKS[1:]:
         for cell, members in cells.items():
             loads = list(dict.fromkeys(s.load for r in members for s in r.latency))
             for load in dict.fromkeys([*loads[:1], *loads[-1:]]):  # the lowest and the highest: more says little more

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import latency_counts
-from planebench.model.results import LatencySummary, Result
+from planebench.model.results import Result
 from planebench.model.words import ARROWS, NOTHING, frames, load_words, throughput, us
 from planebench.papers.claims import Claim, all_papers
 from planebench.papers.judge import Conclusion, judge_all, shown
 from planebench.papers.measured import RunFigures
-from planebench.papers.shape import Shape, ShapeEntry, shapes
+from planebench.papers.shape import Shape, shapes
 from planebench.papers.told import ClaimOutcome, Compared, Judgement
 from planebench.report.charts import shape_dots
 from planebench.report.figure import Figure
@@ -115,7 +115,13 @@ def shape_table(table: Shape) -> PageTable:
     entries = {(entry.switch, entry.cell): entry for entry in table.entries}
 
     def column(cell: str) -> PageColumn:
-        return PageColumn(cell, lambda switch: _two(entries.get((switch, cell))), "two")
+        def both(switch: str) -> tuple[str, str]:
+            entry = entries.get((switch, cell))
+            ratios = (None, None) if entry is None else (entry.ours, entry.paper)
+            ours, theirs = (NOTHING if ratio is None else ratio.words for ratio in ratios)
+            return ours, "" if entry is None else theirs
+
+        return PageColumn(cell, both, "two")
 
     columns = (PageColumn("switch", str, "switch"), *map(column, table.cells))
     note = f"{table.note} Above: this run. Below: published."
@@ -133,12 +139,6 @@ def _compared(it: Compared) -> dict[str, Any]:
         "paper_ratio": it.paper,
         "why": it.told.why,
     }
-
-
-def _two(entry: ShapeEntry | None) -> tuple[str, str]:
-    if entry is None:
-        return NOTHING, ""
-    return entry.ours.words if entry.ours else NOTHING, entry.paper.words if entry.paper else NOTHING
 
 
 def paper_charts(measured: RunFigures) -> Iterator[Figure]:
@@ -192,11 +192,11 @@ def paper_tables(results: Sequence[Result]) -> list[PageTable]:
         tables.append(_matrix(f"Throughput, Mpps, {ARROWS[direction]} {direction}", cells, note))
     for (direction, kind), members in _by(measured, lambda r: (r.point.direction, frames(r.point))).items():
         of = " of R+"
-        cells = {
-            (r.point.switch, f"{r.point.scenario_label} {load_words(s.load).removesuffix(of)}"): _mean(s)
-            for r in members
-            for s in r.latency
-        }
+        cells = {}
+        for r, s in ((result, summary) for result in members for summary in result.latency):
+            mean = us(s.mean) if s.samples else NOTHING
+            shown_mean = mean if latency_counts(s) or not s.samples else f"({mean})"
+            cells[r.point.switch, f"{r.point.scenario_label} {load_words(s.load).removesuffix(of)}"] = shown_mean
         note = (
             "As in conext19, Tables 3 and 4. Columns: share of the R+ of each switch (so at different rates), or a "
             "rate. In parentheses: of a load that was not carried. Dash: no probe was received, or not measured."
@@ -213,12 +213,6 @@ def _matrix(caption: str, cells: Mapping[tuple[str, str], str], note: str) -> Pa
         rows[switch][name] = words
     columns = PageColumn("switch", itemgetter("switch"), "switch"), *(number(it, itemgetter(it)) for it in names)
     return page_table(caption, columns, list(rows.values()), note)
-
-
-def _mean(summary: LatencySummary) -> str:
-    if not summary.samples:
-        return NOTHING
-    return us(summary.mean) if latency_counts(summary) else f"({us(summary.mean)})"
 
 
 def _by(results: Iterable[Result], key: Callable[[Result], Key]) -> dict[Key, list[Result]]:

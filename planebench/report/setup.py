@@ -5,15 +5,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
 from functools import partial
 from operator import itemgetter
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.conditions import Condition, differing, unread
 from planebench.model.chain_name import chain_label
-from planebench.model.conditions import Conditions
-from planebench.model.dimensions import HostingFacts
 from planebench.model.header import Calibration, Run, RunHeader
 from planebench.model.records import Trial, VerdictKind
 from planebench.model.scenario import scenario_named
@@ -144,23 +141,24 @@ TITLE = "VNF isolation"
 
 FUNCTIONAL = "Functional check only: packet counts are valid, rates and latencies are not meaningful"
 
-EMULATED = "emulated"
-
-_HostingKey = tuple[str, str, str, str, tuple[tuple[str, str], ...]]
-"""Topology, hosting, program, ``emulated`` or empty, details."""
-
 
 def hosting_table(run: Run) -> PageTable:
     """Return a row per topology for VNFs that are equal; empty if all VNFs were tasks of the tester."""
-    vnfs: dict[_HostingKey, dict[str, None]] = {}
+    vnfs: dict[tuple[str, str, str], dict[str, None]] = {}
     for conditions in run.conditions:
+        where = f"{conditions.scenario}-{conditions.chain_length}" if conditions.chain_length else conditions.scenario
+        if conditions.chain:
+            named = 1 if scenario_named(conditions.scenario).side_by_side else conditions.chain_length
+            where = f"{conditions.scenario} {chain_label(conditions.chain, named)}"
         for fact in conditions.hosting:
-            vnfs.setdefault(_key(conditions, fact), {})[fact.vnf] = None
+            details = (f"{name}: {text}" for name, text in sorted(fact.details.items()))
+            what = "; ".join((f"{fact.program}{', emulated' * fact.emulated}", *details))
+            vnfs.setdefault((where, fact.hosting, what), {})[fact.vnf] = None
     columns = (
         PageColumn("topology", lambda it: it[0][0]),
         PageColumn("VNFs", lambda it: ", ".join(it[1]) if len(it[1]) <= 3 else f"{it[1][0]} to {it[1][-1]}"),
         PageColumn("in", lambda it: it[0][1]),
-        PageColumn("what it is", lambda it: "; ".join(_what(it[0])), "text"),
+        PageColumn("what it is", lambda it: it[0][2], "text"),
     )
     return page_table(TITLE, columns, [(key, list(found)) for key, found in vnfs.items()])
 
@@ -175,32 +173,15 @@ def functional_sentences(run: Run) -> list[str]:
     for trial in run.trials:
         if trial.verdict.kind is VerdictKind.FUNCTIONAL and trial.role != "warmup":
             groups.setdefault((trial.point.switch, trial.point.scenario_label, trial.load.label), []).append(trial)
-    return [
-        _sentence(f"{switch} {where}, {load_words(load)}", trials) for (switch, where, load), trials in groups.items()
-    ]
-
-
-def _sentence(who: str, trials: Sequence[Trial]) -> str:
-    sent = sum(direction.offered_packets for trial in trials for direction in trial.directions)
-    came = sum(trial.forwarded_packets for trial in trials)
-    why = "; ".join(dict.fromkeys(reason for trial in trials for reason in trial.verdict.texts))
-    plural = "s" if len(trials) > 1 else ""
-    return f"{who}, {len(trials)} trial{plural}: {count(sent)} frames sent, {count(came)} came ({why})"
-
-
-def _key(conditions: Conditions, fact: HostingFacts) -> _HostingKey:
-    where = f"{conditions.scenario}-{conditions.chain_length}" if conditions.chain_length else conditions.scenario
-    if conditions.chain:
-        named = 1 if scenario_named(conditions.scenario).side_by_side else conditions.chain_length
-        where = f"{conditions.scenario} {chain_label(conditions.chain, named)}"
-    emulated = EMULATED if fact.emulated else ""
-    return where, fact.hosting, fact.program, emulated, tuple(sorted(fact.details.items()))
-
-
-def _what(key: _HostingKey) -> Iterator[str]:
-    _, _, program, emulated, details = key
-    yield f"{program}, {emulated}" if emulated else program
-    yield from (f"{name}: {text}" for name, text in details)
+    sentences = []
+    for (switch, where, load), trials in groups.items():
+        sent = sum(direction.offered_packets for trial in trials for direction in trial.directions)
+        came = sum(trial.forwarded_packets for trial in trials)
+        why = "; ".join(dict.fromkeys(reason for trial in trials for reason in trial.verdict.texts))
+        number = f"{len(trials)} trial{'s' * (len(trials) > 1)}"
+        counts = f"{count(sent)} frames sent, {count(came)} came"
+        sentences.append(f"{switch} {where}, {load_words(load)}, {number}: {counts} ({why})")
+    return sentences
 
 
 # Commands to repeat a run, and how to install its switches.

@@ -29,7 +29,7 @@ from planebench.model.words import (
 )
 from planebench.report.charts import curves
 from planebench.report.figure import Colors, Figure, cell_title, frames_key, safe
-from planebench.report.latency import DRAWN, JITTER_TITLE, MEAN, Look, curve_rows, jitter_of, mean_of
+from planebench.report.latency import LOOKS, curve_rows
 from planebench.report.setup import switch_cores
 from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, known, number, page_table, point_columns
@@ -44,15 +44,13 @@ SMALLEST_MPPS = 1e-6
 
 def over_vnfs(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield figures per kind of VNF, frame size and traffic with several numbers of VNFs: rate, latency, jitter."""
-    looks: list[tuple[str, str, Look]] = [("mean latency", MEAN, mean_of)]
-    looks += [(name, JITTER_TITLE, jitter_of(field)) for name, field in DRAWN]
     for cell, members in same_cell(results, chain_length=1).items():
         kind = f"{chain_slug(cell.chain, 1)}-" if cell.chain else ""
         kind += f"{cell.where_slug.removeprefix('-')}-" if cell.where_words else ""
         named = f"each {chain_label(cell.chain, 1)}{cell.where_words}, " if cell.named else ""
         found = [("throughput", "throughput", "throughput, Mpps (log scale)", throughput_over_vnfs(members))]
         for load in dict.fromkeys(summary.load for result in members for summary in result.latency):
-            for name, y_title, look in looks:
+            for name, y_title, look in LOOKS:
                 words = f"{name}, {load_words(load)}"
                 rows = curve_rows(members, lambda r, _: r.point.chain_length, look, MIN_COUNTS, load)
                 found.append((safe(words), words, y_title, rows))
@@ -158,9 +156,9 @@ def outage_table(run: Run) -> PageTable:
         PageColumn("switch", lambda it: it[0].switch, "switch"),
         PageColumn("restart", lambda it: _restart(it[0]), "text"),
         number("no.", lambda it: it[1]),
-        number("outage ms", lambda it: _shown(it[0], _ms(it[2].silence.duration_ns))),
-        number("calm ms", lambda it: _ms(it[2].calm.duration_ns)),
-        number("restart ms", lambda it: _ms(it[2].restart_ns)),
+        number("outage ms", lambda it: _shown(it[0], f"{it[2].silence.duration_ns / 1e6:.1f}")),
+        number("calm ms", lambda it: f"{it[2].calm.duration_ns / 1e6:.1f}"),
+        number("restart ms", lambda it: f"{it[2].restart_ns / 1e6:.1f}"),
         number("lost", lambda it: count(it[2].lost_packets)),
         number("not taken", lambda it: count(it[2].unsent_ring_full_packets)),
         number("dropped", lambda it: count(it[2].dropped_packets)),
@@ -169,10 +167,6 @@ def outage_table(run: Run) -> PageTable:
         number("late", lambda it: count(it[2].unsent_late_packets)),
     )
     return page_table("Restarts under traffic", columns, items, OUTAGES_NOTE, out=lambda it: bool(it[0].functional))
-
-
-def _ms(ns: float) -> str:
-    return f"{ns / 1e6:.1f}"
 
 
 def _restart(report: OutageReport) -> str:
