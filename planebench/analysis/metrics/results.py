@@ -17,7 +17,6 @@ from planebench.analysis.counting import counts, latency_counts, search_counts
 from planebench.analysis.metrics.column import (
     EVERYWHERE,
     TABLE,
-    Brief,
     Column,
     ColumnOutput,
     Int32,
@@ -276,13 +275,12 @@ def _switch(name: str) -> Callable[[OfResult], float | None]:
 def _reported(
     name: str,
     page: OnPage,
-    brief: Brief | None = None,
     doc: str = "",
     type_: Any = Number,
     outputs: frozenset[ColumnOutput] = EVERYWHERE,
 ) -> Column:
     """Return the column of a figure that the switch itself reports."""
-    return Column(f"switch_{name}", type_, _switch(name), doc, outputs, page=page, brief=brief, by_switch=True)
+    return Column(f"switch_{name}", type_, _switch(name), doc, outputs, page=page, by_switch=True)
 
 
 def _cycles_cell(it: OfResult) -> tuple[str, str]:
@@ -344,7 +342,7 @@ RESULT: tuple[Column, ...] = (
         "By load: ``0.50`` is a share of R+, ``1Mpps`` a fixed load.",
         JSON,
     ),
-    _reported("cycles_per_packet", OnPage("cycles / packet", 10, cycles, "two", cell=_cycles_cell), Brief(2, "c", 5)),
+    _reported("cycles_per_packet", OnPage("cycles / packet", 10, cycles, "two", cell=_cycles_cell)),
     Column("verdict_reasons", Texts, "result.verdict.texts"),
     Column("verdict_codes", Texts, "result.verdict.codes"),
     Column(
@@ -388,7 +386,6 @@ RESULT: tuple[Column, ...] = (
     _reported(
         "busy_share",
         OnPage("core utilization", 12, percent),
-        Brief(1, "", 4, "%: core utilization, c: cycles per packet, as the switch reports them"),
         outputs=NOT_CSV,
     ),
     Column(
@@ -418,9 +415,7 @@ RESULT: tuple[Column, ...] = (
     _KEY["traffic"],
     Column("mean_frame_bytes", Number, "result.mean_frame_bytes"),
     Column("sent", tuple[TrafficSent, ...], "result.sent", outputs=JSON),
-    _reported(
-        "batch_size", OnPage("batch", 11, batch), Brief(3, "b", 4, "b: packets per non-empty poll", optional=True)
-    ),
+    _reported("batch_size", OnPage("batch", 11, batch)),
     _counted_by_switch("received_packets", "switch received", 4),
     _counted_by_switch("forwarded_packets", "switch forwarded", 5),
     Column(
@@ -451,7 +446,6 @@ RESULT: tuple[Column, ...] = (
     _reported(
         "full_batch_share",
         OnPage("full batches", 13, percent, optional=True),
-        Brief(4, "full", 9, "full: share of full batches", optional=True),
         "Polls of the switch that found as many frames as they may take / polls that found any: near 1, frames wait.",
     ),
     _reported(
