@@ -57,7 +57,7 @@ def grouped_bars(rows: Sequence[ChartRow], width: float, colors: Colors) -> Canv
     in_line = math.ceil(len(groups) / lines)
     step = room / in_line
     bar = min((step - GROUP_GAP_PX) / len(switches), BAR_PX[1])
-    height = 160 if lines == 1 else 120
+    height = 160 if lines == 1 else 100
     canvas = Canvas(width, lines * (height + 40) + 18)
     _legend(canvas, switches, colors)
     top = max((row["mpps"] for row in rows), default=1.0) * 1.13 or 1.0

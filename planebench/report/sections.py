@@ -83,7 +83,7 @@ class FigureGroup:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Parts that the reader of the page opens; ``paper``: whether they are printed, open."""
+    """Parts that the reader of the page opens; ``paper``: whether they are printed, open, and in the terminal."""
 
     title: str
     parts: Sequence[SectionPart]

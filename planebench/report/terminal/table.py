@@ -91,7 +91,9 @@ def _drawn(
 ) -> Iterator[RenderableType]:
     """Yield sentences and tables; charts are the page's."""
     for part in parts:
-        if isinstance(part, Fold):
+        if isinstance(part, Fold) and not part.paper:
+            yield Text(f"\n{glyphs.text(part.title)}: see the report", style="dim")
+        elif isinstance(part, Fold):
             if isinstance(part.parts[0], Sentences):
                 yield Text("\n" + glyphs.text(part.title), style="bold")
             yield from _drawn(part.parts, glyphs, width, printed)
