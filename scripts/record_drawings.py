@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import resources
-from typing import Any
 
 from record_kept import ENDS, MAIN, PATHS, RESULTS, chosen, costs, path, run_of, small
 
 from planebench.model.results import Result
 from planebench.model.words import cycles
-from planebench.report.figure import DARK_COLORS, GRID, INK, MUTED, SWITCH_COLORS, Figure, switch_colors
-from planebench.report.images import described, drawn, figure_svg
+from planebench.report.charts import grouped_bars
+from planebench.report.figure import DARK_COLORS, SWITCH_COLORS, Figure, switch_colors
+from planebench.report.images import figure_svg
 from planebench.report.latency import load_figures
+from planebench.report.svg import GRID, INK, MUTED, Canvas, ChartRow, Scale, text_px
 from planebench.report.throughput import chain_length_figures, throughput_row
 from planebench.report.vnfs import over_vnfs
 
@@ -29,36 +30,35 @@ def switch_rows(*paths: str) -> list[tuple[Result, str]]:
 
 def draw_throughput() -> str:
     """Draw the throughput of one hop, and of the shortest and the longest chain."""
-    from planebench.report.charts import overview_bars
-
-    found = switch_rows(*ENDS)
-    rows = [{**throughput_row(result), "path": where} for result, where in found]
-    top = 1.2 * max(row["mpps"] for row in rows)  # with room for the figures behind the bars
-    make = partial(overview_bars, rows, colors(), top)
-    return figure_svg(Figure("throughput", "overview", "p2p", "Throughput, 64 B, one direction", make))
+    rows = [{**throughput_row(result), "path": where} for result, where in switch_rows(*ENDS)]
+    look = partial(grouped_bars, colors=colors())
+    return figure_svg(Figure("throughput", "overview", "p2p", "Throughput, 64 B, one direction", rows, look))
 
 
 def draw_cost() -> str:
     """Draw the cycles per packet of one hop."""
-    import altair as alt
-
-    from planebench.report import charts
-
     (hop,) = chosen(MAIN, "p2p →")
     rows = [
         {"switch": name, "cycles": value, "label": cycles(value) if counted else f"({cycles(value)})"}
         for name, (value, counted) in sorted(costs(MAIN, hop.point).items(), key=lambda it: it[1])
     ]
-    title = "Cycles per packet, one hop, 64 B"
-    x = alt.X("cycles:Q", title="cycles", axis=alt.Axis(tickCount=5))
-    y = alt.Y("switch:N", sort=[row["switch"] for row in rows], axis=charts.named_axis())
-    base = alt.Chart(charts.table(rows)).encode(x=x, y=y)
-    bars = base.mark_bar(height={"band": 0.74}).encode(color=charts.color(colors()))
-    labels = base.mark_text(align="left", dx=6, fontSize=11, color=INK).encode(text="label:N")
-    layered: Any = charts.plain(alt.layer(bars, labels, width=330, height=alt.Step(charts.BAR_STEP)))
-    words = alt.Title(title, anchor="start", fontSize=13, offset=8, color=INK, font=charts.FONT)
-    spec = layered.properties(title=words, background="white").to_dict(validate=False)
-    return described(drawn(spec, None), title, "In parentheses: all cycles of the core; the switch counts none.")
+    svg = figure_svg(Figure("cost", "overview", "p2p", "Cycles per packet, one hop, 64 B", rows, cost_bars))
+    words = "In parentheses: all cycles of the core; the switch counts none."
+    return re.sub("<desc>.*?</desc>", f"<desc>{words}</desc>", svg, count=1, flags=re.DOTALL)
+
+
+def cost_bars(rows: Sequence[ChartRow], width: float) -> Canvas:
+    """Draw a bar a switch, with its cycles behind it."""
+    left, bottom = text_px(row["switch"] for row in rows) + 10, 19.0 * len(rows) + 4
+    canvas = Canvas(width, bottom + 36)
+    x = Scale(0.0, max(row["cycles"] for row in rows), left, width - 50)
+    canvas.axis(x, "cycles", bottom, 0.0, upright=False)
+    for number, row in enumerate(rows):
+        y = 19.0 * number + 13
+        canvas.text(left - 6, y + 4, row["switch"], "end")
+        canvas.add("rect", x=left, y=y - 7, width=x(row["cycles"]) - left, height=14, fill=colors()[row["switch"]])
+        canvas.text(x(row["cycles"]) + 6, y + 4, row["label"])
+    return canvas
 
 
 def draw_latency() -> str:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The picture of the report in README.md: the top of the page of a run, as headless Chromium draws it.
 
-    .venv/bin/python scripts/report_picture.py RUN OUT [--dark] [--width 1240] [--height 1500]
+    .venv/bin/python scripts/report_picture.py RUN OUT [--dark] [--width 1400] [--height 900]
 
 RUN is a run folder or an id in runs/; OUT a PNG: docs/img/report.png. Look at it before it is committed. Needs chromium
 (apt-get install chromium) and playwright (in the dev extra).
@@ -48,8 +48,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("run")
     parser.add_argument("out", type=Path)
     parser.add_argument("--dark", action="store_true")
-    parser.add_argument("--width", type=int, default=1240)
-    parser.add_argument("--height", type=int, default=1500)
+    parser.add_argument("--width", type=int, default=1400)
+    parser.add_argument("--height", type=int, default=900)
     return parser.parse_args()
 
 

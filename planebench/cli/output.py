@@ -9,10 +9,10 @@ from pathlib import Path
 
 from planebench.analysis.compare import Derived
 from planebench.cli.options import complain, print_json
-from planebench.model.errors import INCONCLUSIVE, DrawingError, UsageError, unknown
+from planebench.model.errors import INCONCLUSIVE, UsageError, unknown
 from planebench.report.export import write_bytes
-from planebench.report.terminal.screen import print_screen, print_where
-from planebench.report.terminal.table import print_conditions, print_table
+from planebench.report.terminal.screen import print_where
+from planebench.report.terminal.table import print_conditions, print_screen, print_table
 from planebench.store import find_run, read_run
 
 REPORT_FILE = "report.html"
@@ -58,15 +58,10 @@ def report(
 
 
 def write_report(derived: Derived, path: Path) -> Path:
-    """Write the HTML page of a run, without charts where they cannot be drawn. Raises an error as write_bytes."""
-    from planebench.report.html import to_html  # charts take a second to import
+    """Write the HTML page of a run. Raises an error as write_bytes."""
+    from planebench.report.html import to_html  # the terminal needs no charts
 
-    try:
-        page = to_html(derived)
-    except DrawingError as error:
-        complain(f"charts are left out of the report: {error}")
-        page = to_html(derived, max_bytes=0)
-    return write_bytes(path, page)
+    return write_bytes(path, to_html(derived))
 
 
 def export(

@@ -32,7 +32,8 @@ from planebench.plan.estimate import describe
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
 from planebench.report.export import to_json as document_of
-from planebench.report.terminal.screen import print_screen, print_where
+from planebench.report.terminal.screen import print_where
+from planebench.report.terminal.table import print_screen
 from planebench.report.trust import nothing_decided, nothing_measured, points_without_figure
 from planebench.store import read_run, runs_named
 from planebench.store.codec import from_json, to_json

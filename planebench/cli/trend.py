@@ -9,9 +9,9 @@ from typing import Any
 
 from planebench.analysis.metrics.column import plain
 from planebench.analysis.trend import Trend, find_trend
-from planebench.cli.options import complain, print_json, print_table
+from planebench.cli.options import print_json, print_table
 from planebench.lab.store import histories
-from planebench.model.errors import DrawingError, unknown
+from planebench.model.errors import unknown
 from planebench.model.results import Metric
 from planebench.report.export import write_bytes
 from planebench.report.trend import cause_words, change_words, found_in, price_words, range_words
@@ -36,12 +36,7 @@ def trend(
     if html is not None:
         from planebench.report.trend import to_html
 
-        try:
-            page = to_html(trends, str(store))
-        except DrawingError as error:
-            complain(f"charts are left out of the page: {error}")
-            page = to_html(trends, str(store), charts=0)
-        write_bytes(html, page)
+        write_bytes(html, to_html(trends, str(store)))
     if json:
         print_json({"trends": [_document(it) for it in trends]})
     elif not quiet:

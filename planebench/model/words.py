@@ -136,9 +136,10 @@ def batch(value: float | None) -> str:
 def printable(text: str, keep: str = "") -> str:
     """Return a text with control, direction-changing and unencodable characters replaced by U+FFFD.
 
-    Beyond looks: the chart renderer, native code, dies of a NUL. Characters of ``keep`` stay.
+    Beyond looks: the library that makes PDFs, native code, dies of a NUL. Characters of ``keep`` stay.
     """
-    return "".join("\ufffd" if c not in keep and unicodedata.category(c) in ("Cc", "Cf", "Cs") else c for c in text)
+    hidden = {ord(c): "\ufffd" for c in set(text) if c not in keep and unicodedata.category(c) in ("Cc", "Cf", "Cs")}
+    return text.translate(hidden) if hidden else text
 
 
 def load_words(label: str) -> str:

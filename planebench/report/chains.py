@@ -1,23 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Chains compared with their functions measured alone: tables of page and terminal, sentences, figures."""
+"""Chains compared with their functions measured alone: tables, sentences, figures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
-
-from rich.console import RenderableType
-from rich.text import Text
 
 from planebench.analysis.answers import Answer
-from planebench.analysis.chains import ChainLatency, Chains, ChainThroughput, part_points, told_words
+from planebench.analysis.chains import ChainLatency, Chains, part_points, told_words
 from planebench.model.records import Point
 from planebench.model.server import NEAR
-from planebench.model.words import ARROWS, NOTHING, frames, load_words, mpps, printable, us
-from planebench.report.figure import WHOLE, ChartRow, Figure, frames_key, tip
-from planebench.report.page.table import PageColumn, PageTable, number, page_table
-from planebench.report.terminal.grid import Glyphs, small_table
+from planebench.model.words import ARROWS, NOTHING, frames, load_words, mpps, us
+from planebench.report.charts import stacked_parts
+from planebench.report.figure import WHOLE, Figure, frames_key, point_name
+from planebench.report.svg import ChartRow
+from planebench.report.tables import PageColumn, PageTable, known, number, page_table
 
 LATENCY_TITLE = "Chain latency compared with the sum of its functions measured alone, mean in µs"
 
@@ -27,44 +24,6 @@ PAPER = (
     "can17 measured 34.3 µs for a chain of two functions (BESS, 128 B, 2 Mpps), and 46.0 µs for the two alone. "
     "A function measured alone crosses the switch twice and uses two wires; a chain of N crosses it N + 1 "
     "times and uses the same two wires."
-)
-
-
-def latency_columns(unit: str = "") -> tuple[PageColumn, ...]:
-    """Return the columns of a table of chain latencies; ``unit`` is in the titles of its first two figures."""
-    return (
-        *_NAMES,
-        PageColumn("load", lambda it: load_words(it.load)),
-        number(f"chain{unit}", lambda it: _us(it.mean_us)),
-        number(f"parts{unit}", lambda it: " + ".join(us(part.mean_us) for part in it.parts) or NOTHING),
-        number("sum", lambda it: _us(it.sum_us)),
-        *_EFFECT,
-        PageColumn("result", lambda it: NOTHING if it.mean_us is None else told_words(it.effect)),
-    )
-
-
-def _us(value: float | None) -> str:
-    return NOTHING if value is None else us(value)
-
-
-def _result(found: ChainThroughput) -> str:
-    """Return the result of a comparison; a dash for a function measured alone, which has none."""
-    return told_words(found.effect) if found.against or found.note else NOTHING
-
-
-_NAMES = (
-    PageColumn("switch", lambda it: it.point.switch, "switch", lambda it: (it.point,)),
-    PageColumn("chain", lambda it: printable(it.point.chain_label)),
-    PageColumn("test point", lambda it: f"{ARROWS[it.point.direction]} {frames(it.point)}"),
-)
-_EFFECT = number("ratio", lambda it: _ratio(it.effect)), number("95 % CI", lambda it: _interval(it.effect))
-_NOTE = PageColumn("note", lambda it: it.note, "text")
-THROUGHPUT_COLUMNS = (
-    *_NAMES,
-    PageColumn("Mpps", lambda it: ("≥" if it.bound else "") + mpps(it.throughput_pps), "strong"),
-    PageColumn("compared with", lambda it: printable(it.against) or NOTHING),
-    *_EFFECT,
-    PageColumn("result", _result),
 )
 
 
@@ -102,22 +61,49 @@ def _claim(what: str, against: str, effects: Sequence[Answer | None]) -> str:
 
 
 def chain_tables(chains: Chains) -> list[PageTable]:
-    """Return the tables of both claims for the page; only those that have rows."""
+    """Return the tables of both claims, each with its claim below."""
+    names = (
+        PageColumn("switch", lambda it: it.point.switch, "switch", lambda it: (it.point,)),
+        PageColumn("chain", lambda it: it.point.chain_label),
+        PageColumn("test point", lambda it: f"{ARROWS[it.point.direction]} {frames(it.point)}"),
+    )
+    effect = (
+        number("ratio", lambda it: known(it.effect, lambda effect: f"{effect.ratio:.2f}")),
+        number("95 % CI", lambda it: _interval(it.effect)),
+    )
+    note = PageColumn("note", lambda it: it.note, "text")
     latency = page_table(
         LATENCY_TITLE,
-        (*latency_columns(), _NOTE),
+        (
+            *names,
+            PageColumn("load", lambda it: load_words(it.load)),
+            number("chain", lambda it: known(it.mean_us, us)),
+            number("parts", lambda it: " + ".join(us(part.mean_us) for part in it.parts) or NOTHING),
+            number("sum", lambda it: known(it.sum_us, us)),
+            *effect,
+            PageColumn("result", lambda it: NOTHING if it.mean_us is None else told_words(it.effect)),
+            note,
+        ),
         chains.latency,
         f"{latency_claim(chains)} {PAPER}",
         out=lambda it: it.effect is None,
     )
     throughput = page_table(
         THROUGHPUT_TITLE,
-        (*THROUGHPUT_COLUMNS, _NOTE),
+        (
+            *names,
+            PageColumn("Mpps", lambda it: ("≥" if it.bound else "") + mpps(it.throughput_pps), "strong"),
+            PageColumn("compared with", lambda it: it.against or NOTHING),
+            *effect,
+            # A function measured alone is compared with nothing.
+            PageColumn("result", lambda it: told_words(it.effect) if it.against or it.note else NOTHING),
+            note,
+        ),
         chains.throughput,
         throughput_claim(chains),
         out=lambda it: it.throughput_pps is None,
     )
-    return [table for table in (latency, throughput) if table.rows]
+    return [latency, throughput]
 
 
 def stack_rows(found: Sequence[ChainLatency]) -> list[ChartRow]:
@@ -126,25 +112,28 @@ def stack_rows(found: Sequence[ChainLatency]) -> list[ChartRow]:
     for it in found:
         if it.mean_us is None or it.sum_us is None:
             continue
-        switch, chain = printable(it.point.switch), printable(it.point.chain_label)
-        bars = [("chain", WHOLE, it.mean_us), *(("parts", printable(part.name), part.mean_us) for part in it.parts)]
-        for order, (bar, name, value) in enumerate(bars):
-            rows.append(
-                {
-                    "switch": switch,
-                    "chain": chain,
-                    "bar": f"{switch}: {'chain' if bar == 'chain' else 'functions alone'}",
-                    "part": name,
-                    "order": order,
-                    "us": value,
-                    "tip": tip(f"{switch}, {chain}: {name} {us(value)} µs", it.point),
-                }
-            )
+        switch, chain = it.point.switch, it.point.chain_label
+        for bar, parts in (
+            ("chain", [(WHOLE, it.mean_us)]),
+            ("functions alone", [(p.name, p.mean_us) for p in it.parts]),
+        ):
+            start = 0.0
+            for place, (name, mean_us) in enumerate(parts, start=1):
+                rows.append(
+                    {
+                        "switch": switch,
+                        "chain": chain,
+                        "bar": f"{switch}: {bar}",
+                        "part": name,
+                        "start": start,
+                        "end": start + mean_us,
+                        "last": place == len(parts),
+                        "cell": point_name(it.point),
+                        "tip": f"{switch}, {chain}: {name} {us(mean_us)} µs",
+                    }
+                )
+                start += mean_us
     return rows
-
-
-def _ratio(effect: Answer | None) -> str:
-    return NOTHING if effect is None else f"{effect.ratio:.2f}"
 
 
 def _interval(effect: Answer | None) -> str:
@@ -153,33 +142,8 @@ def _interval(effect: Answer | None) -> str:
     return " to ".join("open" if side is None else f"{side:.2f}" for side in (effect.low, effect.high))
 
 
-MAX_ROWS = 24
-"""Rows of a table in the terminal; the page has all."""
-
-
-def chain_blocks(chains: Chains, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
-    """Yield both claims for the terminal, each with its rows, if they fit, and a sentence."""
-    if chains.latency or chains.throughput:
-        title = Text("\n")
-        title.append("chains", style="bold cyan")
-        title.append("  chain compared with each function measured alone", style="dim")
-        yield title
-    latency = page_table(LATENCY_TITLE, latency_columns(" µs"), chains.latency, latency_claim(chains))
-    throughput = page_table(THROUGHPUT_TITLE, THROUGHPUT_COLUMNS, chains.throughput, throughput_claim(chains))
-    for table in (latency, throughput):
-        if table.rows and (drawn := small_table(table, glyphs, width, MAX_ROWS)):
-            yield Text(glyphs.text(table.caption), style="dim")
-            yield drawn
-        elif table.rows:
-            yield Text(glyphs.text(f"{table.caption}: {len(table.rows)} rows; see the report"))
-        if table.note:
-            yield Text(glyphs.text(table.note))
-
-
 def chain_figures(found: Sequence[ChainLatency]) -> Iterator[Figure]:
     """Yield one figure per direction, frame size and load for which chain and functions are known."""
-    from planebench.report.charts import stacked_parts
-
     cells: dict[tuple[Point, str], list[ChainLatency]] = {}
     for it in found:
         cell = replace(it.point, switch="", chain_length=1, chain="", hosting="process", placement=NEAR)
@@ -189,4 +153,4 @@ def chain_figures(found: Sequence[ChainLatency]) -> Iterator[Figure]:
         if rows:
             title = f"{ARROWS[cell.direction]} {cell.direction}, {frames(cell)}, {load_words(load)}"
             key = f"parts-{cell.direction}-{frames_key(cell)}-{load}"
-            yield Figure(key, "parts", cell.scenario, title, partial(stacked_parts, rows))
+            yield Figure(key, "parts", cell.scenario, title, rows, stacked_parts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Comparisons of two switches as tables of page and terminal, and in words."""
+"""Comparisons of two switches as tables, and in words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planebench.analysis.counting import cell_id
 from planebench.model.records import Point
 from planebench.model.results import Comparison
 from planebench.model.words import METRICS, NOTHING, load_words, point_words
-from planebench.report.page.table import PageColumn, PageTable, page_table
+from planebench.report.tables import PageColumn, PageTable, page_table
 
 MAX_ROWS = 400
 """Rows per table of the page; the JSON export has all."""
@@ -23,25 +23,34 @@ _LESS_IS_BETTER = ("cycles_per_packet", "latency_p50", "latency_p99")
 
 def comparison_tables(derived: Derived) -> tuple[PageTable, PageTable]:
     """Return the table of the ranking metrics (throughput, capacity, NDR, PDR), and that of the others."""
-    point, note = _point_column(derived), PageColumn("note", attrgetter("note"), "text")
+    cells = {cell_id(r.point): r.point for r in derived.results}
+
+    def points(it: Comparison) -> tuple[Point, ...]:
+        cell = cells.get(it.point)
+        return () if cell is None else (replace(cell, switch=it.a), replace(cell, switch=it.b))
+
+    def table(title: str, comparisons: Sequence[Comparison]) -> PageTable:
+        significant, same = (sum(it.answer == answer for it in comparisons) for answer in ("different", "same"))
+        caption = f"{title}: of {len(comparisons)} pairs {significant} differ and {same} are the same"
+        return page_table(caption, columns, comparisons, out=lambda it: not it.distinguishable, max_rows=MAX_ROWS)
+
     columns = (
-        point,
-        _METRIC,
-        *_SIDES,
-        replace(_RATIO, title="b / a", kind="strong"),
-        _INTERVAL,
-        _RESULT,
-        note,
+        PageColumn(
+            "test point", lambda it: point_words(cells[it.point]) if it.point in cells else it.point, points=points
+        ),
+        PageColumn("metric", lambda it: METRICS[it.metric] + (f" at {load_words(it.load)}" if it.load else "")),
+        PageColumn("a", attrgetter("a"), "switch"),
+        PageColumn("b", attrgetter("b")),
+        PageColumn("b / a", lambda it: f"{it.ratio:#.3g}", "strong"),
+        PageColumn("95 % interval", interval_words, "number"),
+        PageColumn("result", result_words),
+        PageColumn("note", attrgetter("note"), "text"),
     )
-    first, rest = _deciding(derived)
-    return _table("Ranking metrics", columns, first, MAX_ROWS), _table("Other metrics", columns, rest, MAX_ROWS)
-
-
-def brief_comparison_table(derived: Derived) -> PageTable:
-    """Return the comparisons by the ranking metrics as a table for the terminal, with both names in one column."""
-    pair = PageColumn("b / a", lambda it: f"{it.b} / {it.a}")
-    columns = (_point_column(derived), _METRIC, pair, _RATIO, _INTERVAL, _RESULT)
-    return _table("Pairwise comparison", columns, _deciding(derived)[0])
+    ranking = ("throughput", "capacity", "ndr", "pdr")
+    return (
+        table("Ranking metrics", [it for it in derived.comparisons if it.metric in ranking]),
+        table("Other metrics", [it for it in derived.comparisons if it.metric not in ranking]),
+    )
 
 
 def result_words(comparison: Comparison) -> str:
@@ -93,38 +102,3 @@ def interval_words(comparison: Comparison) -> str:
     if comparison.high is None:
         return f"no upper limit; lower limit {comparison.low:#.3g}"
     return f"{comparison.low:#.3g} to {comparison.high:#.3g}"
-
-
-def _point_column(derived: Derived) -> PageColumn:
-    """Return the column that names the test point of a comparison; its row is about the two switches there."""
-    cells = {cell_id(r.point): r.point for r in derived.results}
-
-    def points(it: Comparison) -> tuple[Point, ...]:
-        cell = cells.get(it.point)
-        return () if cell is None else (replace(cell, switch=it.a), replace(cell, switch=it.b))
-
-    return PageColumn(
-        "test point", lambda it: point_words(cells[it.point]) if it.point in cells else it.point, points=points
-    )
-
-
-_METRIC = PageColumn("metric", lambda it: METRICS[it.metric] + (f" at {load_words(it.load)}" if it.load else ""))
-_SIDES = (PageColumn("a", attrgetter("a"), "switch"), PageColumn("b", attrgetter("b"), "switch"))
-_RATIO = PageColumn("", lambda it: f"{it.ratio:#.3g}", "number")
-_INTERVAL = PageColumn("95 % interval", interval_words, "number")
-_RESULT = PageColumn("result", result_words)
-
-
-def _table(
-    title: str, columns: Sequence[PageColumn], comparisons: Sequence[Comparison], max_rows: int | None = None
-) -> PageTable:
-    significant = sum(it.distinguishable for it in comparisons)
-    same = sum(it.answer == "same" for it in comparisons)
-    caption = f"{title}: of {len(comparisons)} pairs {significant} differ and {same} are the same"
-    return page_table(caption, columns, comparisons, out=lambda it: not it.distinguishable, max_rows=max_rows)
-
-
-def _deciding(derived: Derived) -> tuple[list[Comparison], list[Comparison]]:
-    """Return the comparisons by throughput, by the capacity estimated, and by NDR and PDR; and all others."""
-    first = [it for it in derived.comparisons if it.metric in ("throughput", "capacity", "ndr", "pdr")]
-    return first, [it for it in derived.comparisons if it not in first]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The library that draws, vl-convert, in a process of its own: it crashes where it gets too little memory."""
+"""The library that makes PDF and PNG of SVG, vl-convert, in a process of its own: it may crash."""
 
 from __future__ import annotations
 
@@ -8,70 +8,35 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
-from functools import cache
+from collections.abc import Sequence
 from typing import Any
 
 from planebench.model.errors import DrawingError
 
 _PROGRAM = """
 import pickle, sys
-calls, answers = sys.stdin.buffer, sys.stdout.buffer
-while True:
-    try:
-        name, arguments = pickle.load(calls)
-    except EOFError:
-        break
-    try:
-        import vl_convert
-        answer = getattr(vl_convert, name)(*arguments[0], **arguments[1]), ""
-    except Exception as error:
-        answer = None, f"{type(error).__name__}: {error}"
-    pickle.dump(answer, answers)
-    answers.flush()
+import vl_convert
+calls = pickle.load(sys.stdin.buffer)
+pickle.dump([getattr(vl_convert, name)(svg, **options) for name, svg, options in calls], sys.stdout.buffer)
 """
 
-
-_LOCK = threading.Lock()
-
-
-def draw(name: str, *positional: Any, **named: Any) -> Any:
-    """Call a function of vl-convert. Raises DrawingError where it is not there, refuses, or crashes."""
-    with _LOCK:
-        try:
-            process = _library()
-            assert process.stdin is not None and process.stdout is not None
-            pickle.dump((name, (positional, named)), process.stdin)
-            process.stdin.flush()
-            drawn, problem = pickle.load(process.stdout)
-        except BaseException as error:  # after Ctrl-C, too, for the next one that asks must not get this answer
-            how = _end() or str(error)
-            if isinstance(error, (OSError, EOFError, pickle.UnpicklingError)):
-                raise DrawingError(f"the drawing library ended: {how}") from error
-            raise
-    if problem:
-        raise DrawingError(f"the drawing library failed: {' '.join(problem.split())[:200].removesuffix(':')}")
-    return drawn
+Conversion = tuple[str, str, dict[str, Any]]
+"""A function of vl-convert, the drawing, and its options."""
 
 
-@cache
-def _library() -> subprocess.Popen[bytes]:
-    """Start the process; it ends when this one does, which closes its input."""
-    return subprocess.Popen(
+def convert(wanted: Sequence[Conversion]) -> list[bytes]:
+    """Return drawings in other formats. Raises DrawingError where the library is not there, refuses, or crashes."""
+    done = subprocess.run(
         [sys.executable, "-P", "-c", _PROGRAM],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        input=pickle.dumps(list(wanted)),
+        capture_output=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        check=False,
     )
-
-
-def _end() -> str:
-    """End the process, and return how it ended; empty if none was started."""
-    if not _library.cache_info().currsize:
-        return ""
-    process = _library()
-    _library.cache_clear()
-    process.kill()
-    code = process.wait()
-    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    if done.returncode < 0:
+        raise DrawingError(f"the drawing library ended: {signal.Signals(-done.returncode).name}")
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        raise DrawingError(f"the drawing library failed: {said[-1][:200].strip().removesuffix(':')}")
+    made: list[bytes] = pickle.loads(done.stdout)
+    return made

@@ -7,7 +7,7 @@
   const cells = JSON.parse(template.dataset.results); // of each result: switch, scenario, frames, name, words
   const switches = JSON.parse(template.dataset.switches);
   const main = document.querySelector("main");
-  main.prepend(template.content.cloneNode(true));
+  main.querySelector("nav").after(template.content.cloneNode(true));
   const bar = main.querySelector(".explore");
   const bubble = main.querySelector(".bubble");
   const dialog = main.querySelector("dialog");
@@ -23,13 +23,11 @@
     const set = (element, shown) => element.classList.toggle("off", !shown);
     for (const it of all("[data-cells]", main)) set(it, numbers(it.dataset.cells).every((n) => on[n]));
     for (const it of all("[data-some]", main)) set(it, numbers(it.dataset.some).some((n) => on[n]));
+    for (const it of all(".answers [data-open]", main)) set(it, on[it.dataset.open]);
     for (const it of all("[data-switch]", main)) set(it, !names[0].has(switches[it.dataset.switch]));
-    for (const it of all("figure, .answers tbody", main)) {
-      const parts = all("[data-cells], [data-some]", it);
+    for (const it of all("figure", main)) {
+      const parts = all("[data-cells]", it);
       it.hidden = parts.length > 0 && parts.every((part) => part.classList.contains("off"));
-    }
-    for (const it of all("section", main)) {
-      if (cells.some((cell) => cell[1] === it.id)) it.hidden = !cells.some((cell, n) => on[n] && cell[1] === it.id);
     }
     const shown = on.filter(Boolean).length;
     bar.classList.toggle("active", shown < cells.length);
@@ -65,16 +63,15 @@
     return [box];
   }
   function open(number) {
-    const tables = all("table", main).filter((it) => !dialog.contains(it));
-    const trials = tables.filter((it) => it.closest("#trials"));
-    const [first = [], second = [], ...others] = tables
-      .filter((it) => !trials.includes(it))
-      .map((it) => copied(it, number))
-      .filter((it) => it.length);
+    const rank = (table) => (table.closest("#losses") ? 1 : table.closest("#disturbed") ? 2 : 3);
+    const [first, ...others] = all("table", main)
+      .filter((it) => !dialog.contains(it))
+      .map((it) => [rank(it), copied(it, number)])
+      .filter((it) => it[1].length);
+    others.sort((a, b) => a[0] - b[0]);
     dialog.querySelector("h2").textContent = cells[number][3];
     dialog.querySelector("p").textContent = cells[number][4];
-    const found = trials.flatMap((it) => copied(it, number));
-    dialog.querySelector("div").replaceChildren(...first, ...second, ...found, ...others.flat());
+    dialog.querySelector("div").replaceChildren(...[first, ...others].flatMap((it) => it[1]));
     hide();
     dialog.showModal();
     fit();
@@ -92,7 +89,7 @@
     holder.append(button);
   }
   for (const it of all("[data-open]", main)) opener(it, +it.dataset.open);
-  for (const row of all("section:not(#trials) tbody tr[data-cells]", main)) {
+  for (const row of all("section:not(#disturbed) tbody tr[data-cells]", main)) {
     const head = row.querySelector("th");
     if (head && /^\d+$/.test(row.dataset.cells)) opener(head, +row.dataset.cells);
   }

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A chart with its words, the colors of switches, and the rows that charts draw. Imports no chart library."""
+"""A chart with its words, the colors of switches, and the rows that charts draw."""
 
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Literal, get_args
 
 from planebench.model.records import PartKind, Point
 from planebench.model.scenario import ScenarioName
-from planebench.model.words import ARROWS, frames, point_words, printable
-
-if TYPE_CHECKING:
-    import altair as alt
+from planebench.model.words import ARROWS, frames, point_words
+from planebench.report.svg import Canvas, ChartRow
 
 SWITCH_COLORS = (
     "#1a95cc",  # blue
@@ -43,37 +42,55 @@ DARK_COLORS = (
 )
 """What the page has instead of each of them in dark mode."""
 
-DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [4, 4])
-"""Dashes of lines without points, by the position of their switch."""
+OWN_COLORS = ("planed", "ovs-dpdk", "testpmd", "vpp", "bess", "fastclick", "snabb")
+"""The switches that have a color of their own in every run, in the order of the colors."""
+
+DASHES = ("", "6 2", "2 2", "8 2 2 2", "4 4")
+"""Dashes of lines without points, by the color of their switch."""
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
-"""Shapes of points, by the position of their switch like the colors."""
+"""Shapes of points, by the color of their switch."""
 
 PART_COLORS = dict(zip(("switch hops", "VNFs", "hops with hosting", "tester"), SWITCH_COLORS, strict=False))
 """Parts of a latency, by whose they are: the four colors that differ most."""
 
-INK, MUTED, GRID = "#22303c", "#66737f", "#dfe5ea"
-"""Text, secondary text and lines in charts. The page swaps exactly these three values in dark mode."""
-
 PARTS = SWITCH_COLORS[:6]
 """Colors of a stacked bar: the whole first, then its parts. They do not stand for switches."""
 
+Colors = Mapping[str, str]
+"""Switch label -> color, in the order of the run."""
+
 
 def switch_colors(labels: Sequence[str]) -> dict[str, str]:
-    """Return the color of each label by its position; the eleventh switch has the first color again."""
-    return {label: SWITCH_COLORS[i % len(SWITCH_COLORS)] for i, label in enumerate(labels)}
+    """Return the color of each label: that of its name in every run, of an unknown one by its hash.
+
+    Of two unknown names with one color the later one in the alphabet gets the next that is free.
+    """
+    numbers = {label: OWN_COLORS.index(label) for label in labels if label in OWN_COLORS}
+    rest = range(len(OWN_COLORS), len(SWITCH_COLORS))
+    for label in sorted(set(labels) - set(numbers)):
+        own = zlib.crc32(label.encode()) % len(rest)
+        order = [*rest[own:], *rest[:own], *range(len(OWN_COLORS))]
+        numbers[label] = next((it for it in order if it not in numbers.values()), rest[own])
+    return {label: SWITCH_COLORS[numbers[label]] for label in labels}
 
 
-ChartRow = dict[str, Any]
+def shape_of(color: str) -> str:
+    """Return the shape of the points of a switch, so that a print without colors can be read."""
+    return SHAPES[SWITCH_COLORS.index(color) % len(SHAPES)]
 
-TIP_MARK = "\u2063"
-"""Separates the two parts of a :func:`tip` (an invisible character). Descriptions that Vega makes up have none."""
+
+def dash_of(color: str) -> str:
+    """Return the dashes of the line of a switch that has no points."""
+    return DASHES[SWITCH_COLORS.index(color) % len(DASHES)]
+
 
 SMALLEST_US = 1e-3
 """One nanosecond: a log axis has no zero."""
 
 FigureId = Literal[
     "overview",
+    "p99",
     "throughput",
     "chain",
     "vnfs",
@@ -101,45 +118,36 @@ WHOLE = "chain"
 """The bar segment of a chain itself, not of one of its functions."""
 KINDS: tuple[FigureId, ...] = get_args(FigureId)
 
-Colors = Mapping[str, str]
-"""Switch label -> color, in the order of the run."""
+CHART_PX, WIDE_PX, NARROW_PX = 330.0, 860.0, 356.0
+"""Width of a chart, of the one of the first screen, and of that one on a phone."""
 
 
 def point_name(point: Point) -> str:
     """Return the name of a test point with its switch, by which a mark of a chart is found: ``vpp p2p → 64 B``."""
-    return f"{printable(point.switch)} {point_words(point)}"
-
-
-def tip(words: str, point: Point | None = None) -> str:
-    """Return the description of a mark: the test point that it belongs to, if any, and the words that a reader sees."""
-    return f"{point_name(point) if point else ''}{TIP_MARK}{words}"
+    return f"{point.switch} {point_words(point)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A chart with its words. ``key`` is its file name and anchor; ``make`` draws it when it is needed."""
+    """A chart with its words. ``key`` is its file name and anchor; ``look`` draws its rows at a width in px."""
 
     key: str
     kind: FigureId
     scenario: ScenarioName
     title: str
-    make: Callable[[], alt.TopLevelMixin]
+    rows: Sequence[ChartRow]
+    look: Callable[[Sequence[ChartRow], float], Canvas]
+    width_px: float = CHART_PX
 
-    @property
-    def chart(self) -> alt.TopLevelMixin:
-        """Return the chart, made anew each time: a big run has more charts than its page shows.
-
-        Altair does not check it against its schema, which takes a third of the time: a test does.
-        """
-        from altair.utils.schemapi import debug_mode  # takes a second: the terminal needs no chart
-
-        with debug_mode(False):
-            return self.make()
+    def svg(self, width_px: float | None = None) -> str:
+        """Return the drawing: when it is needed, as a big run has more charts than its page shows."""
+        return self.look(self.rows, width_px or self.width_px).svg(self.full_title)
 
     @property
     def full_title(self) -> str:
         """Return the title for places where no heading names the scenario and the kind."""
-        return self.title if self.kind in ("overview", "papers") else f"{self.scenario} {self.kind}: {self.title}"
+        of_run = self.kind in ("overview", "p99", "throughput", "papers")
+        return self.title if of_run else f"{self.scenario} {self.kind}: {self.title}"
 
 
 def frames_key(cell: Point) -> str:
@@ -153,11 +161,16 @@ def safe(text: str) -> str:
 
 
 def cell_figure(
-    kind: FigureId, cell: Point, make: Callable[[], alt.TopLevelMixin], key: str = "", title: str = ""
+    kind: FigureId,
+    cell: Point,
+    rows: Sequence[ChartRow],
+    look: Callable[[Sequence[ChartRow], float], Canvas],
+    key: str = "",
+    title: str = "",
 ) -> Figure:
     """Return a figure of a test point; ``key`` and ``title`` are put behind those of the point."""
     key = f"{kind}-{cell.scenario_slug}-{cell.direction}-{frames_key(cell)}{key}"
-    return Figure(key, kind, cell.scenario, f"{chain_title(cell)}{cell_title(cell)}{title}", make)
+    return Figure(key, kind, cell.scenario, f"{chain_title(cell)}{cell_title(cell)}{title}", rows, look)
 
 
 def cell_title(cell: Point) -> str:
@@ -167,4 +180,4 @@ def cell_title(cell: Point) -> str:
 
 def chain_title(cell: Point) -> str:
     """Return the chain as the start of a title: ``firewall,l3fwd, ``, ``N = 2, ``; empty without a chain."""
-    return f"{printable(cell.chain_label)}, " if cell.named else f"N = {cell.chain_length}, " * bool(cell.chain_length)
+    return f"{cell.chain_label}, " if cell.named else f"N = {cell.chain_length}, " * bool(cell.chain_length)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Latency and jitter: rows and figures by load, frame size and percentile; sentences on latency against load."""
+"""Latency and jitter: rows and figures by path, load, frame size and percentile; tables; sentences."""
 
 from __future__ import annotations
 
@@ -11,66 +11,58 @@ from planebench.analysis.capacity import latency_floor, least_ns
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, latency_compares, latency_counts, same_cell
 from planebench.analysis.histogram import exceedance, merge
-from planebench.analysis.metrics.results import JITTERS
-from planebench.model.header import Calibration, LatencyFloor
+from planebench.analysis.metrics.results import JITTER, JITTERS, LATENCY, OfLatency
+from planebench.analysis.standings import Standings, latency_at
+from planebench.model.header import Calibration, Run
 from planebench.model.plan import Plan
 from planebench.model.records import Point
-from planebench.model.results import JitterSummary, LatencySummary, LoadFinding, Result
+from planebench.model.results import LatencySummary, Result
 from planebench.model.scenario import scenario_named
 from planebench.model.words import (
     ARROWS,
     count,
     frame_size,
     frames,
+    frames_words,
     interval,
     load_words,
     mpps,
     percentiles,
-    printable,
     result_words,
     us,
 )
-from planebench.report.figure import (
-    SMALLEST_US,
-    ChartRow,
-    Colors,
-    Figure,
-    FigureId,
-    cell_figure,
-    chain_title,
-    point_name,
-    safe,
-    tip,
-)
-from planebench.report.throughput import throughput_row, verdict_words
+from planebench.report.charts import curves, latency_ranges, path_dots, percentile_curves, scatter
+from planebench.report.figure import SMALLEST_US, Colors, Figure, FigureId, cell_figure, chain_title, point_name, safe
+from planebench.report.svg import ChartRow
+from planebench.report.tables import PageColumn, PageTable, on_page, page_table, point_columns
+from planebench.report.throughput import path_name, smallest_frames, throughput_row, verdict_remark
 
 HOST_SHARE = 0.05
 """What the host adds to a p99 is told from this share on."""
 SMALLEST_SHARE = 1e-5
 """The end of percentile curves: p99.999."""
+MEAN = "mean latency, µs (log scale)"
+JITTER_TITLE = "mean jitter, µs (log scale)"
+LOAD_TITLE = "intended load, Mpps"
 
 
-def latency_row(result: Result, summary: LatencySummary) -> ChartRow:
-    """Return the percentiles of one switch at one load, in us."""
-    counting = latency_counts(summary)
-    figures = percentiles(summary)
+def _row(result: Result, summary: LatencySummary, words: str) -> ChartRow:
+    """Return what every mark of a latency has: ``words`` behind the switch and the load."""
+    at = f"{result.point.switch} at {load_words(summary.load)} ({mpps(summary.intended_pps)} Mpps)"
     return {
-        "switch": printable(result.point.switch),
-        "load": load_words(summary.load),
-        "p50": max(summary.p50, SMALLEST_US),
-        "p99": max(summary.p99, SMALLEST_US),
-        "p99_9": max(summary.p99_9, SMALLEST_US),
-        "label": figures if counting else f"({figures})",
-        "counts": counting,
+        "switch": result.point.switch,
         "cell": point_name(result.point),
-        "tip": tip(
-            f"{printable(result.point.switch)} at {load_words(summary.load)}: mean {us(summary.mean)}, "
-            f"p50 {us(summary.p50)}{_interval_words(summary.p50_low, summary.p50_high)}, p90 {us(summary.p90)}, "
-            f"p99 {us(summary.p99)}{_interval_words(summary.p99_low, summary.p99_high)}, p99.9 {us(summary.p99_9)}, "
-            f"max {us(summary.max)} µs; {verdict_words(summary.verdict)}; {count(summary.samples)} probes",
-            result.point,
-        ),
+        "tip": f"{at}: {words}{verdict_remark(summary.verdict)}",
     }
+
+
+def _percentile_words(summary: LatencySummary) -> str:
+    """Return the percentiles with their intervals."""
+    s = summary
+    return (
+        f"p50 {us(s.p50)}{_interval_words(s.p50_low, s.p50_high)}, "
+        f"p99 {us(s.p99)}{_interval_words(s.p99_low, s.p99_high)}, p99.9 {us(s.p99_9)} µs, {count(s.samples)} probes"
+    )
 
 
 def _interval_words(low: float | None, high: float | None) -> str:
@@ -78,18 +70,55 @@ def _interval_words(low: float | None, high: float | None) -> str:
 
 
 def latency_rows(results: Sequence[Result], floor_us: float | None = None) -> list[ChartRow]:
-    """Return all latencies with samples; ``floor_us`` is the tester latency baseline."""
-    return [{**latency_row(r, s), "floor": floor_us} for r in results for s in r.latency if s.samples]
+    """Return the percentiles of all latencies with samples; ``floor_us`` is the tester latency baseline."""
+    rows = []
+    for result, summary in ((r, s) for r in results for s in r.latency if s.samples):
+        counting, figures = latency_counts(summary), percentiles(summary)
+        names = {"p50": summary.p50, "p99": summary.p99, "p99_9": summary.p99_9}
+        rows.append(
+            {
+                **_row(result, summary, _percentile_words(summary)),
+                **{name: max(value, SMALLEST_US) for name, value in names.items()},
+                "load": load_words(summary.load),
+                "label": figures if counting else f"({figures})",
+                "counts": counting,
+                "floor": floor_us,
+            }
+        )
+    return rows
+
+
+def load_rows(results: Sequence[Result]) -> list[ChartRow]:
+    """Return p50 (with its interval) and p99 over intended Mpps, for at least MIN_LOADS accepted loads."""
+    rows: list[ChartRow] = []
+    for result in results:
+        found = [s for s in result.latency if latency_counts(s) and s.samples]
+        for s in found if len(found) >= MIN_LOADS else ():
+            knee = result.load_finding is not None and result.load_finding.knee == s.load
+            values = {"y": s.p50, "low": s.p50_low or s.p50, "high": s.p50_high or s.p50, "p99": s.p99}
+            rows.append(
+                {
+                    **_row(result, s, _percentile_words(s) + ", the knee" * knee),
+                    **{name: max(value, SMALLEST_US) for name, value in values.items()},
+                    "x": s.intended_pps / 1e6,
+                    "knee": knee,
+                }
+            )
+    return rows
+
+
+MIN_LOADS = 3
+"""Minimum of accepted loads for a chart of latency against load, the only one that compares switches at equal Mpps."""
 
 
 def percentile_rows(derived: Derived, results: Sequence[Result], load: str) -> list[ChartRow]:
     """Return the percentile curves at a load, valid trials merged; ``above`` is the share of slower probes."""
     rows: list[ChartRow] = []
     for result, summary in ((r, s) for r in results for s in r.latency if s.load == load and latency_counts(s)):
-        names = {"switch": printable(result.point.switch), "cell": point_name(result.point)}
+        about = _row(result, summary, _percentile_words(summary))
         curve = exceedance(merge(derived.histograms(result, summary)))
         rows += [
-            {**names, "us": max(value, SMALLEST_US), "above": above}
+            {**about, "us": max(value, SMALLEST_US), "above": above}
             for value, above in curve
             if above >= SMALLEST_SHARE
         ]
@@ -110,32 +139,6 @@ def scatter_latencies(results: Sequence[Result]) -> list[tuple[Result, LatencySu
     return found if len({r.point.switch for r, _ in found}) > 1 else []
 
 
-def tradeoff_row(result: Result, latency: LatencySummary) -> ChartRow:
-    """Return throughput (x), with its interval, and mean latency (y) of a switch."""
-    bar = throughput_row(result)
-    return {
-        **_named(result, latency),
-        **{"x": bar["mpps"], "x_low": bar["low"], "x_high": bar["high"]},
-        "y": max(latency.mean, SMALLEST_US),
-        "tip": f"{bar['tip']}; mean latency {us(latency.mean)} µs",
-    }
-
-
-def _named(result: Result, latency: LatencySummary) -> ChartRow:
-    """Return the switch of a point and its label, with the verdict of a point that is not compared."""
-    switch, shown = printable(result.point.switch), latency_compares(latency) and counts(result)
-    kind = result.verdict.kind if latency_compares(latency) else latency.verdict.kind
-    return {"switch": switch, "label": switch if shown else f"{switch} ({kind.value})", "counts": shown}
-
-
-def deviation_row(result: Result, latency: LatencySummary) -> ChartRow:
-    """Return mean latency (x) and its standard deviation (y) of a switch, over all probes."""
-    named, mean, sd = _named(result, latency), max(latency.mean, SMALLEST_US), latency.stddev
-    words = f"{named['switch']} at {load_words(latency.load)}: mean {us(latency.mean)}, sd {us(sd)} µs"
-    said = tip(f"{words}; {verdict_words(latency.verdict)}", result.point)
-    return {**named, "x": mean, "x_low": mean, "x_high": mean, "y": max(sd, SMALLEST_US), "tip": said}
-
-
 def _share(load: str) -> float | None:
     """Return the share in a load label: 0.5 of ``0.50`` or ``0.50 carried``; None for a rate."""
     try:
@@ -144,39 +147,32 @@ def _share(load: str) -> float | None:
         return None
 
 
-MIN_LOADS = 3
-"""Minimum of accepted loads for a chart of latency against load, the only one that compares switches at equal Mpps."""
-
-
-def load_rows(results: Sequence[Result]) -> list[ChartRow]:
-    """Return p50 (with its interval) and p99 over intended Mpps, for at least MIN_LOADS accepted loads."""
-    rows: list[ChartRow] = []
-    for result in results:
-        counting = [s for s in result.latency if latency_counts(s) and s.samples]
-        if len(counting) >= MIN_LOADS:
-            rows += [_load_row(result, s) for s in counting]
-    return rows
-
-
-def _load_row(result: Result, summary: LatencySummary) -> ChartRow:
-    switch = printable(result.point.switch)
-    knee = result.load_finding is not None and result.load_finding.knee == summary.load
-    return {
-        "switch": switch,
-        "mpps": summary.intended_pps / 1e6,
-        "p50": max(summary.p50, SMALLEST_US),
-        "low": max(summary.p50_low or summary.p50, SMALLEST_US),
-        "high": max(summary.p50_high or summary.p50, SMALLEST_US),
-        "p99": max(summary.p99, SMALLEST_US),
-        "knee": knee,
-        "tip": tip(
-            f"{switch} at {load_words(summary.load)} ({mpps(summary.intended_pps)} Mpps): "
-            f"p50 {us(summary.p50)}{_interval_words(summary.p50_low, summary.p50_high)}, "
-            f"p99 {us(summary.p99)}{_interval_words(summary.p99_low, summary.p99_high)} µs"
-            f"{', the knee' if knee else ''}; {verdict_words(summary.verdict)}",
-            result.point,
-        ),
+def _scatter_row(kind: FigureId, result: Result, latency: LatencySummary) -> ChartRow:
+    """Return throughput, with its interval, and mean latency of a switch; or mean and standard deviation."""
+    compares = latency_compares(latency)
+    shown, verdict = compares and counts(result), result.verdict if compares else latency.verdict
+    switch, mean = result.point.switch, max(latency.mean, SMALLEST_US)
+    row = {
+        **_row(result, latency, f"mean {us(latency.mean)}, sd {us(latency.stddev)} µs"),
+        "label": switch if shown else f"{switch} ({verdict.kind.value})",
+        "counts": shown,
     }
+    if kind == "deviation":
+        return {**row, "x": mean, "x_low": mean, "x_high": mean, "y": max(latency.stddev, SMALLEST_US)}
+    bar = throughput_row(result)
+    words = f"{bar['tip']}; mean latency {us(latency.mean)} µs"
+    return {**row, "x": bar["mpps"], "x_low": bar["low"], "x_high": bar["high"], "y": mean, "tip": words}
+
+
+def scatter_figures(kind: FigureId, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+    """Yield mean latency against throughput, or its standard deviation against it, one figure per cell."""
+    titles = ("throughput, Mpps", MEAN) if kind == "tradeoff" else (MEAN, "standard deviation, µs (log scale)")
+    found = scatter_latencies(results)  # one load for all test points, so that their charts can be compared
+    for cell, members in same_cell(r for r, _ in found).items():
+        if len(members) > 1:
+            rows = [_scatter_row(kind, r, s) for r, s in found if r in members]
+            look = partial(scatter, colors=colors, titles=titles, log_x=kind == "deviation")
+            yield cell_figure(kind, cell, rows, look, title=f", at {load_words(found[0][1].load)}")
 
 
 MIN_SIZES = 3
@@ -186,19 +182,14 @@ Look = Callable[[LatencySummary], float | None]
 """Returns a value of a latency in us; or None."""
 
 
-def mean_of(summary: LatencySummary) -> float:
-    """Return the mean latency."""
-    return summary.mean
-
-
-def jitter_of(field: str) -> Look:
-    """Return the look at the mean jitter by the definition ``field`` of JITTERS."""
-
-    def look(summary: LatencySummary) -> float | None:
-        jitter: JitterSummary | None = getattr(summary, field)
-        return None if jitter is None else jitter.mean
-
-    return look
+LOOKS: tuple[tuple[str, str, Look], ...] = (
+    ("mean latency", MEAN, lambda s: s.mean),
+    (JITTERS["ipdv"], JITTER_TITLE, lambda s: None if s.ipdv is None else s.ipdv.mean),
+    (JITTERS["burst_jitter"], JITTER_TITLE, lambda s: None if s.burst_jitter is None else s.burst_jitter.mean),
+)
+"""What is drawn over load, frame size and number of VNFs: name, title of the axis, look. PDV is the latency moved down,
+and in the table.
+"""
 
 
 def curve_rows(
@@ -212,124 +203,85 @@ def curve_rows(
 
     ``load`` is the only load that is shown; None shows all.
     """
-    curves: dict[str, list[ChartRow]] = {}
+    found: dict[str, list[ChartRow]] = {}
     for result in results:
         for summary in result.latency:
-            found = look(summary) if latency_compares(summary) and load in (None, summary.load) else None
-            if found is not None:
-                row = _row(result, summary, x(result, summary), found)
-                curves.setdefault(result.point.switch, []).append(row)
-    return [row for rows in curves.values() if len(rows) >= least for row in rows]
-
-
-def _row(result: Result, summary: LatencySummary, x: float, value: float) -> ChartRow:
-    switch = printable(result.point.switch)
-    return {
-        "switch": switch,
-        "x": x,
-        "y": max(value, SMALLEST_US),
-        "tip": tip(
-            f"{switch} at {load_words(summary.load)} ({mpps(summary.intended_pps)} Mpps), {frames(result.point)}: "
-            f"{us(value)} µs; {verdict_words(summary.verdict)}",
-            result.point,
-        ),
-    }
-
-
-MEAN, _SD = "mean latency, µs (log scale)", "standard deviation, µs (log scale)"
-
-DRAWN = [(JITTERS[field], field) for field in ("ipdv", "burst_jitter")]
-"""The definitions of jitter that are drawn; PDV is the latency moved down, and in the table, as signed differences."""
-
-JITTER = "mean jitter, µs (log scale)"
-
-
-def tradeoff_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
-    """Yield throughput against mean latency, one figure per cell."""
-    from planebench.report.charts import scatter
-
-    for cell, title, found in _scattered(results):
-        chart = partial(scatter, [tradeoff_row(r, s) for r, s in found], colors, "throughput, Mpps", MEAN, log_x=False)
-        yield cell_figure("tradeoff", cell, chart, title=title)
-
-
-def deviation_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
-    """Yield mean latency against its standard deviation, one figure per cell."""
-    from planebench.report.charts import scatter
-
-    for cell, title, found in _scattered(results):
-        chart = partial(scatter, [deviation_row(r, s) for r, s in found], colors, MEAN, _SD, log_x=True)
-        yield cell_figure("deviation", cell, chart, title=title)
-
-
-def _scattered(results: Sequence[Result]) -> Iterator[tuple[Point, str, list[tuple[Result, LatencySummary]]]]:
-    """Yield the test points that a scatter plot can show, each with the end of its title and its latencies."""
-    found = scatter_latencies(results)  # one load for all test points, so that their charts can be compared
-    for cell, members in same_cell(r for r, _ in found).items():
-        if len(members) > 1:
-            yield cell, f", at {load_words(found[0][1].load)}", [(r, s) for r, s in found if r in members]
+            value = look(summary) if latency_compares(summary) and load in (None, summary.load) else None
+            if value is not None:
+                row = _row(result, summary, f"{frames(result.point)}: {us(value)} µs")
+                row |= {"x": x(result, summary), "y": max(value, SMALLEST_US)}
+                found.setdefault(result.point.switch, []).append(row)
+    return [row for rows in found.values() if len(rows) >= least for row in rows]
 
 
 def jitter_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield jitter over load, where enough loads were measured."""
-    from planebench.report.charts import curves_over_load
-
-    for name, field in DRAWN:
+    for name, y_title, value_of in LOOKS[1:]:
         for cell, members in same_cell(results).items():
-            rows = curve_rows(members, lambda _, s: s.intended_pps / 1e6, jitter_of(field), MIN_LOADS)
+            rows = curve_rows(members, lambda _, s: s.intended_pps / 1e6, value_of, MIN_LOADS)
             if rows:
-                chart = partial(curves_over_load, rows, colors, JITTER)
-                yield cell_figure("jitter", cell, chart, key=f"-{field}", title=f", {name}")
+                look = partial(curves, colors=colors, titles=(LOAD_TITLE, y_title))
+                yield cell_figure("jitter", cell, rows, look, f"-{safe(name)}", f", {name}")
 
 
-def size_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
-    """Yield mean latency over frame size, where enough sizes were measured."""
-    yield from _sizes("sizes", results, colors, mean_of, MEAN, "")
-
-
-def jitter_size_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
-    """Yield jitter over frame size, where enough sizes were measured."""
-    for name, field in DRAWN:
-        yield from _sizes("jitter-sizes", results, colors, jitter_of(field), JITTER, name)
-
-
-def _sizes(
-    kind: FigureId, results: Sequence[Result], colors: Colors, look: Look, y_title: str, name: str
-) -> Iterator[Figure]:
-    from planebench.report.charts import curves_over_sizes
-
-    for cell, members in same_cell((r for r in results if not r.point.traffic), frame_size_bytes=64).items():
-        loads = list(dict.fromkeys(s.load for r in members for s in r.latency))
-        for load in dict.fromkeys([*loads[:1], *loads[-1:]]):  # the lowest and the highest: more says little more
-            rows = curve_rows(members, lambda r, _: r.point.frame_size_bytes, look, MIN_SIZES, load)
-            if rows:
-                key = "-".join(filter(None, (kind, cell.scenario_slug, cell.direction, safe(load), safe(name))))
-                way = f"{chain_title(cell)}{ARROWS[cell.direction]} {cell.direction}"
-                title = ", ".join(filter(None, (way, load_words(load), name)))
-                yield Figure(key, kind, cell.scenario, title, partial(curves_over_sizes, rows, colors, y_title))
+def size_figures(kind: FigureId, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+    """Yield mean latency, or jitter by each definition, over frame size, where enough sizes were measured."""
+    cells = same_cell((r for r in results if not r.point.traffic), frame_size_bytes=64)
+    for name, y_title, value_of in LOOKS[:1] if kind == "sizes" else LOOKS[1:]:
+        for cell, members in cells.items():
+            loads = list(dict.fromkeys(s.load for r in members for s in r.latency))
+            for load in dict.fromkeys([*loads[:1], *loads[-1:]]):  # the lowest and the highest: more says little more
+                rows = curve_rows(members, lambda r, _: r.point.frame_size_bytes, value_of, MIN_SIZES, load)
+                if rows:
+                    key = "-".join(filter(None, (kind, cell.scenario_slug, cell.direction, safe(load), safe(name))))
+                    way = f"{chain_title(cell)}{ARROWS[cell.direction]} {cell.direction}"
+                    title = ", ".join(filter(None, (way, load_words(load), name)))
+                    sizes, titles = sorted({row["x"] for row in rows}), ("frame size, B", y_title)
+                    look = partial(curves, colors=colors, titles=titles, values=sizes, log_x=True)
+                    yield Figure(key, kind, cell.scenario, title, rows, look)
 
 
 def latency_figures(results: Sequence[Result], colors: Colors, calibration: Calibration | None) -> Iterator[Figure]:
     """Yield the percentiles by switch and load, one figure per cell, all on one axis."""
-    from planebench.report.charts import latency_ranges
-
     cells = {cell: latency_rows(m, _floor_us(calibration, cell)) for cell, m in same_cell(results).items()}
-    domain = _latency_domain([row for rows in cells.values() for row in rows])
+    every = [row for rows in cells.values() for row in rows]
+    known = [row[key] for row in every for key in ("p50", "p99_9") if math.isfinite(row[key])] or [1.0, 10.0]
+    look = partial(latency_ranges, colors=colors, domain=(min(known) / 1.15, max(known) * 1.15))
     for cell, rows in cells.items():
         if rows:
-            chart = partial(latency_ranges, rows, colors, domain)
-            yield cell_figure("latency", cell, chart)
+            yield cell_figure("latency", cell, rows, look)
 
 
 def load_figures(results: Sequence[Result], colors: Colors, calibration: Calibration | None) -> Iterator[Figure]:
-    """Yield latency over load, one figure per cell with enough loads."""
-    from planebench.report.charts import latency_load
-
-    for cell, members in same_cell(results).items():
+    """Yield latency over load, one figure per cell with enough loads, the smallest frames first."""
+    for cell, members in sorted(same_cell(results).items(), key=lambda it: it[0].frame_size_bytes):
         rows = load_rows(members)
         if rows:
-            chart = partial(latency_load, rows, colors, _floor_us(calibration, cell))
-            yield cell_figure("load", cell, chart)
+            floor, titles = _floor_us(calibration, cell), (LOAD_TITLE, "latency, µs (log scale)")
+            yield cell_figure(
+                "load", cell, rows, partial(curves, colors=colors, titles=titles, dashed="p99", floor=floor)
+            )
+
+
+def p99_figures(derived: Derived, colors: Colors) -> Iterator[Figure]:
+    """Yield the p99 of all paths and switches as one figure: of the smallest frames, at the middle load."""
+    found = [it for it in Standings(derived).latency if it.results]
+    smallest = smallest_frames(r for it in found for r in it.results) if found else None
+    found = [it for it in found if (it.point.frame_size_bytes, it.point.traffic) == smallest]
+    loads = [it.load for it in found]
+    rows = []
+    for it in found:
+        usual = max(loads, key=loads.count)
+        path = path_name(it.point) + ("" if it.load == usual else f" at {load_words(it.load)}")
+        for result in it.results:
+            summary = latency_at(result, it.load)
+            if summary is not None:
+                row = _row(result, summary, _percentile_words(summary))
+                rows.append({**row, "path": path, "us": max(summary.p99, SMALLEST_US)})
+    if smallest and rows:
+        title = f"p99 latency, {frames_words(smallest[1], smallest[0])}, at {load_words(usual)}"
+        look = partial(path_dots, colors=colors, title="p99 latency, µs (log scale)")
+        yield Figure("p99", "p99", found[0].point.scenario, title, rows, look, 400.0)
 
 
 def _floor_us(calibration: Calibration | None, cell: Point) -> float | None:
@@ -339,26 +291,48 @@ def _floor_us(calibration: Calibration | None, cell: Point) -> float | None:
 
 def percentile_figures(derived: Derived, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield the latency distribution, one figure per cell and load."""
-    from planebench.report.charts import percentile_curves
-
     for cell, members in same_cell(results).items():
         loads = dict.fromkeys(s.load for r in members for s in r.latency)
-        curves = {load: percentile_rows(derived, members, load) for load in loads}
-        values = [row["us"] for rows in curves.values() for row in rows]
-        for load, rows in curves.items():
+        found = {load: percentile_rows(derived, members, load) for load in loads}
+        values = [row["us"] for rows in found.values() for row in rows]
+        for load, rows in found.items():
             if rows:
-                chart = partial(percentile_curves, rows, colors, (min(values), max(values) * 1.1))
-                yield cell_figure("percentiles", cell, chart, key=f"-{safe(load)}", title=f", {load_words(load)}")
+                look = partial(percentile_curves, colors=colors, domain=(min(values) / 1.1, max(values) * 1.1))
+                yield cell_figure("percentiles", cell, rows, look, f"-{safe(load)}", f", {load_words(load)}")
 
 
-def _latency_domain(rows: Sequence[ChartRow]) -> tuple[float, float]:
-    """Return one axis for all loads and chain lengths of a scenario, with room for labels on the right."""
-    low = min((min(row["p50"], row["floor"] or row["p50"]) for row in rows), default=1.0) / 1.3
-    high = max((row["p99_9"] for row in rows), default=10.0)
-    return low, high * (high / low) ** 0.5 if math.isfinite(high) else low * 100
+# Tables
 
 
-_SHARE = " of R+"
+def latency_table(run: Run, results: Sequence[Result]) -> PageTable:
+    """Return a row per latency, in us, with its probes and, where it is known, the tester latency baseline."""
+    items = _latencies(run, results)
+    columns = (*point_columns(lambda it: it.result.point), *on_page(LATENCY, items))
+    note = "Sent, stamped, received: probes. Stamped but not received: lost, or still in flight when the trial ended."
+    if any(column.title == "baseline" for column in columns):
+        note += " Baseline: the p50 that the tester measures without a switch at this frame size."
+    return page_table("Latency in µs", columns, items, note, out=lambda it: not latency_counts(it.summary))
+
+
+def jitter_table(run: Run, results: Sequence[Result]) -> PageTable:
+    """Return p50 / p99 / max in us of each definition that a latency has."""
+    items = [it for it in _latencies(run, results) if it.summary.ipdv or it.summary.pdv or it.summary.burst_jitter]
+    columns = (
+        *point_columns(lambda it: it.result.point),
+        PageColumn("load", lambda it: load_words(it.summary.load)),
+        *on_page(LATENCY, items, JITTER),
+        PageColumn("clock", lambda it: it.summary.clock),
+    )
+    title = "Jitter, p50 / p99 / max in µs"
+    return page_table(title, columns, items, out=lambda it: not latency_counts(it.summary))
+
+
+def _latencies(run: Run, results: Sequence[Result]) -> list[OfLatency]:
+    return [OfLatency(run, result, summary) for result in results for summary in result.latency]
+
+
+# Sentences
+
 MIN_BATCHING_RATIO = 1.5
 """A lower ratio of two latencies has too many other causes for naming one."""
 MIN_CARRIED = 0.98
@@ -367,9 +341,24 @@ MIN_CARRIED = 0.98
 
 def load_sentences(results: Iterable[Result]) -> list[str]:
     """Return a sentence per finding on latency against load: inversions first, then knees."""
-    found = [(r, r.load_finding) for r in results if r.load_finding is not None]
-    sentences = [text for r, finding in found for text in _inversion(r, finding)]
-    return sentences + [text for r, finding in found for text in _knee(r, finding)]
+    inversions, knees = [], []
+    for result in results:
+        finding = result.load_finding
+        if finding is not None and finding.inversion is not None and finding.inversion_ratio is not None:
+            low, high = (load_words(label) for label in finding.inversion)
+            of = " of R+"
+            other = high.removesuffix(of) if low.endswith(of) and high.endswith(of) else high
+            loads = [s for s in result.latency if s.load in finding.inversion]
+            carried = all(s.achieved_fraction >= MIN_CARRIED for s in loads)  # else queues were full
+            batches = carried and finding.inversion_ratio >= MIN_BATCHING_RATIO
+            inversions.append(
+                f"{result_words(result)}: latency at {low} is {finding.inversion_ratio:.1f} times that at {other}"
+                f"{', as where packets wait for a batch' * batches}"
+            )
+        if finding is not None and finding.knee is not None:
+            words = f"latency rises sharply above {load_words(finding.knee)} (knee)"
+            knees.append(f"{result_words(result)}: {words}")
+    return inversions + knees
 
 
 def v2v_sentence(plan: Plan, results: Iterable[Result]) -> str:
@@ -427,38 +416,9 @@ def floor_sentence(calibration: Calibration | None, sizes: Iterable[int]) -> str
     """Return the tester latency baseline for some frame sizes: ``64 B 1.20 / 3.00 µs``. Empty if unknown."""
     wanted = set(sizes)
     floors = [f for f in (calibration.floors if calibration else ()) if f.frame_size_bytes in wanted]
-    if not floors:
-        return ""
-    each = ", ".join(
-        f"{frame_size(f.frame_size_bytes)} {us(f.p50_ns / 1e3)} / {us(f.p99_ns / 1e3)}{_clock_words(f)}"
-        for f in sorted(floors, key=lambda floor: floor.frame_size_bytes)
-    )
-    return f"tester latency baseline, p50 / p99 in µs: {each}"
-
-
-def _clock_words(floor: LatencyFloor) -> str:
-    """Return the clock of a baseline and its floor; empty where a run does not have its histogram."""
-    ns = least_ns(floor)
-    return "" if ns is None else f" (clock: {floor.clock}{_floor_words(ns / 1e3)})"
-
-
-def _inversion(result: Result, finding: LoadFinding) -> Iterator[str]:
-    if finding.inversion is None or finding.inversion_ratio is None:
-        return
-    low, high = (load_words(label) for label in finding.inversion)
-    shares = low.endswith(_SHARE) and high.endswith(_SHARE)
-    other = high.removesuffix(_SHARE) if shares else high
-    cause = ", as where packets wait for a batch" if _by_batching(result, finding) else ""
-    yield f"{result_words(result)}: latency at {low} is {finding.inversion_ratio:.1f} times that at {other}{cause}"
-
-
-def _by_batching(result: Result, finding: LoadFinding) -> bool:
-    """Return whether packets that wait for a batch may explain the inversion: not where queues were full."""
-    loads = [s for s in result.latency if s.load in (finding.inversion or ())]
-    carried = all(s.achieved_fraction >= MIN_CARRIED for s in loads)
-    return carried and (finding.inversion_ratio or 0.0) >= MIN_BATCHING_RATIO
-
-
-def _knee(result: Result, finding: LoadFinding) -> Iterator[str]:
-    if finding.knee is not None:
-        yield f"{result_words(result)}: latency rises sharply above {load_words(finding.knee)} (knee)"
+    each = []
+    for floor in sorted(floors, key=lambda it: it.frame_size_bytes):
+        ns = least_ns(floor)  # None where a run does not have its histogram
+        clock = "" if ns is None else f" (clock: {floor.clock}{_floor_words(ns / 1e3)})"
+        each.append(f"{frame_size(floor.frame_size_bytes)} {us(floor.p50_ns / 1e3)} / {us(floor.p99_ns / 1e3)}{clock}")
+    return f"Tester latency baseline, p50 / p99 in µs: {', '.join(each)}" if each else ""

@@ -4,22 +4,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, TypeVar
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import latency_counts
-from planebench.model.results import LatencySummary, Result
-from planebench.model.words import ARROWS, NOTHING, frames, load_words, printable, throughput, us
+from planebench.model.results import Result
+from planebench.model.words import ARROWS, NOTHING, frames, load_words, throughput, us
 from planebench.papers.claims import Claim, all_papers
 from planebench.papers.judge import Conclusion, judge_all, shown
 from planebench.papers.measured import RunFigures
-from planebench.papers.shape import Ratio, Shape, ShapeEntry, shapes
+from planebench.papers.shape import Shape, shapes
 from planebench.papers.told import ClaimOutcome, Compared, Judgement
-from planebench.report.figure import ChartRow, Figure, tip
-from planebench.report.page.table import PageColumn, PageTable, page_table
+from planebench.report.charts import shape_dots
+from planebench.report.figure import Figure
 from planebench.report.published import published_tables
+from planebench.report.svg import ChartRow
+from planebench.report.tables import PageColumn, PageTable, number, page_table
+
+Key = TypeVar("Key", bound=Hashable)
 
 OUTCOMES: tuple[tuple[ClaimOutcome, str], ...] = (
     (ClaimOutcome.CONFIRMED, "yes"),
@@ -29,20 +34,37 @@ OUTCOMES: tuple[tuple[ClaimOutcome, str], ...] = (
 """The outcomes in the order of the page, with the class of their mark."""
 
 
-def papers_page(derived: Derived) -> dict[str, Any] | None:
-    """Return the content of the section: counts, claims by paper, tables. None if there is nothing to show."""
+@dataclass(frozen=True, slots=True)
+class PapersFound:
+    """What a run has to say of the papers: the number of claims by outcome, the claims by paper, and tables."""
+
+    counts: str
+    claims: tuple[PageTable, ...]
+    tables: tuple[PageTable, ...]
+
+
+def papers_found(derived: Derived) -> PapersFound:
+    """Return the claims that a run tests with their evidence, the shapes, and the tables that are no measurements."""
     found = RunFigures(derived)
     judged = judge_all(found)
     judgements = shown(derived.run.header, judged)
-    tables = shown_shapes(found)
-    if not judgements and not tables:
-        return None
-    return {
-        "counts": counts(judgements),
-        "papers": [_paper(name, judgements) for name in dict.fromkeys(it.claim.paper for it in judgements)],
-        "tables": [*map(shape_table, tables), *published_tables(derived, judged)],
-        "whole": bool(derived.run.header.papers),
-    }
+    shaped = shown_shapes(found)
+    columns = (
+        PageColumn("outcome", lambda it: it.words, "strong"),
+        PageColumn("claim", lambda it: it.claim.id, "text"),
+        PageColumn("what it says", lambda it: f"{it.claim.sentence} ({it.claim.where})", "text"),
+        PageColumn("evidence", lambda it: it.evidence, "text"),
+    )
+    return PapersFound(
+        ", ".join(f"{it['number']} {it['words']}" for it in counts(judgements)) if judgements else "",
+        tuple(
+            page_table(
+                f"{name}: {all_papers()[name].title}", columns, [it for it in judgements if it.claim.paper == name]
+            )
+            for name in dict.fromkeys(it.claim.paper for it in judgements)
+        ),
+        (*map(shape_table, shaped), *published_tables(derived, judged)) if judgements or shaped else (),
+    )
 
 
 def counts(judgements: Sequence[Judgement | Conclusion]) -> list[dict[str, Any]]:
@@ -93,30 +115,17 @@ def shape_table(table: Shape) -> PageTable:
     entries = {(entry.switch, entry.cell): entry for entry in table.entries}
 
     def column(cell: str) -> PageColumn:
-        return PageColumn(cell, lambda switch: _two(entries.get((switch, cell))), "two")
+        def both(switch: str) -> tuple[str, str]:
+            entry = entries.get((switch, cell))
+            ratios = (None, None) if entry is None else (entry.ours, entry.paper)
+            ours, theirs = (NOTHING if ratio is None else ratio.words for ratio in ratios)
+            return ours, "" if entry is None else theirs
 
-    columns = (PageColumn("switch", printable, "switch"), *map(column, table.cells))
+        return PageColumn(cell, both, "two")
+
+    columns = (PageColumn("switch", str, "switch"), *map(column, table.cells))
     note = f"{table.note} Above: this run. Below: published."
     return page_table(f"{table.paper}: {table.title}", columns, table.switches, note)
-
-
-def _paper(name: str, judgements: Sequence[Judgement]) -> dict[str, Any]:
-    return {
-        "name": name,
-        "title": all_papers()[name].title,
-        "claims": [_claim(it) for it in judgements if it.claim.paper == name],
-    }
-
-
-def _claim(judgement: Judgement) -> dict[str, str]:
-    return {
-        "id": judgement.claim.id,
-        "where": judgement.claim.where,
-        "says": judgement.claim.sentence,
-        "mark": dict(OUTCOMES)[judgement.outcome],
-        "words": judgement.words,
-        "evidence": judgement.evidence,
-    }
 
 
 def _compared(it: Compared) -> dict[str, Any]:
@@ -132,19 +141,11 @@ def _compared(it: Compared) -> dict[str, Any]:
     }
 
 
-def _two(entry: ShapeEntry | None) -> tuple[str, str]:
-    if entry is None:
-        return NOTHING, ""
-    return entry.ours.words if entry.ours else NOTHING, entry.paper.words if entry.paper else NOTHING
-
-
 def paper_charts(measured: RunFigures) -> Iterator[Figure]:
     """Yield one chart for each table that is shown."""
-    from planebench.report.charts import shape_dots
-
     for table in shown_shapes(measured):
         title = f"{table.paper}: {table.title}"
-        yield Figure(table.key, "papers", "p2p", title, partial(shape_dots, dot_rows(table)))
+        yield Figure(table.key, "papers", "p2p", title, dot_rows(table), shape_dots)
 
 
 def shown_shapes(found: RunFigures) -> tuple[Shape, ...]:
@@ -157,101 +158,65 @@ def shown_shapes(found: RunFigures) -> tuple[Shape, ...]:
 
 def dot_rows(table: Shape) -> list[ChartRow]:
     """Return one dot per figure; in tables normalized per switch only the switches of the run."""
-    rows: list[ChartRow] = []
-    for entry in table.entries:
-        for whose, ratio in (("the paper", entry.paper), ("here", entry.ours)):
-            if ratio is not None and (not table.own or entry.switch in _ours(table)):
-                rows.append(_dot(table, entry, whose, ratio))
-    return rows
-
-
-def _dot(table: Shape, entry: ShapeEntry, whose: str, ratio: Ratio) -> ChartRow:
-    switch = printable(entry.switch)
-    return {
-        "panel": switch if table.own else entry.cell,
-        "line": entry.cell if table.own else switch,
-        "whose": whose,
-        "ratio": ratio.value,
-        "mark": ratio.mark,
-        "tip": tip(f"{switch}, {entry.cell}: {whose} {ratio.words}"),
-    }
-
-
-def _ours(table: Shape) -> set[str]:
-    return {entry.switch for entry in table.entries if entry.ours}
+    ours = {entry.switch for entry in table.entries if entry.ours}
+    return [
+        {
+            "panel": entry.switch if table.own else entry.cell,
+            "line": entry.cell if table.own else entry.switch,
+            "whose": whose,
+            "ratio": ratio.value,
+            "mark": ratio.mark,
+            "tip": f"{entry.switch}, {entry.cell}: {whose} {ratio.words}",
+        }
+        for entry in table.entries
+        if not table.own or entry.switch in ours
+        for whose, ratio in (("the paper", entry.paper), ("here", entry.ours))
+        if ratio is not None
+    ]
 
 
 def _shared(table: Shape) -> set[str]:
     return {entry.switch for entry in table.entries if entry.ours and entry.paper}
 
 
-_SHARE = " of R+"
-
-
-PaperMatrix = dict[str, Any]
-"""A table with grouped columns: ``groups`` (name, columns), ``rows`` (switch, cells by group) and a note."""
-
-Cells = dict[tuple[str, str, str], str]
-"""(switch, group, column) -> what stands there."""
-
-
-def paper_tables(results: Sequence[Result]) -> list[PaperMatrix]:
+def paper_tables(results: Sequence[Result]) -> list[PageTable]:
     """Return throughput by direction, and latency by direction and frame size if there is any."""
-    tables = [_throughput(members) for members in _by(results, lambda r: r.point.direction)]
     measured = [r for r in results if any(s.samples for s in r.latency)]
-    kinds = _by(measured, lambda r: (r.point.direction, r.point.traffic, r.point.frame_size_bytes))
-    return tables + [_latency(members) for members in kinds]
+    tables = []
+    for direction, members in _by(results, lambda r: r.point.direction).items():
+        cells = {(r.point.switch, f"{r.point.scenario_label} {frames(r.point)}"): throughput(r) for r in members}
+        note = (
+            "As in conext19, Figs. 4 to 6. R+ (forwarding rate at maximum offered load), aggregate of all "
+            "directions. Marks as in the summary."
+        )
+        tables.append(_matrix(f"Throughput, Mpps, {ARROWS[direction]} {direction}", cells, note))
+    for (direction, kind), members in _by(measured, lambda r: (r.point.direction, frames(r.point))).items():
+        of = " of R+"
+        cells = {}
+        for r, s in ((result, summary) for result in members for summary in result.latency):
+            mean = us(s.mean) if s.samples else NOTHING
+            shown_mean = mean if latency_counts(s) or not s.samples else f"({mean})"
+            cells[r.point.switch, f"{r.point.scenario_label} {load_words(s.load).removesuffix(of)}"] = shown_mean
+        note = (
+            "As in conext19, Tables 3 and 4. Columns: share of the R+ of each switch (so at different rates), or a "
+            "rate. In parentheses: of a load that was not carried. Dash: no probe was received, or not measured."
+        )
+        tables.append(_matrix(f"RTT latency, mean µs, {ARROWS[direction]} {direction}, {kind}", cells, note))
+    return tables
 
 
-def _throughput(results: Sequence[Result]) -> PaperMatrix:
-    cells = {(r.point.switch, _path(r), frames(r.point)): throughput(r) for r in results}
-    direction = results[0].point.direction
-    note = (
-        "As in conext19, Figs. 4 to 6. R+ (forwarding rate at maximum offered load), aggregate of all "
-        "directions. Marks as in the summary."
-    )
-    return _matrix(f"Throughput, Mpps, {ARROWS[direction]} {direction}", results, cells, note)
+def _matrix(caption: str, cells: Mapping[tuple[str, str], str], note: str) -> PageTable:
+    """Return a row a switch and a column a name; ``cells`` is what stands there."""
+    names = dict.fromkeys(name for _, name in cells)
+    rows = {switch: {"switch": switch, **dict.fromkeys(names, NOTHING)} for switch, _ in cells}
+    for (switch, name), words in cells.items():
+        rows[switch][name] = words
+    columns = PageColumn("switch", itemgetter("switch"), "switch"), *(number(it, itemgetter(it)) for it in names)
+    return page_table(caption, columns, list(rows.values()), note)
 
 
-def _latency(results: Sequence[Result]) -> PaperMatrix:
-    found = [(r, s) for r in results for s in r.latency]
-    cells = {(r.point.switch, _path(r), load_words(s.load).removesuffix(_SHARE)): _mean(s) for r, s in found}
-    point = results[0].point
-    note = (
-        "As in conext19, Tables 3 and 4. Columns: share of the R+ of each switch (so at different rates), or a rate. "
-        "In parentheses: of a load that was not carried. Dash: no probe was received, or not measured."
-    )
-    caption = f"RTT latency, mean µs, {ARROWS[point.direction]} {point.direction}, {frames(point)}"
-    return _matrix(caption, results, cells, note)
-
-
-def _matrix(caption: str, results: Sequence[Result], cells: Cells, note: str) -> PaperMatrix:
-    columns: dict[str, dict[str, None]] = {}
-    for _, group, column in cells:
-        columns.setdefault(group, {})[column] = None
-    rows = [
-        {
-            "switch": s,
-            "groups": [[cells.get((s, group, c), NOTHING) for c in found] for group, found in columns.items()],
-        }
-        for s in dict.fromkeys(r.point.switch for r in results)
-    ]
-    groups = [{"name": name, "columns": list(found)} for name, found in columns.items()]
-    return {"caption": caption, "groups": groups, "rows": rows, "note": note}
-
-
-def _mean(summary: LatencySummary) -> str:
-    if not summary.samples:
-        return NOTHING
-    return us(summary.mean) if latency_counts(summary) else f"({us(summary.mean)})"
-
-
-def _path(result: Result) -> str:
-    return printable(result.point.scenario_label)
-
-
-def _by(results: Iterable[Result], key: Callable[[Result], object]) -> list[list[Result]]:
-    found: dict[object, list[Result]] = {}
+def _by(results: Iterable[Result], key: Callable[[Result], Key]) -> dict[Key, list[Result]]:
+    found: dict[Key, list[Result]] = {}
     for result in results:
         found.setdefault(key(result), []).append(result)
-    return list(found.values())
+    return found

@@ -15,7 +15,7 @@ from planebench.model.records import Point
 from planebench.model.words import point_words
 from planebench.papers.data import conext19_tables
 from planebench.papers.told import Judgement
-from planebench.report.page.table import PageColumn, PageTable, page_table
+from planebench.report.tables import PageColumn, PageTable, page_table
 
 MAX_LEADS = 3
 """Test points that are named; of more, the number is given."""
@@ -128,20 +128,21 @@ def published_tables(derived: Derived, judgements: Iterable[Judgement] = ()) -> 
     if "conext19" not in derived.run.header.papers:
         return []
     switch = PageColumn("switch", lambda it: it.switch, "switch")
+    in_run = PageColumn("in this run", lambda it: it.run)
     names = {"models": "model", "virtual_interface": "VNFs by"}
     columns = (
         PageColumn(names.get(name, name), partial(_published, name))
         for name in conext19_tables().taxonomy["bess"].model_dump()
     )
     return [
-        page_table("conext19: Table 1, taxonomy", (switch, *columns, PageColumn("in this run", _run)), kinds(derived)),
+        page_table("conext19: Table 1, taxonomy", (switch, *columns, in_run), kinds(derived)),
         page_table(
             "conext19: Table 2, tunings",
             (
                 switch,
                 PageColumn("published", lambda it: it.published, "text"),
                 PageColumn("here", lambda it: it.here, "text"),
-                PageColumn("in this run", _run),
+                in_run,
             ),
             tunings(derived),
         ),
@@ -162,10 +163,6 @@ def published_tables(derived: Derived, judgements: Iterable[Judgement] = ()) -> 
 
 def _published(column: str, row: TaxonomyRow) -> str:
     return value_words(row.published[column])
-
-
-def _run(it: TaxonomyRow | TuningRow) -> str:
-    return it.run
 
 
 def value_words(value: str | tuple[str, ...]) -> str:

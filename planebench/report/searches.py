@@ -1,37 +1,35 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Search results: tables of page and terminal, back-to-back bursts, loss-rate curves, deviations from standards."""
+"""Search results: tables, back-to-back bursts, loss-rate curves, deviations from standards."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from rich.table import Table
-from rich.text import Text
-
 from planebench.analysis.counting import same_cell, search_counts
 from planebench.analysis.search import METHODS, short_name
-from planebench.model.records import Verdict
-from planebench.model.results import BurstSummary, CurvePoint, Result, SearchResult
-from planebench.model.words import NOTHING, count, interval, mpps, printable, us
-from planebench.report.figure import ChartRow, Colors, Figure, cell_figure, tip
-from planebench.report.page.table import PageColumn, PageTable, number, page_table, point_columns, verdict_cell
-from planebench.report.terminal.cells import Notes
-from planebench.report.terminal.grid import bare_table, chunks, column_of, column_title
+from planebench.model.results import Result, SearchResult
+from planebench.model.words import NOTHING, count, interval, mpps, us
+from planebench.report.charts import curves
+from planebench.report.figure import Colors, Figure, cell_figure, point_name
+from planebench.report.svg import ChartRow
+from planebench.report.tables import PageColumn, PageTable, number, page_table, point_columns, verdict_cell
 
 
 def search_table(results: Sequence[Result]) -> PageTable:
     """Return what searches came to in Mpps; below, its error, the rate forwarded at it, and remarks."""
     members = [r for r in results if r.searches]
+    known = [METHODS[method] for method in methods_of(members) if method in METHODS]
+    definitions = " ".join(f"{it.short_name}: {it.help}." for it in known)
     columns = (
-        *point_columns(members, lambda it: it.point),
+        *point_columns(lambda it: it.point),
         *(PageColumn(short_name(method), partial(_cell, method), "two") for method in methods_of(members)),
     )
     return page_table(
         "Rates by search, Mpps",
         columns,
         members,
-        f"{definitions(members)} Mean over the starts of the switch. {RESOLUTION} "
+        f"{definitions} Mean over the starts of the switch. {RESOLUTION} "
         "First loss: from the frame loss rate test. Back-to-back: mean longest burst without loss, in frames. "
         "In parentheses: did not converge.",
     )
@@ -43,16 +41,11 @@ RESOLUTION = (
 )
 
 
-def definitions(results: Sequence[Result]) -> str:
-    """Return what each search that was run finds, a sentence each."""
-    return " ".join(f"{METHODS[m].short_name}: {METHODS[m].help}." for m in methods_of(results) if m in METHODS)
-
-
 def burst_table(results: Sequence[Result]) -> PageTable:
     """Return the longest bursts without loss (RFC 9004) and the buffer time that they imply."""
     items = [(r, s, s.burst) for r in results for s in r.searches if s.burst is not None]
     columns = (
-        *point_columns(items, lambda it: it[0].point),
+        *point_columns(lambda it: it[0].point),
         number("at Mpps", lambda it: mpps(it[2].rate_pps)),
         number("mean frames", lambda it: count(round(it[2].mean_packets))),
         number("min", lambda it: count(it[2].min_packets)),
@@ -76,112 +69,33 @@ def _cell(method: str, result: Result) -> tuple[str, str]:
     small = [] if search.conditional_pps is None else [f"forwards {mpps(search.conditional_pps)}"]
     if others:
         small.append(f"in other starts {', '.join(mpps(s.lower_pps) for s in others)}")
-    return figure, "; ".join(filter(None, [error, *small, *_remarks(found).texts]))
-
-
-def _remarks(found: Sequence[SearchResult]) -> Verdict:
-    """Return the verdict of the first start that has a remark."""
-    return next((s.verdict for s in found if s.verdict.reasons), found[0].verdict)
-
-
-_BURST_HEADS = ("mean", "min", "max", "runs", "buffer µs")
-
-_Row = tuple[Result, list[Text]]
-
-
-def search_tables(results: Sequence[Result], notes: Notes, width: int) -> list[Table]:
-    """Return the rates by search in Mpps, and a table of bursts if back-to-back frames were searched."""
-    members = [r for r in results if r.searches]
-    methods = methods_of(members)
-    rates = [(r, _rates(r, methods, notes)) for r in members]
-    bursts = [(r, _burst(s.burst, notes)) for r in members for s in r.searches if s.burst is not None]
-    return [
-        *_tables("rates by search", [_head(m, members) for m in methods], rates, notes, width),
-        *_tables("frames per burst", [notes.glyphs.text(head) for head in _BURST_HEADS], bursts, notes, width),
-    ]
-
-
-def _tables(title: str, heads: Sequence[str], rows: Sequence[_Row], notes: Notes, width: int) -> list[Table]:
-    """Return tables with a row per point; columns that do not fit are in a second table."""
-    if not rows:
-        return []
-    lead = max(len(title), *(len(_name(r)) for r, _ in rows)) + 16
-    shown = (*heads, *(cell.plain for _, cells in rows for cell in cells))
-    widest = max(len(line) for text in shown for line in text.splitlines()) + 3
-    return [_table(title, heads, rows, part, notes) for part in chunks(range(len(heads)), (width - lead) // widest)]
-
-
-def _table(title: str, heads: Sequence[str], rows: Sequence[_Row], part: Sequence[int], notes: Notes) -> Table:
-    table = bare_table(notes.glyphs)
-    table.add_column(title, no_wrap=True, overflow="ellipsis" if notes.glyphs.unicode else "crop")
-    table.add_column("", no_wrap=True)
-    for i in part:
-        table.add_column(heads[i], justify="right", no_wrap=True)
-    for result, cells in rows:
-        at = Text(column_title(column_of(result), notes.glyphs))
-        table.add_row(Text(_name(result)), at, *(cells[i] for i in part))
-    return table
-
-
-def _rates(result: Result, methods: Sequence[str], notes: Notes) -> list[Text]:
-    return [_rate(result, method, notes) for method in methods]
-
-
-def _head(method: str, members: Sequence[Result]) -> str:
-    starts = starts_words(members, method)
-    return f"{short_name(method)}\n(bounds, {starts})" if starts else short_name(method)
-
-
-def _rate(result: Result, method: str, notes: Notes) -> Text:
-    found = [s for s in result.searches if s.method == method]
-    if not found:
-        return Text("")
-    figure, error = search_figure(result, method)
-    error = f"({error})" if error and starts_words([result], method) else error
-    words = notes.glyphs.text(" ".join(filter(None, [figure, error])))
-    verdict, is_one = _remarks(found), any(map(search_counts, found))
-    return Text(words + (notes.add(verdict) if verdict.reasons else ""), style="" if is_one else "dim")
-
-
-def _burst(burst: BurstSummary, notes: Notes) -> list[Text]:
-    packets = (round(burst.mean_packets), burst.min_packets, burst.max_packets, burst.repetitions)
-    return [Text(notes.glyphs.text(figure)) for figure in (*(count(n) for n in packets), us(burst.buffer_ns / 1e3))]
-
-
-def _name(result: Result) -> str:
-    point = result.point
-    if point.chain:
-        return f"{point.switch} {point.chain_label}"
-    return f"{point.switch} N={point.chain_length}" if point.chain_length else point.switch
+    remarks = next((s.verdict.texts for s in found if s.verdict.reasons), ())
+    return figure, "; ".join(filter(None, [error, *small, *remarks]))
 
 
 def loss_rows(results: Sequence[Result]) -> list[ChartRow]:
     """Return loss in percent over intended Mpps, a row per load of every loss-rate curve (RFC 2544 section 26.3)."""
-    return [_loss_row(result, point) for result in results for s in result.searches for point in s.curve]
-
-
-def _loss_row(result: Result, point: CurvePoint) -> ChartRow:
-    switch, loss = printable(result.point.switch), point.loss_ratio * 100
-    return {
-        "switch": switch,
-        "mpps": point.intended_pps / 1e6,
-        "loss": loss,
-        "tip": tip(
-            f"{switch} at {mpps(point.intended_pps)} Mpps: {loss:.3g} % lost, "
+    return [
+        {
+            "switch": result.point.switch,
+            "x": point.intended_pps / 1e6,
+            "y": point.loss_ratio * 100,
+            "cell": point_name(result.point),
+            "tip": f"{result.point.switch} at {mpps(point.intended_pps)} Mpps: {point.loss_ratio * 100:.3g} % lost, "
             f"{mpps(point.forwarded_pps)} Mpps forwarded",
-            result.point,
-        ),
-    }
+        }
+        for result in results
+        for search in result.searches
+        for point in search.curve
+    ]
 
 
 def loss_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield the loss-rate curves, one figure per cell."""
-    from planebench.report.charts import loss_curves
-
+    look = partial(curves, colors=colors, titles=("intended load, Mpps", "lost, %"), log_y=False)
     for cell, members in same_cell(results).items():
-        rows = loss_rows(members)
-        if rows:
-            yield cell_figure("loss", cell, partial(loss_curves, rows, colors))
+        if rows := loss_rows(members):
+            yield cell_figure("loss", cell, rows, look)
 
 
 def deviations(results: Iterable[Result]) -> list[str]:

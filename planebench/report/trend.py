@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,11 @@ from markupsafe import Markup
 
 from planebench.analysis.trend import Trend, TrendPoint, TrendStep
 from planebench.model.words import METRICS, NOTHING
-from planebench.report.html import PALETTE, page_colors, render
-from planebench.report.page.table import PageColumn, PageTable, page_table
+from planebench.report.charts import trend_lines
+from planebench.report.figure import switch_colors
+from planebench.report.html import ABOUT, PALETTE, page_colors, render
+from planebench.report.svg import Canvas
+from planebench.report.tables import PageColumn, PageTable, page_table
 
 TEMPLATE = "trend.html.j2"
 CHARTS_MAX = 100
@@ -87,26 +90,25 @@ def changes_table(found: Sequence[TrendChange]) -> PageTable:
 
 def to_html(trends: Sequence[Trend], store: str, charts: int = CHARTS_MAX) -> bytes:
     """Return the trends of a store as a self-contained UTF-8 HTML page, with so many charts at most."""
-    from planebench.report.figure import switch_colors
-    from planebench.report.images import inline_svg  # charts take a second to import
-
     found = found_in(trends)
     shown = sorted((it for it in trends if it.samples), key=lambda it: not it.steps)
-    colors = switch_colors(sorted({it.series.switch for it in trends}))
+    switches = sorted({it.series.switch for it in trends})
+    colors = switch_colors(switches)
     drawn = [
         {
             "title": _title(it),
-            "notes": list(_notes(it)),
-            "chart": Markup(inline_svg(trend_chart(it, colors[it.series.switch]), _title(it), f"trend-{number}")),
+            "notes": [it.problem] * bool(it.problem)
+            + [f"{len(it.left_out)} runs of older commits omitted"] * bool(it.left_out),
+            "chart": Markup(ABOUT.sub("", trend_chart(it, colors[it.series.switch]).svg(_title(it)))),
         }
-        for number, it in enumerate(shown[:charts])
+        for it in shown[:charts]
     ]
     context = {
         "title": f"trends of {store}",
         "palette": PALETTE,
         "store": store,
         "metrics": sorted({METRICS[it.series.metric] for it in trends}),
-        "colors": page_colors(colors),
+        "colors": page_colors(switches),
         "script_digest": "",
         "series": len(trends),
         "runs": len({(it.series.testbed, sample.run_id) for it in trends for sample in it.samples}),
@@ -120,13 +122,6 @@ def to_html(trends: Sequence[Trend], store: str, charts: int = CHARTS_MAX) -> by
 def _title(trend: Trend) -> str:
     series = trend.series
     return f"{series.switch} {series.point}, {METRICS[series.metric]}, {series.testbed}"
-
-
-def _notes(trend: Trend) -> Iterator[str]:
-    if trend.problem:
-        yield trend.problem
-    if trend.left_out:
-        yield f"{len(trend.left_out)} runs of older commits omitted"
 
 
 def levels(trend: Trend) -> list[dict[str, Any]]:
@@ -145,34 +140,20 @@ def levels(trend: Trend) -> list[dict[str, Any]]:
     return [{"run": run, "level": level} for run, level in corners]
 
 
-def trend_chart(trend: Trend, color: str) -> Any:
+def trend_chart(trend: Trend, color: str) -> Canvas:
     """Draw the figure of each run, the levels, and where they change."""
-    import altair as alt
-
-    from planebench.report.charts import plain, table
-    from planebench.report.figure import MUTED, tip
-
     divisor, unit = _UNITS.get(trend.series.metric, (1e6, "Mpps"))
     rows = [
         {
             "run": number,
             "figure": sample.value / divisor,
-            "tip": tip(f"{sample.started_at} {commit_words(sample)}: {sample.value / divisor:.4g} {unit}"),
+            "tip": f"{sample.started_at} {commit_words(sample)}: {sample.value / divisor:.4g} {unit}",
         }
         for number, sample in enumerate(trend.samples)
     ]
-    marks = [
-        {"run": step.change.at, "tip": tip(f"{change_words(step)}; {range_words(step)}; {cause_words(step)}")}
+    steps = [
+        {"run": step.change.at, "tip": f"{change_words(step)}; {range_words(step)}; {cause_words(step)}"}
         for step in trend.steps
     ]
-    x = alt.X("run:Q", title="run", axis=alt.Axis(tickMinStep=1, format="d"))
-    y = alt.Y("figure:Q", title=unit or NOTHING, scale=alt.Scale(zero=False))
-    points = alt.Chart(table(rows)).mark_point(size=14, filled=True, color=color, opacity=0.8)
-    lines = alt.Chart(table(levels(trend))).mark_line(color=color, strokeWidth=2)
-    rules = alt.Chart(table(marks)).mark_rule(color=MUTED, strokeDash=[3, 3])
-    layers = [
-        points.encode(x=x, y=y, description="tip:N"),
-        lines.encode(x=x, y=alt.Y("level:Q", scale=alt.Scale(zero=False))),
-        *([rules.encode(x=x, description="tip:N")] if marks else []),
-    ]
-    return plain(alt.layer(*layers, width=440, height=150))
+    corners = [(corner["run"], corner["level"]) for corner in levels(trend)]
+    return trend_lines(rows, 480.0, color, unit or NOTHING, corners, steps)

@@ -7,16 +7,27 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from operator import itemgetter
 
 from planebench.analysis.ledger import describe
+from planebench.analysis.metrics.results import DROPS, RESULT, OfResult
 from planebench.model.header import Run
-from planebench.model.reasons import REMARKS, Reason, ReasonCode
-from planebench.model.records import CoreDistance, Evidence, ThreadEvidence, Trial, VerdictKind
-from planebench.model.results import Ledger, Result
+from planebench.model.reasons import REMARKS, ReasonCode
+from planebench.model.records import CoreDistance, Trial, VerdictKind
+from planebench.model.results import Ledger, Loss, Result
 from planebench.model.time_had import stood_in
-from planebench.model.words import NOTHING, count, load_words, mpps, percent, point_words, reasons, result_words
-from planebench.report.page.table import PageColumn, PageTable, page_table, verdict_cell
+from planebench.model.words import (
+    NOTHING,
+    VERDICT_WORDS,
+    count,
+    load_words,
+    mpps,
+    percent,
+    point_words,
+    reasons,
+    result_words,
+)
+from planebench.report.tables import PageColumn, PageTable, number, on_page, page_table, point_columns, verdict_cell
 
 # The evidence for the verdict of a trial in one line, and why trials did not take place.
 
@@ -24,6 +35,10 @@ _DIGITS = re.compile(r"\d+")
 
 MOST_INTERRUPTS = 4
 """Kinds of interrupts that are named, the most frequent ones."""
+WAITED = 0.01
+"""The share of a trial from which on the wait of each thread is told."""
+SLOWER = 0.05
+"""A core that adds by less than this more slowly than another one is as fast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,52 +52,68 @@ class TrialCause:
 
 
 def evidence_text(trial: Trial) -> str:
-    """Return one line: unsent and ring-full share, waits of polling threads, poll gaps, steal, core latency, start."""
+    """Return one line: what was not sent, waits of polling threads, core latency, start; and what else is not zero."""
     return "; ".join(_parts(trial))
-
-
-def cause(reason: Reason) -> tuple[ReasonCode, str]:
-    """Return what reasons of one cause have in common: their code, and of an error its words, too."""
-    return reason.code, _DIGITS.sub("", reason.text) if reason.code is ReasonCode.ERROR else ""
-
-
-def shared_text(texts: Sequence[str]) -> str:
-    """Return one text for reasons of one :func:`cause`: the first of several."""
-    return texts[0] if len(set(texts)) == 1 else f"e.g. {texts[0]}"
 
 
 def causes(trials: Sequence[Trial]) -> tuple[TrialCause, ...]:
     """Return trials by verdict and cause, most frequent first; a trial with two causes is in both.
 
-    Remarks, as on frames that a firewall dropped, are no causes.
+    Reasons of one cause have their code in common, errors their words, too. Remarks, as on frames that a firewall
+    dropped, are no causes.
     """
     found: dict[tuple[VerdictKind, ReasonCode, str], list[tuple[str, str]]] = {}
     for trial in trials:
-        for key, text in {cause(it): str(it) for it in trial.verdict.reasons if it.code not in REMARKS}.items():
-            found.setdefault((trial.verdict.kind, *key), []).append((trial.point.switch, text))
-    groups = [
-        TrialCause(
-            kind, shared_text([text for _, text in of]), len(of), tuple(Counter(it for it, _ in of).most_common())
-        )
-        for (kind, *_), of in found.items()
-    ]
+        texts = {}
+        for it in trial.verdict.reasons:
+            if it.code not in REMARKS:
+                words = _DIGITS.sub("", it.text) if it.code is ReasonCode.ERROR else ""
+                texts[trial.verdict.kind, it.code, words] = str(it)
+        for key, text in texts.items():
+            found.setdefault(key, []).append((trial.point.switch, text))
+    groups = []
+    for (kind, *_), of in found.items():
+        example = "e.g. " * (len({text for _, text in of}) > 1) + of[0][1]
+        groups.append(TrialCause(kind, example, len(of), tuple(Counter(it for it, _ in of).most_common())))
     return tuple(sorted(groups, key=lambda group: -group.trials))
 
 
 def _parts(trial: Trial) -> Iterator[str]:
     duration_ns = trial.offered_duration_ns or trial.intended_duration_ns
     evidence = trial.evidence
-    yield from _sending(trial)
-    yield from (_thread(thread, duration_ns) for thread in evidence.threads)
-    if evidence.poll_gap_threshold_ns or evidence.poll_gaps:
-        gaps = f"{count(evidence.poll_gaps)} poll gaps over {_us(evidence.poll_gap_threshold_ns)}"
-        yield gaps + (f", {_ms(evidence.poll_gap_sum_ns)} in sum" if evidence.poll_gaps else "")
-    yield f"steal {_ms(evidence.steal_ns)}"
-    yield from _interrupts(evidence)
+    intended, attempted, unsent, refused = (
+        sum(getattr(d, f"{name}_packets") for d in trial.directions)
+        for name in ("intended", "attempted", "unsent", "refused")
+    )
+    if unsent:
+        yield f"unsent {percent(unsent / intended) if intended else count(unsent)}"
+    if refused:
+        yield f"ring full {percent(refused / attempted)}"
+    longest_ns = max((it.wait_ns for it in evidence.threads), default=0)
+    if evidence.threads and longest_ns < WAITED * duration_ns:
+        yield f"pollers waited {percent(longest_ns / duration_ns)} at most"
+    for it in evidence.threads if longest_ns >= WAITED * duration_ns else ():
+        waited = percent(it.wait_ns / duration_ns) if duration_ns else _ms(it.wait_ns)
+        yield f"{it.owner} {it.thread} waited {waited}, preempted {count(it.involuntary_switches)} times"
+    if evidence.poll_gaps:
+        gaps = f"{count(evidence.poll_gaps)} poll gaps over {evidence.poll_gap_threshold_ns / 1e3:g} µs"
+        yield f"{gaps}, {_ms(evidence.poll_gap_sum_ns)} in sum"
+    if evidence.steal_ns:
+        yield f"steal {_ms(evidence.steal_ns)}"
+    if evidence.interrupts and longest_ns >= WAITED * duration_ns:
+        most = Counter(evidence.interrupts).most_common(MOST_INTERRUPTS)
+        yield f"interrupts {', '.join(f'{name} {count(number)}' for name, number in most)}"
+    if evidence.smis is not None:
+        yield f"{count(evidence.smis)} system management interrupts"
     before, after = evidence.distance_before, evidence.distance_after
-    yield f"core-to-core latency {_distance(before)} → {_distance(after)}"
-    if before and after and before.additions_per_cycle and after.additions_per_cycle:
-        yield f"additions per cycle, switch and tester {_speeds(before)} → {_speeds(after)}"
+    if before and after and before.band == after.band:
+        yield f"core-to-core latency {before.median_ns:.0f} → {after.median_ns:.0f} ns"
+    else:
+        yield f"core-to-core latency {_distance(before)} → {_distance(after)}"
+    speeds = [it.additions_per_cycle for it in (before, after) if it is not None and it.additions_per_cycle]
+    if speeds and min(map(min, speeds)) < (1 - SLOWER) * max(map(max, speeds)):
+        words = " → ".join(" and ".join(f"{speed:.2f}" for speed in both) for both in speeds)
+        yield f"additions per cycle, switch and tester {words}"
     if evidence.shared_cpu:
         yield "switch and tester on one CPU"
     for packets, words in (
@@ -94,56 +125,20 @@ def _parts(trial: Trial) -> Iterator[str]:
     yield f"start {trial.start}"
 
 
-def _interrupts(evidence: Evidence) -> Iterator[str]:
-    """Yield the interrupts of the CPUs that polled, the most frequent ones by name, where they are known."""
-    if evidence.interrupts:
-        most = Counter(evidence.interrupts).most_common(MOST_INTERRUPTS)
-        yield f"interrupts {', '.join(f'{name} {count(number)}' for name, number in most)}"
-    if evidence.smis is not None:
-        yield f"{count(evidence.smis)} system management interrupts"
-
-
-def _sending(trial: Trial) -> Iterator[str]:
-    intended = sum(d.intended_packets for d in trial.directions)
-    attempted = sum(d.attempted_packets for d in trial.directions)
-    unsent = sum(d.unsent_packets for d in trial.directions)
-    yield f"unsent {percent(unsent / intended) if intended else NOTHING}"
-    if attempted:
-        yield f"ring full {percent(sum(d.refused_packets for d in trial.directions) / attempted)}"
-
-
-def _thread(thread: ThreadEvidence, duration_ns: int) -> str:
-    waited = percent(thread.wait_ns / duration_ns) if duration_ns else _ms(thread.wait_ns)
-    return (
-        f"{thread.owner} {thread.thread} waited {waited}, {count(thread.involuntary_switches)} "
-        "involuntary context switches"
-    )
-
-
 def _distance(distance: CoreDistance | None) -> str:
     return "unknown" if distance is None else f"{distance.median_ns:.0f} ns ({distance.band})"
-
-
-def _speeds(distance: CoreDistance) -> str:
-    return " and ".join(f"{speed:.2f}" for speed in distance.additions_per_cycle)
-
-
-def _us(value_ns: int) -> str:
-    return f"{value_ns / 1e3:g} µs"
 
 
 def _ms(value_ns: int) -> str:
     return "0" if value_ns == 0 else f"{value_ns / 1e6:.3g} ms"
 
 
-Record = dict[str, Any]
-
 MAX_TRIALS = 1000
 """Rows of the table of all trials."""
 
 _COLUMNS = (
     PageColumn("#", lambda it: it.index, "number"),
-    PageColumn("switch", lambda it: it.point.switch, "switch"),
+    PageColumn("switch", lambda it: it.point.switch),
     PageColumn("point", lambda it: point_words(it.point), points=lambda it: (it.point,)),
     PageColumn("load", lambda it: _load(it)),
     PageColumn("Mpps", lambda it: NOTHING if _no_figure(it) else mpps(it.throughput_pps), "number"),
@@ -153,18 +148,24 @@ _COLUMNS = (
 _EVIDENCE = PageColumn("evidence", evidence_text, "text")
 
 
-def verdict_counts(run: Run) -> list[Record]:
+def verdict_table(run: Run) -> PageTable:
     """Return the number of trials with each verdict by switch, in the order of VerdictKind, without warm-ups."""
     trials = [t for t in run.trials if t.role != "warmup"]
     rows = []
-    for label in run.switch_labels:
-        kinds = Counter(t.verdict.kind for t in trials if t.point.switch == label)
+    for label in run.switch_labels if trials else ():
+        kinds = Counter(t.verdict.kind.value for t in trials if t.point.switch == label)
         bands = Counter(t.band or "unknown" for t in trials if t.point.switch == label)
         by_band = ", ".join(f"{n} {band}" for band, n in bands.most_common())
-        rows.append(
-            {"switch": label, "kinds": [kinds[k] for k in VerdictKind], "total": kinds.total(), "bands": by_band}
-        )
-    return rows
+        numbers = {kind.value: kinds[kind.value] for kind in VerdictKind}
+        rows.append({"switch": label, **numbers, "trials": kinds.total(), "core group": by_band})
+    present = [kind for kind in VerdictKind if any(row[kind.value] for row in rows)]
+    columns = (
+        PageColumn("switch", itemgetter("switch"), "switch"),
+        *(number(name, itemgetter(name)) for name in (*(kind.value for kind in present), "trials")),
+        PageColumn("core group", itemgetter("core group")),
+    )
+    note = " ".join(f"{kind.value}: {VERDICT_WORDS[kind]}." for kind in present)
+    return page_table("Trials by verdict", columns, rows, note)
 
 
 def cause_table(invalid: Sequence[Trial]) -> PageTable:
@@ -196,7 +197,7 @@ def _no_figure(trial: Trial) -> bool:
 
 def _load(trial: Trial) -> str:
     at_maximum = trial.load.pps_per_direction is None
-    load = "maximum offered load" if at_maximum else load_words(trial.load.label)
+    load = "saturating" if at_maximum else load_words(trial.load.label)
     return f"{trial.search}: {load}" if trial.search else load
 
 
@@ -232,11 +233,28 @@ def policy_sentences(results: Iterable[Result]) -> list[str]:
     return found
 
 
-def unexplained_words(ledger: Ledger) -> str:
-    """Return the number of unexplained losses, with a remark if the switch does not count its drops."""
-    number = count(ledger.unexplained_packets)
-    return (
-        number
-        if ledger.counted or not ledger.unexplained_packets
-        else f"{number} (some switches report no drop counters)"
+def ledger_table(run: Run, results: Sequence[Result]) -> PageTable:
+    """Return where the frames of the saturating trials went: forwarded, lost by place and cause, unexplained.
+
+    Those of the trials that count; of a point without any, those whose counts are exact.
+    """
+    items = [OfResult(run, result) for result in results if result.ledger is not None]
+    columns = (
+        *point_columns(lambda it: it.result.point),
+        number("offered", lambda it: count(it.result.ledger.offered_packets)),
+        number("forwarded", lambda it: count(it.result.ledger.forwarded_packets)),
+        number("lost", lambda it: count(it.result.ledger.lost_packets)),
+        *on_page(RESULT, items, DROPS),
+        PageColumn("lost where and why", lambda it: "; ".join(map(_loss, it.result.ledger.losses)) or NOTHING, "text"),
+        PageColumn("unexplained", lambda it: _unexplained(it.result.ledger)),
     )
+    return page_table("Loss accounting of the saturating trials, in frames", columns, items)
+
+
+def _loss(loss: Loss) -> str:
+    return f"{count(loss.packets)} {loss.place}: {loss.cause}"
+
+
+def _unexplained(ledger: Ledger) -> str:
+    uncounted = " (some switches report no drop counters)" * (not ledger.counted)
+    return f"{'⚠ ' * bool(ledger.unexplained_packets)}{count(ledger.unexplained_packets)}{uncounted}"

@@ -18,7 +18,7 @@ from planebench.model.reasons import ReasonCode
 from planebench.model.records import VerdictKind
 from planebench.model.results import Comparison
 from planebench.model.time_had import is_disturbed, stood_in
-from planebench.model.words import percent, printable, reasons, result_words
+from planebench.model.words import percent, reasons, result_words
 from planebench.report.trials import causes
 
 Confidence = Literal["high", "medium", "low"]
@@ -137,7 +137,7 @@ def _host_words(derived: Derived) -> Iterator[str]:
         )
     for it in derived.disturbed_switches:
         yield (
-            f"{printable(it.switch)} lost more of its time to others than the other switches in the same blocks "
+            f"{it.switch} lost more of its time to others than the other switches in the same blocks "
             f"({percent(it.share)} and {percent(it.share_of_others)}): its intervals contain its rates as counted, too."
         )
     bands = Counter(t.band for t in measured if t.band is not None)

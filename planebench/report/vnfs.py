@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from operator import itemgetter
 
 from planebench.analysis.counting import counts, same_cell
 from planebench.analysis.outages import outage_reports
@@ -21,58 +21,19 @@ from planebench.model.words import (
     UNKNOWN,
     count,
     cycles,
-    directions_words,
-    frames,
     load_words,
     mark,
     mpps,
     percent,
-    printable,
     throughput,
 )
-from planebench.report.answers import path_words
-from planebench.report.charts import curves_over_vnfs
-from planebench.report.figure import ChartRow, Colors, Figure, cell_title, frames_key, safe
-from planebench.report.latency import DRAWN, JITTER, MEAN, Look, curve_rows, jitter_of, mean_of
-from planebench.report.page.table import PageColumn, PageTable, number, page_table
+from planebench.report.charts import curves
+from planebench.report.figure import Colors, Figure, cell_title, frames_key, safe
+from planebench.report.latency import LOOKS, curve_rows
 from planebench.report.setup import switch_cores
+from planebench.report.svg import ChartRow
+from planebench.report.tables import PageColumn, PageTable, known, number, page_table, point_columns
 from planebench.report.throughput import throughput_row
-
-_THROUGHPUT = "throughput, Mpps (log scale)"
-
-
-def over_vnfs(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
-    """Yield figures per kind of VNF, frame size and traffic with several numbers of VNFs."""
-    for cell, members in same_cell(results, chain_length=1).items():
-        rows = throughput_over_vnfs(members)
-        if rows:
-            chart = partial(curves_over_vnfs, rows, colors, _THROUGHPUT)
-            yield Figure(_key(cell, "throughput"), "vnfs", cell.scenario, _title(cell, "throughput"), chart)
-        yield from _latencies(cell, members, colors)
-
-
-def _latencies(cell: Point, members: Sequence[Result], colors: Colors) -> Iterator[Figure]:
-    looks: list[tuple[str, str, Look]] = [("mean latency", MEAN, mean_of)]
-    looks += [(name, JITTER, jitter_of(field)) for name, field in DRAWN]
-    for load in dict.fromkeys(summary.load for result in members for summary in result.latency):
-        for name, y_title, look in looks:
-            rows = curve_rows(members, lambda r, _: r.point.chain_length, look, MIN_COUNTS, load)
-            if rows:
-                chart = partial(curves_over_vnfs, rows, colors, y_title)
-                words = f"{name}, {load_words(load)}"
-                yield Figure(_key(cell, safe(words)), "vnfs", cell.scenario, _title(cell, words), chart)
-
-
-def _key(cell: Point, what: str) -> str:
-    kind = f"{chain_slug(cell.chain, 1)}-" if cell.chain else ""
-    kind += f"{cell.where_slug.removeprefix('-')}-" if cell.where_words else ""
-    return f"vnfs-{kind}{frames_key(cell)}-{what}"
-
-
-def _title(cell: Point, what: str) -> str:
-    kind = f"each {printable(chain_label(cell.chain, 1))}{cell.where_words}, " if cell.named else ""
-    return f"{kind}{cell_title(cell)}, {what}"
-
 
 MIN_COUNTS = 2
 """Numbers of VNFs for a curve: what lies between one and many is the question."""
@@ -81,19 +42,39 @@ SMALLEST_MPPS = 1e-6
 """A log axis has no zero."""
 
 
+def over_vnfs(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+    """Yield figures per kind of VNF, frame size and traffic with several numbers of VNFs: rate, latency, jitter."""
+    for cell, members in same_cell(results, chain_length=1).items():
+        kind = f"{chain_slug(cell.chain, 1)}-" if cell.chain else ""
+        kind += f"{cell.where_slug.removeprefix('-')}-" if cell.where_words else ""
+        named = f"each {chain_label(cell.chain, 1)}{cell.where_words}, " if cell.named else ""
+        found = [("throughput", "throughput", "throughput, Mpps (log scale)", throughput_over_vnfs(members))]
+        for load in dict.fromkeys(summary.load for result in members for summary in result.latency):
+            for name, y_title, look in LOOKS:
+                words = f"{name}, {load_words(load)}"
+                rows = curve_rows(members, lambda r, _: r.point.chain_length, look, MIN_COUNTS, load)
+                found.append((safe(words), words, y_title, rows))
+        for key, words, y_title, rows in found:
+            if rows:
+                numbers = sorted({row["x"] for row in rows})
+                chart = partial(curves, colors=colors, titles=("VNFs", y_title), values=numbers, log_x=True)
+                title = f"{named}{cell_title(cell)}, {words}"
+                yield Figure(f"vnfs-{kind}{frames_key(cell)}-{key}", "vnfs", cell.scenario, title, rows, chart)
+
+
 def throughput_over_vnfs(results: Sequence[Result]) -> list[ChartRow]:
     """Return the accepted throughputs of switches with at least MIN_COUNTS numbers of VNFs."""
     rows: dict[str, list[ChartRow]] = {}
     for result in results:
         if counts(result) and result.throughput_pps:
             bar = throughput_row(result)
-            x, low = result.point.chain_length, max(bar["low"], SMALLEST_MPPS)
-            ends = {"low": low, "high": max(bar["high"], low)}
-            rows.setdefault(bar["switch"], []).append({**bar, **ends, "x": x, "y": max(bar["mpps"], low)})
+            low = max(bar["low"], SMALLEST_MPPS)
+            places = {"x": result.point.chain_length, "y": max(bar["mpps"], low)}
+            rows.setdefault(bar["switch"], []).append({**bar, **places, "low": low, "high": max(bar["high"], low)})
     return [row for found in rows.values() if len(found) >= MIN_COUNTS for row in found]
 
 
-# The throughput per core of each path, and the cores that a 10 Gb/s port would need, for the page.
+# The throughput per core of each path, and the cores that a 10 Gb/s port would need, as a table.
 
 PORT_GBPS = 10
 """Layer 1, the ports of the papers."""
@@ -113,26 +94,32 @@ PREFERRED = ("bidirectional", "unidirectional", "reversed")
 
 def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
     """Return a row per switch and path, at the smallest frames, bidirectional if that was run."""
-    cells = same_cell(results)
-    items = [
-        (result, use_words(cell), switch_cores(run, result.point.switch))
-        for cell in _main_cells(cells)
-        for result in cells[cell]
-    ]
+    paths: dict[Point, list[tuple[tuple[int, str, int], list[Result]]]] = {}
+    for cell, members in same_cell(results).items():
+        path = replace(cell, direction="unidirectional", frame_size_bytes=0, traffic="")
+        order = cell.frame_size_bytes, cell.traffic, PREFERRED.index(cell.direction)
+        paths.setdefault(path, []).append((order, members))
+    shown = [r for cells in paths.values() for r in min(cells, key=itemgetter(0))[1]]
+    items = [(r, switch_cores(run, r.point.switch)) for r in shown]
 
-    def accepted(words: Callable[[Result], str]) -> Callable[[Any], str]:
-        return lambda it: words(it[0]) if counts(it[0]) else NOTHING
+    def accepted(words: Callable[[Result, int], str]) -> Callable[[tuple[Result, int]], str]:
+        return lambda it: words(*it) if counts(it[0]) else NOTHING
+
+    def needed(r: Result, cores: int) -> str:
+        if not r.throughput_l1_gbps:
+            return NOTHING
+        number = math.ceil(PORT_GBPS / (r.throughput_l1_gbps / cores))
+        return f"{'≤' * (r.verdict.kind.is_bound and number > 1)}{number}"
 
     columns = (
-        PageColumn("path", lambda it: it[1]),
-        PageColumn("switch", lambda it: it[0].point.switch, "switch", lambda it: (it[0].point,)),
-        PageColumn("Mpps", accepted(throughput), "strong"),
-        number("Gb/s", accepted(lambda r: f"{mark(r.verdict.kind)}{r.throughput_l1_gbps:.2f}")),
-        number("cores", lambda it: it[2]),
-        number("Mpps per core", lambda it: _per_core(it[0], it[2])),
-        number("cycles / packet", accepted(lambda r: _known(r.switch_cycles_per_packet, cycles))),
-        number("core utilization", accepted(lambda r: _known(r.switch_busy_share, percent))),
-        number(f"cores for {PORT_GBPS} Gb/s", lambda it: _cores(it[0], it[2])),
+        *point_columns(lambda it: it[0].point),
+        PageColumn("Mpps", accepted(lambda r, _: throughput(r)), "strong"),
+        number("Gb/s", accepted(lambda r, _: f"{mark(r.verdict.kind)}{r.throughput_l1_gbps:.2f}")),
+        number("cores", lambda it: it[1]),
+        number("Mpps per core", accepted(lambda r, n: mark(r.verdict.kind) + mpps((r.throughput_pps or 0.0) / n))),
+        number("cycles / packet", accepted(lambda r, _: known(r.switch_cycles_per_packet, cycles, UNKNOWN))),
+        number("core utilization", accepted(lambda r, _: known(r.switch_busy_share, percent, UNKNOWN))),
+        number(f"cores for {PORT_GBPS} Gb/s", accepted(needed)),
     )
     return page_table(
         "Throughput of each path in total and per core",
@@ -143,43 +130,7 @@ def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
     )
 
 
-def use_words(cell: Point) -> str:
-    """Return a test point in words: ``between NICs (p2p), 64 B, bidirectional``."""
-    return f"{path_words(cell)}, {frames(cell)}, {directions_words(cell.direction)}"
-
-
-def _main_cells(cells: Iterable[Point]) -> list[Point]:
-    paths: dict[Point, list[Point]] = {}
-    for cell in cells:
-        paths.setdefault(replace(cell, direction="unidirectional", frame_size_bytes=0, traffic=""), []).append(cell)
-    return [min(members, key=_order) for members in paths.values()]
-
-
-def _order(cell: Point) -> tuple[int, str, int]:
-    return cell.frame_size_bytes, cell.traffic, PREFERRED.index(cell.direction)
-
-
-def _per_core(result: Result, cores: int) -> str:
-    if not counts(result) or result.throughput_pps is None:
-        return NOTHING
-    return mark(result.verdict.kind) + mpps(result.throughput_pps / cores)
-
-
-def _known(value: float | None, words: Callable[[float], str]) -> str:
-    return UNKNOWN if value is None else words(value)
-
-
-def _cores(result: Result, cores: int) -> str:
-    gbps = result.throughput_l1_gbps
-    if not counts(result) or not gbps:
-        return NOTHING
-    kind = result.verdict.kind
-    sign = "≤" if kind.is_bound else ""
-    number = math.ceil(PORT_GBPS / (gbps / cores))
-    return str(number) if number == 1 and sign == "≤" else f"{sign}{number}"
-
-
-# Restarts under traffic, for the terminal and the page: the time without frames, and where the lost frames went.
+# Restarts under traffic: the time without frames, and where the lost frames went.
 
 TITLE = "Outages"
 OUTAGES_NOTE = (
@@ -189,11 +140,11 @@ OUTAGES_NOTE = (
 )
 
 
-def outage_lines(run: Run) -> list[str]:
-    """Return a line for each switch and restart: the median outage, and the frames lost."""
+def outage_sentences(run: Run) -> list[str]:
+    """Return a sentence for each switch and restart: the median outage, and the frames lost."""
     return [
-        f"{_what(it)}: {_shown(it, f'{it.silence_median_ns / 1e6:.1f} ms')}, {count(round(it.lost_median_packets))} "
-        f"frames lost (median of {len(it.outages)})"
+        f"{it.switch}: {_restart(it)}: {_shown(it, f'{it.silence_median_ns / 1e6:.1f} ms')}, "
+        f"{count(round(it.lost_median_packets))} frames lost (median of {len(it.outages)})"
         for it in outage_reports(run)
     ]
 
@@ -203,11 +154,11 @@ def outage_table(run: Run) -> PageTable:
     items = [(report, number, it) for report in outage_reports(run) for number, it in enumerate(report.outages, 1)]
     columns = (
         PageColumn("switch", lambda it: it[0].switch, "switch"),
-        PageColumn("restart", lambda it: printable(_restart(it[0])), "text"),
+        PageColumn("restart", lambda it: _restart(it[0]), "text"),
         number("no.", lambda it: it[1]),
-        number("outage ms", lambda it: _ms(it[2].silence.duration_ns)),
-        number("calm ms", lambda it: _ms(it[2].calm.duration_ns)),
-        number("restart ms", lambda it: _ms(it[2].restart_ns)),
+        number("outage ms", lambda it: _shown(it[0], f"{it[2].silence.duration_ns / 1e6:.1f}")),
+        number("calm ms", lambda it: f"{it[2].calm.duration_ns / 1e6:.1f}"),
+        number("restart ms", lambda it: f"{it[2].restart_ns / 1e6:.1f}"),
         number("lost", lambda it: count(it[2].lost_packets)),
         number("not taken", lambda it: count(it[2].unsent_ring_full_packets)),
         number("dropped", lambda it: count(it[2].dropped_packets)),
@@ -216,14 +167,6 @@ def outage_table(run: Run) -> PageTable:
         number("late", lambda it: count(it[2].unsent_late_packets)),
     )
     return page_table("Restarts under traffic", columns, items, OUTAGES_NOTE, out=lambda it: bool(it[0].functional))
-
-
-def _ms(ns: float) -> str:
-    return f"{ns / 1e6:.1f}"
-
-
-def _what(report: OutageReport) -> str:
-    return printable(f"{report.switch}: {_restart(report)}")
 
 
 def _restart(report: OutageReport) -> str:

@@ -207,7 +207,7 @@ def test_report(planebench, stored: Run, own_run_folder: Path, tmp_path: Path, m
     assert len(done.out.splitlines()) < 31 and done.out.rstrip().endswith(" · planebench report --all")
     monkeypatch.setattr("planebench.report.html.to_html", lambda _: b"<!")  # charts take seconds
     everything = planebench("report", "--all").out
-    assert "If you need the highest throughput" in everything and len(everything.splitlines()) > 100
+    assert "How to repeat this run" in everything and len(everything.splitlines()) > 100
     elsewhere = tmp_path / "page.html"
     assert f"report: {elsewhere}" in planebench("report", "latest", "--html", elsewhere).out
     assert elsewhere.is_file()

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from typing import Any
 
@@ -53,31 +53,13 @@ def page_words(page: bytes) -> str:
     return "\n".join(words.lines) + "\n"
 
 
-def figure_words(figures: list[Figure]) -> str:
+def figure_words(figures: Sequence[Figure]) -> str:
     """Every figure with the rows that it draws, figures of rows to six digits."""
     lines = []
     for figure in figures:
         lines.append(f"{figure.key} [{figure.kind}] {figure.title}")
-        for rows in _data(figure.chart.to_dict()):
-            lines += (f"  {json.dumps(_rounded(row), ensure_ascii=False, sort_keys=True)}" for row in rows)
+        lines += (f"  {json.dumps(_rounded(row), ensure_ascii=False, sort_keys=True)}" for row in figure.rows)
     return "\n".join(lines) + "\n"
-
-
-def _data(spec: Any) -> list[list[dict[str, Any]]]:
-    """The tables of a chart, in the order in which it names them: their names are hashes of what is in them."""
-    names = dict.fromkeys(_names(spec))
-    return [spec["datasets"][name] for name in names]
-
-
-def _names(spec: Any) -> Iterator[str]:
-    if isinstance(spec, list):
-        for part in spec:
-            yield from _names(part)
-    elif isinstance(spec, dict):
-        if isinstance(spec.get("data"), dict):
-            yield spec["data"]["name"]
-        for part in (value for name, value in spec.items() if name not in ("data", "datasets")):
-            yield from _names(part)
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:

@@ -10,15 +10,16 @@ from builders import make_header, make_latency_trial, make_point, make_trial
 
 from planebench.analysis.compare import Comparisons, Derived
 from planebench.analysis.counting import cell_id
-from planebench.analysis.standings import Standings, by_pair, versus
+from planebench.analysis.standings import Standing, Standings, by_pair, versus
 from planebench.model.header import Run
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Evidence, SwitchCycles, ThreadEvidence, Trial, Verdict, VerdictKind
 from planebench.model.results import Comparison
-from planebench.report.answers import Line, missing_words, needs, path_answers
+from planebench.report.answers import missing_words, needs, winner_sentence
 from planebench.report.comparison import result_words
 from planebench.report.figures import make_figures
 from planebench.report.html import to_html
+from planebench.report.terminal.screen import lead_words, rate_words
 from planebench.report.terminal.table import table_text
 from planebench.report.trust import trust
 
@@ -61,17 +62,20 @@ def _pair(a: str, b: str, ratio: float, answer: str, **changes: Any) -> Comparis
     return dataclasses.replace(made, **{"starts_a": 3, "starts_b": 3, **changes})
 
 
-def _line(derived: Derived) -> Line:
-    (path,) = path_answers(Standings(derived))
-    (line,) = path.lines
-    return line
+def _standing(derived: Derived) -> Standing:
+    (standing,) = Standings(derived).throughput
+    return standing
+
+
+def _lead(derived: Derived) -> str:
+    return lead_words(_standing(derived).pairs[0])
 
 
 def test_a_lead_over_all_has_ratio_and_interval() -> None:
-    line = _line(_derived(_pair("testpmd", "planed", 1.8, "different"), _pair("planed", "vpp", 0.5, "different")))
-    assert (line.best, line.state, line.rate) == (("planed",), "different", "18.00")
-    assert (line.ratio, line.ratio_interval) == ("1.80 × testpmd (10.00)", "[1.71, 1.89]")
-    assert line.evidence == "planed is faster than testpmd and vpp."
+    derived = _derived(_pair("testpmd", "planed", 1.8, "different"), _pair("planed", "vpp", 0.5, "different"))
+    found = _standing(derived)
+    assert (found.names, found.state, rate_words(found.results[0])) == (("planed",), "different", "18.0")
+    assert _lead(derived) == "1.80±5%"
 
 
 def test_the_order_of_the_header_does_not_matter() -> None:
@@ -83,76 +87,68 @@ def test_the_order_of_the_header_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pair", "state", "best", "evidence"),
+    ("pair", "state", "best", "lead", "words"),
     [
-        ({"answer": "same"}, "same", ("planed", "testpmd"), "planed and testpmd are the same within 5 %."),
+        ({"answer": "same"}, "same", ("planed", "testpmd"), "=1.80±5%", "the same within 5 %"),
         (
             {"answer": "open", "more_starts": 4, "more_minutes": 1.8},
             "open",
             ("planed", "testpmd"),
-            "planed or testpmd: 4 more starts of each, about 2 min, would decide it.",
+            "?1.80±5%",
+            "open: 4 more starts of each, about 2 min, would decide it",
         ),
-        (
-            {"answer": "open"},
-            "open",
-            ("planed", "testpmd"),
-            "planed or testpmd: more starts may not decide it.",
-        ),
+        ({"answer": "open"}, "open", ("planed", "testpmd"), "?1.80±5%", "open: more starts may not decide it"),
         (
             {"answer": "untested", "starts_a": 1, "starts_b": 1, "low": None, "high": None},
             "untested",
             ("planed",),
-            "planed or testpmd: not tested, one start each.",
+            "?1.80",
+            "not tested: one start each",
         ),
     ],
 )
-def test_no_lead_without_a_test(pair: dict[str, Any], state: str, best: tuple[str, ...], evidence: str) -> None:
-    found = dataclasses.replace(_pair("testpmd", "planed", 1.8, "open"), **pair)
-    line = _line(_derived(found, rates={"planed": 18.0, "testpmd": 10.0}))
-    assert (line.state, line.best, line.evidence) == (state, best, evidence)
+def test_no_lead_without_a_test(pair: dict[str, Any], state: str, best: tuple[str, ...], lead: str, words: str) -> None:
+    compared = dataclasses.replace(_pair("testpmd", "planed", 1.8, "open"), **pair)
+    derived = _derived(compared, rates={"planed": 18.0, "testpmd": 10.0})
+    found = _standing(derived)
+    assert (found.state, found.names, _lead(derived)) == (state, best, lead)
+    assert result_words(compared) == words
+    page = to_html(derived).decode()
+    assert words in page and "Fastest:" not in page
 
 
 def test_an_overlap_of_trials_decides_nothing() -> None:
     """D1: rates that do not overlap are no lead where no comparison was made."""
-    line = _line(_derived())
-    assert line.state == "untested"
-    assert line.evidence == "planed or testpmd: not compared; planed or vpp: not compared."
+    derived = _derived()
+    assert (_standing(derived).state, _lead(derived)) == ("untested", "–")
+    assert winner_sentence(Standings(derived)) == (
+        "No switch is shown to be the fastest: not tested at 1 of 1 test point."
+    )
 
 
 def test_a_lead_over_some_is_not_a_lead_over_all() -> None:
-    line = _line(_derived(_pair("testpmd", "planed", 1.8, "same"), _pair("vpp", "planed", 2.0, "different")))
-    assert (line.state, line.best) == ("same", ("planed", "testpmd"))
-    assert line.evidence == "planed is faster than vpp; planed and testpmd are the same within 5 %."
+    found = _standing(_derived(_pair("testpmd", "planed", 1.8, "same"), _pair("vpp", "planed", 2.0, "different")))
+    assert (found.state, found.names) == ("same", ("planed", "testpmd"))
 
 
 def test_a_lower_bound_behind_may_be_faster() -> None:
-    line = _line(_derived(_pair("testpmd", "planed", 1.8, "open", low=None), testpmd="tester-limited"))
-    assert (line.state, line.best) == ("tester-limited", ("planed", "testpmd"))
-    assert "testpmd reached the limit of the tester and may be faster than planed" in line.evidence
+    found = _standing(_derived(_pair("testpmd", "planed", 1.8, "open", low=None), testpmd="tester-limited"))
+    assert (found.state, found.names) == ("tester-limited", ("planed", "testpmd"))
+    assert rate_words(found.results[1]) == "≥10.0"
 
 
 def test_where_the_tester_hides_the_first_the_capacities_estimated_decide() -> None:
     estimate = dataclasses.replace(_pair("testpmd", "planed", 1.6, "different"), metric="capacity")
     rates = {"planed": 18.0, "testpmd": 10.0}
     hidden = _pair("testpmd", "planed", 1.8, "open", low=None)
-    line = _line(_derived(hidden, estimate, rates=rates, planed="tester-limited", testpmd="tester-limited"))
-    assert (line.state, line.ratio, line.order) == (
-        "different",
-        "est. 1.60 × testpmd (≥10.00)",
-        "planed > testpmd",
-    )
-
-
-def test_the_order_has_ties_and_what_is_not_decided() -> None:
-    pairs = _pair("testpmd", "planed", 1.8, "different"), _pair("vpp", "testpmd", 1.02, "same")
-    rates = {**RATES, "bess": 8.0}
-    assert _line(_derived(*pairs, rates=rates)).order == "planed > testpmd = vpp ? bess"
+    derived = _derived(hidden, estimate, rates=rates, planed="tester-limited", testpmd="tester-limited")
+    assert (_standing(derived).state, _lead(derived)) == ("different", "≈1.60±5%")
 
 
 def test_a_lower_bound_in_front_leads_by_at_least() -> None:
     pair = _pair("testpmd", "planed", 1.8, "different", high=None)
-    line = _line(_derived(pair, rates={"planed": 18.0, "testpmd": 10.0}, planed="tester-limited"))
-    assert (line.state, line.rate, line.ratio) == ("different", "≥18.00", "at least 1.71 × testpmd (10.00)")
+    derived = _derived(pair, rates={"planed": 18.0, "testpmd": 10.0}, planed="tester-limited")
+    assert (_standing(derived).state, _lead(derived)) == ("different", "≥1.71")
 
 
 def test_a_run_with_one_switch_says_how_to_compare_it() -> None:
@@ -161,10 +157,10 @@ def test_a_run_with_one_switch_says_how_to_compare_it() -> None:
 
 
 def test_one_switch_and_none_are_said() -> None:
-    line = _line(_derived(rates={"planed": 18.0, "testpmd": 10.0}, testpmd="invalid"))
-    assert (line.state, line.evidence) == ("alone", "Not in this ranking: testpmd (no trial counts: invalid).")
-    none = _line(_derived(rates={"planed": 18.0}, planed="invalid"))
-    assert (none.state, none.best, none.rate) == ("none", (), "–")
+    found = _standing(_derived(rates={"planed": 18.0, "testpmd": 10.0}, testpmd="invalid"))
+    assert (found.state, missing_words(found)) == ("alone", ("testpmd (no trial counts: invalid)",))
+    none = _standing(_derived(rates={"planed": 18.0}, planed="invalid"))
+    assert (none.state, none.names) == ("none", ())
 
 
 def test_switches_without_cycles_are_not_in_a_ranking_by_cycles() -> None:
@@ -191,14 +187,13 @@ def test_what_to_take_names_a_switch_only_where_it_was_shown() -> None:
     assert (latency.pick, latency.why) == ("cannot say", "nothing was measured.")
 
 
-def test_a_latency_has_p50_p99_and_p99_9_and_never_the_mean() -> None:
+def test_a_latency_has_p50_p99_and_p99_9_and_a_mean_only_beside_them() -> None:
     samples = ((1000, 900), (2000, 99), (900_000, 2))
     trials = [make_trial(0), make_latency_trial(0, make_point(), "0.50", 9e6, samples)]
     derived = _of(trials, switches=("planed",))
-    line = _line(derived)
-    assert line.latency.count(" / ") == 2 and line.latency_note == "at 50 % of R+"
-    assert line.latency in table_text(derived)
-    assert line.latency in to_html(derived).decode()
+    page, text = to_html(derived).decode(), table_text(derived)
+    for words in ("p50", "p99", "p99.9", "50 % of R+"):
+        assert words in page and words in text
 
 
 def test_what_is_decided_is_the_title_and_what_would_help_the_advice() -> None:
@@ -257,15 +252,10 @@ def test_untested_and_same_are_never_one_phrase() -> None:
     assert result_words(_pair("a", "b", 1.1, "open", more_starts=1)) == "open: 1 more start of each would decide it"
 
 
-def test_the_terminal_has_the_verdict_first_then_what_is_decided_then_the_table() -> None:
+def test_the_terminal_ends_with_the_last_screen() -> None:
     derived = _derived(_pair("testpmd", "planed", 1.8, "different"), _pair("vpp", "planed", 2.0, "different"))
     text = table_text(derived, 100)
-    order = (
-        "If you need the highest throughput: planed",
-        "1 of 1 test points is decided.",
-        "times the next",
-        "hold for this host",
-    )
+    order = ("hold for this host", "1 of 1 test points is decided", "best / next", "Fastest: planed")
     places = [text.index(words) for words in order]
     assert places == sorted(places)
 
@@ -283,12 +273,11 @@ def test_where_the_host_disturbs_and_an_answer_is_missing_there_is_a_remedy(code
 
 
 class _Screen(HTMLParser):
-    """Collects the text of the section of answers, its labels, and the order of its parts."""
+    """Collects the text of the section of answers, and the order of its parts."""
 
     def __init__(self, page: bytes) -> None:
         super().__init__()
         self.inside, self.words, self.parts = False, "", ""
-        self.labels: set[str] = set()
         self.feed(page.decode())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -297,42 +286,18 @@ class _Screen(HTMLParser):
             self.inside = values.get("id") == "answers"
         if self.inside:
             self.parts += f" {values.get('class') or tag}"
-            self.labels |= {values["data-label"] or ""} if "data-label" in values else set()
 
     def handle_data(self, data: str) -> None:
         self.words += data if self.inside else ""
 
 
-def test_page_and_terminal_say_the_same_and_the_verdict_comes_first() -> None:
+def test_page_and_terminal_say_the_same_and_the_answer_comes_first() -> None:
     derived = _derived(_pair("testpmd", "planed", 1.8, "different"), _pair("vpp", "planed", 2.0, "different"))
     screen, text = _Screen(to_html(derived)), " ".join(table_text(derived, 140).split())
-    for part in ("trust high", "answers", "needs", "caption", "links"):
-        assert part in screen.parts
-    assert screen.parts.index("needs") < screen.parts.index("trust high") < screen.parts.index(" answers ", 9)
-    said = (
-        *trust(Standings(derived)).facts,
-        _line(derived).ratio,
-        *(n.why for n in needs(Standings(derived))),
-    )
-    for words in said:
+    places = [screen.parts.index(part) for part in (" answer ", " trust high", " answers ", " panel overview")]
+    assert places == sorted(places)
+    for words in (winner_sentence(Standings(derived)), trust(Standings(derived)).title, "18.0", _lead(derived)):
         assert words in screen.words and words in text, words
-    assert _line(derived).evidence in screen.words
-    assert screen.labels == {
-        "frames",
-        "best measured",
-        "rate, Mpps",
-        "times the next (its Mpps)",
-        "p50 / p99 / p99.9, µs",
-        "evidence",
-    }
-
-
-def test_a_narrow_terminal_has_sentences_with_units() -> None:
-    derived = _derived(_pair("testpmd", "planed", 1.8, "different"))
-    text = " ".join(table_text(derived, 80).split())
-    line = _line(derived)
-    assert f": {line.order}, {line.rate} Mpps, {line.ratio} {line.ratio_interval}, not tested" in text
-    assert "µs, different" not in text and "–, different" not in text, "no latency was measured"
 
 
 def test_all_the_same_means_any() -> None:
@@ -343,14 +308,14 @@ def test_all_the_same_means_any() -> None:
     )
 
 
-def test_a_bar_that_the_tester_limits_ends_in_an_arrow_and_says_so() -> None:
+def test_a_bar_that_the_tester_limits_is_pale_and_ends_in_an_arrow() -> None:
     derived = _derived(rates={"planed": 18.0, "testpmd": 10.0}, planed="tester-limited")
     (overview,) = (figure for figure in make_figures(derived) if figure.kind == "overview")
-    chart = overview.chart.to_dict()
-    rows = [row for rows in chart["datasets"].values() for row in rows] if "datasets" in chart else []
-    labels = {row["switch"]: row["label"] for row in rows or chart["data"]["values"]}
-    assert labels == {"planed": "≥18.00 tester limit", "testpmd": "10.00"}
-    assert "triangle-right" in str(chart)
+    assert {row["switch"]: (row["label"], row["limited"]) for row in overview.rows} == {
+        "planed": ("18.0", True),
+        "testpmd": ("10.0", False),
+    }
+    assert overview.svg().count('fill-opacity="0.3"') == 1
 
 
 def test_a_scatter_keeps_a_switch_that_did_not_carry_the_load() -> None:
@@ -360,4 +325,4 @@ def test_a_scatter_keeps_a_switch_that_did_not_carry_the_load() -> None:
     trials += [make_latency_trial(0, make_point("testpmd"), "0.50", 5e6)]
     derived = _of(trials, switches=("planed", "testpmd"))
     (scatter,) = (figure for figure in make_figures(derived) if figure.kind == "tradeoff")
-    assert "planed (overload)" in str(scatter.chart.to_dict())
+    assert "planed (overload)" in scatter.svg()

@@ -11,9 +11,10 @@ from planebench.analysis import derive_results
 from planebench.analysis.compare import Derived
 from planebench.model import words as wording
 from planebench.model.header import Run
-from planebench.report.charts import apart, end_labels, spread
-from planebench.report.figure import SWITCH_COLORS, switch_colors
+from planebench.report.charts import curves
+from planebench.report.figure import switch_colors
 from planebench.report.latency import latency_rows, percentile_rows, scatter_latencies
+from planebench.report.svg import Scale, spread, tick_words
 
 
 @given(st.dictionaries(st.text(max_size=3), st.floats(-100, 100), max_size=8), st.floats(0.1, 20))
@@ -29,16 +30,27 @@ def test_labels_that_do_not_touch_stay_and_none_is_below_the_floor() -> None:
     assert spread({"a": 0.0, "b": 0.1}, 2.0, floor=0.5) == {"a": 0.5, "b": 2.5}
 
 
-def test_a_line_is_labelled_at_its_last_point() -> None:
-    rows = [{"switch": "a", "x": x, "y": 10.0 - x} for x in (1, 3, 2)]
-    (label,) = end_labels(rows, "x", "y", gap=1.0)
-    assert (label["x"], label["label_y"]) == (3, 7.0)
+@given(st.floats(1e-3, 1e6), st.floats(1.01, 1e6), st.booleans())
+def test_axes_have_a_few_round_ticks_within_their_ends(low: float, factor: float, log: bool) -> None:
+    scale = Scale(low if log else 0.0, low * factor, 0.0, 100.0, log)
+    ticks = scale.ticks()
+    assert len(ticks) <= 9 and all(-0.1 <= scale(tick) <= 100.1 for tick in ticks)
+    assert len(set(map(tick_words, ticks))) == len(ticks)
 
 
-def test_only_labels_beside_each_other_are_moved() -> None:
-    rows = [{"x": 1.0, "y": 10.0}, {"x": 1.1, "y": 10.0}, {"x": 9.0, "y": 10.0}]
-    placed = sorted(math.log10(r["label_y"]) for r in apart(rows, "x", "y", dx=1.0, dy=0.1))
-    assert placed == pytest.approx([1.0, 1.0, 1.1])
+def test_a_wide_interval_does_not_flatten_a_chart() -> None:
+    rows = [
+        {"switch": "planed", "x": x, "y": 10.0 + x, "low": 0.001, "high": 1e6, "p99": 20.0, "tip": ""}
+        for x in (1, 2, 3)
+    ]
+    colors, titles = switch_colors(["planed"]), ("load", "µs")
+    (wide, narrow) = (
+        curves([{**row, **ends} for row in rows], 330.0, colors, titles, dashed="p99").svg("")
+        for ends in ({}, {"low": 10.0, "high": 10.0})
+    )
+    ticks = ">10</text>", ">20</text>"
+    assert all(tick in svg for svg in (wide, narrow) for tick in ticks)
+    assert wide.count('stroke-width="1.2"') == 9, "three whiskers, both ends of each cut, with the head of an arrow"
 
 
 def test_percentile_curves_hold_valid_trials_only() -> None:
@@ -62,13 +74,6 @@ def test_the_scatter_needs_two_switches_at_the_same_load() -> None:
     assert scatter_latencies(results[:1]) == []
     v2v = [r for r in derive_results(run) if r.point.scenario == "v2v"]
     assert scatter_latencies(v2v) == []
-
-
-def test_a_switch_has_its_own_color() -> None:
-    labels = [f"s{i}" for i in range(12)]
-    colors = switch_colors(labels)
-    assert len(set(list(colors.values())[: len(SWITCH_COLORS)])) == len(SWITCH_COLORS)
-    assert colors["s10"] == colors["s0"]
 
 
 @pytest.mark.parametrize(

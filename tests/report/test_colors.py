@@ -10,9 +10,9 @@ from itertools import combinations, pairwise
 import pytest
 from rich_run import rich
 
-from planebench.report.figure import DARK_COLORS, DASHES, INK, MUTED, PART_COLORS, SHAPES, SWITCH_COLORS
+from planebench.report.figure import DARK_COLORS, PART_COLORS, SWITCH_COLORS, dash_of, shape_of, switch_colors
 from planebench.report.figures import make_figures
-from planebench.report.images import inline_svg
+from planebench.report.svg import INK, MUTED
 
 WHITE, NEAR_BLACK = "#ffffff", "#171c21"
 PALETTES = pytest.mark.parametrize("palette", [SWITCH_COLORS, DARK_COLORS], ids=["light", "dark"])
@@ -59,8 +59,19 @@ def test_the_first_six_differ_in_a_print_without_colors(palette: Sequence[str]) 
 
 
 def test_points_and_dashes_tell_ten_switches_apart() -> None:
-    looks = {(SHAPES[i % len(SHAPES)], tuple(DASHES[i % len(DASHES)])) for i in range(10)}
+    looks = {(shape_of(color), dash_of(color)) for color in SWITCH_COLORS}
     assert len(looks) == 10
+
+
+def test_a_switch_has_one_color_in_every_run() -> None:
+    few, many = (
+        switch_colors(["ovs-dpdk", "mine", "planed"]),
+        switch_colors(["testpmd", "vpp", "planed", "mine", "ovs-dpdk"]),
+    )
+    assert all(few[label] == many[label] for label in few)
+    labels = [f"s{i}" for i in range(12)]
+    assert len(set(switch_colors(labels[:10]).values())) == 10, "no two have the same while there are others"
+    assert set(switch_colors(labels)) == set(labels)
 
 
 @pytest.mark.parametrize(("palette", "ground"), [(SWITCH_COLORS, WHITE), (DARK_COLORS, NEAR_BLACK)])
@@ -83,9 +94,10 @@ def test_text_of_charts_has_the_color_of_text() -> None:
     kinds = {figure.kind: figure for figure in make_figures(rich())}
     assert len(kinds) > 8
     for figure in kinds.values():
-        svg = inline_svg(figure.chart, "x", "x")
-        for attributes in re.findall(r"<text ([^>]*)>", svg):
-            assert re.search(rf'fill="({INK}|{MUTED})"', attributes), (figure.key, attributes)
+        svg = figure.svg()
+        for attributes in re.findall(r"<text [^>]*>|<g [^>]*>", svg):
+            grouped = "<text" in attributes and "fill" not in attributes  # then its group has the color
+            assert grouped or re.search(rf'fill="({INK}|{MUTED})"', attributes), (figure.key, attributes)
             assert "opacity" not in attributes, figure.key
 
 

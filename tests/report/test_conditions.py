@@ -49,20 +49,17 @@ def side_by_side(run: Run, width: int = 100) -> str:
 
 def test_the_table_has_a_line_on_what_differs_and_a_warning_on_what_contradicts() -> None:
     text = " ".join(table_text(Derived(fair_run())).split())
-    assert (
-        "2 conditions differ between the switches: burst, mergeable buffers; see `planebench report --conditions`"
-        in text
-    )
-    assert "Warning: ovs-dpdk declares mergeable buffers off, but on was measured" in text
+    assert "2 conditions differ between the switches: burst, mergeable buffers" in text
+    assert "ovs-dpdk declares mergeable buffers off, but on was measured" in text
     assert "conditions differ" not in table_text(Derived(make_run(("planed",))))
 
 
 @pytest.mark.parametrize("width", [60, 100, 140])
 def test_side_by_side_in_the_terminal(width: int) -> None:
     text = side_by_side(fair_run(), width)
-    same, _, rest = text.partition("Different, or not known for all")
-    assert "ring size: 256 (measured)" in same and "function: patch" in same
-    assert all(word in rest for word in ("burst", "differs", "mergeable buffers", "adapter", "declares", "unknown"))
+    apart, _, same = text.partition("Conditions that are the same")
+    assert "256" in same and "patch" in same
+    assert all(word in apart for word in ("burst", "differs", "mergeable", "adapter", "declares", "unknown"))
     assert all(len(line.rstrip()) <= width for line in text.splitlines())
 
 
@@ -78,13 +75,12 @@ def test_many_switches_are_set_beside_each_other_in_parts() -> None:
 def test_the_page_marks_what_differs_in_words_and_style() -> None:
     page = to_html(Derived(fair_run())).decode()
     section = page.partition('<section id="conditions">')[2].partition("</section>")[0]
-    rows = {line.split('scope="row">')[1].split("<")[0]: line for line in section.splitlines() if "<tr " in line}
-    assert 'class="differs"' in rows["burst"] and ">differs<" in rows["burst"]
-    assert 'class="same"' in rows["function"] and ">same<" in rows["function"]
-    assert 'class="not-known"' in rows["memory"] and ">unknown<" in rows["memory"].replace(" ", "")
+    rows = {line.split("scope=row>")[1].split("<")[0]: line for line in section.splitlines() if "scope=row>" in line}
+    assert "<b>differs</b>" in rows["burst"] and "<b>same</b>" in rows["function"]
+    assert "<b>not known for all</b>" in rows["memory"] and ">unknown<" in rows["memory"]
     found = rows["mergeable buffers"]
     assert "measured" in found and "adapter declares off (contradicts the measured value)" in found
-    assert "ovs-dpdk declares mergeable buffers off, but on was measured" in section
+    assert "ovs-dpdk declares mergeable buffers off, but on was measured" in page
 
 
 def test_what_a_switch_says_is_text() -> None:
@@ -139,7 +135,7 @@ def test_counts_that_one_trial_does_not_know_are_unknown() -> None:
 
 def test_a_switch_that_tells_nothing_says_so() -> None:
     page = to_html(Derived(counted(SwitchCycles(), SwitchCycles(), SwitchCycles()))).decode()
-    assert page.count('<td class="n">unknown</td>') >= 5, "cycles, batch, busy, received, forwarded"
+    assert page.count("<td class=n>unknown</td>") >= 5, "cycles, batch, busy, received, forwarded"
 
 
 def test_beside_a_tester_limited_switch_one_without_counters_is_unknown() -> None:
@@ -148,7 +144,6 @@ def test_beside_a_tester_limited_switch_one_without_counters_is_unknown() -> Non
     trials = [make_trial(n, make_point("planed"), 10.0, *limited, switch=told) for n in range(3)]
     trials += [make_trial(n, make_point("vpp"), 9.0, switch=SwitchCycles()) for n in range(3, 6)]
     text = table_text(Derived(Run(make_header(("planed", "vpp")), tuple(trials))))
-    line = next(line for line in text.splitlines() if " 32 b" in line)
-    assert "planed" in line and "40 %" in line
-    assert any("vpp" in line and "unknown" in line for line in text.splitlines())
-    assert "b: packets per non-empty poll" in text
+    rows = [line.split() for line in text.splitlines()]
+    assert any(row[:1] == ["planed"] and "40" in row for row in rows)
+    assert any(row[:1] == ["vpp"] and "unknown" in row for row in rows)

@@ -34,15 +34,15 @@ def test_the_evidence_of_a_trial_is_one_line_with_everything_in_it() -> None:
     )
     trial = make_trial(directions=(sent,), evidence=evidence, start=2)
     assert evidence_text(trial) == (
-        "unsent 4.0 %; ring full 25 %; switch pmd-c01 waited 3.1 %, 14 involuntary context switches; "
-        "tester w0 waited 0 %, 0 involuntary context switches; 3 poll gaps over 100 µs, 1.2 ms in sum; steal 4 ms; "
+        "unsent 4.0 %; ring full 25 %; switch pmd-c01 waited 3.1 %, preempted 14 times; "
+        "tester w0 waited 0 %, preempted 0 times; 3 poll gaps over 100 µs, 1.2 ms in sum; steal 4 ms; "
         "core-to-core latency 62 ns (near) → 261 ns (far); start 2"
     )
 
 
 def test_evidence_that_is_not_there_is_not_made_up() -> None:
     trial = make_trial(directions=(), evidence=Evidence(), offered_duration_ns=0, intended_duration_ns=0)
-    assert evidence_text(trial) == "unsent –; steal 0; core-to-core latency unknown → unknown; start 0"
+    assert evidence_text(trial) == "core-to-core latency unknown → unknown; start 0"
     worse = dataclasses.replace(trial, evidence=Evidence(foreign_packets=3, stale_packets=1, shared_cpu=True))
     assert (
         "switch and tester on one CPU; 3 frames that the tester had not sent; 1 frames of another trial"

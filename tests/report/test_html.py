@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from collections import Counter
 from dataclasses import dataclass
 from html.parser import HTMLParser
@@ -22,10 +23,9 @@ from planebench.analysis.compare import Derived
 from planebench.model.header import Finished, Run, SwitchInfo
 from planebench.model.plan import Skipped
 from planebench.model.records import VerdictKind
-from planebench.report.figures import FIGURES, make_figures
-from planebench.report.html import MAX_PAGE_BYTES, to_html
-from planebench.report.page.sections import draw, groups
-from planebench.report.trials import verdict_counts
+from planebench.report.figures import make_figures
+from planebench.report.html import MAX_PAGE_BYTES, draw, to_html
+from planebench.report.trials import verdict_table
 
 HOSTILE = "<script>alert(1)</script> \"quoted\" & 'so' {{ 7*7 }} </style> \x00\x1b[2J\u202e http://evil.example/x"
 SCRIPT = Path(planebench.__file__).with_name("report").joinpath("explore.js").read_text(encoding="utf-8")
@@ -122,7 +122,7 @@ def test_the_page_has_what_it_promises(page: _Page) -> None:
         "Throughput by chain length",
         "Latency distribution",
         "Trials that did not take place",
-        "Reproduce this run",
+        "How to repeat this run",
         "AMD EPYC 9R14",
         "planebench run quick --switch planed,ovs-dpdk,testpmd,vpp",
         "Skipped fastclick",
@@ -138,33 +138,30 @@ def test_the_page_has_what_it_promises(page: _Page) -> None:
 def test_the_largest_run_stays_small_and_says_what_it_leaves_out(largest: Largest, page: _Page) -> None:
     assert MAX_PAGE_BYTES < 4_800_000  # a page has to stay below 5 MB
     assert len(largest.data) < big_run.MAX_BYTES + 100_000
-    assert largest.memory_mib < 1000  # half of it is the heap of the chart library's V8, which grows as it likes
+    assert largest.memory_mib < 600
     words = " ".join(page.text.split())
-    assert "54 more of these charts are omitted; planebench export" in words
+    assert re.search(r"\d+ more of these charts are omitted; planebench export", words)
     assert page.tags["figure"] > 30
-    shown = [name for name in ("Throughput", "Latency", "Throughput against mean latency") if name in words]
-    assert len(shown) == 3
 
 
 def test_charts_that_are_rarely_read_go_first() -> None:
-    run = make_run(("planed", "ovs-dpdk"), sizes=(64,), loads=(0.1, 0.99))
-    figures = make_figures(Derived(run), [kind for kind in FIGURES if not kind.section])
-    first = draw(figures, 1)
-    assert len(first) == 1 and figures[0].key in first
-    everything = draw(figures, 10**9)
-    assert set(everything) == {f.key for f in figures}
+    figures = make_figures(Derived(make_run(("planed", "ovs-dpdk"), sizes=(64,), loads=(0.1, 0.99))))
+    assert list(draw(figures, 1, {})) == ["overview"]
+    everything = draw(figures, 10**9, {})
+    assert set(everything) == {f.key for f in figures} | {"overview-narrow"}
     assert [f.kind for f in figures if f.key == list(everything)[-1]] == ["percentiles"]
-    for name in ("p2p", "loopback"):
-        assert sum(len(g.figures) for g in groups(figures, name)) == sum(f.scenario == name for f in figures)
 
 
-def test_every_kind_of_chart_is_what_altair_allows() -> None:
-    """The page draws them unchecked, to be quick."""
+def test_every_kind_of_chart_is_xml_inside_its_frame() -> None:
     run = make_run(sizes=(64, 256, 1024), loads=(0.1, 0.3, 0.5, 0.99), problems=False)
     kinds = {figure.kind: figure for figure in make_figures(Derived(run))}
-    assert {"throughput", "latency", "load", "tradeoff", "deviation", "percentiles"} <= set(kinds)
+    assert {"overview", "p99", "throughput", "latency", "load", "tradeoff", "deviation", "percentiles"} <= set(kinds)
     for figure in kinds.values():
-        figure.make().to_dict(validate=True)
+        svg = ET.fromstring(figure.svg())
+        width, height = float(svg.get("width", "")), float(svg.get("height", ""))
+        for element in svg.iter():
+            for name, most in (("x", width), ("y", height)):
+                assert -1 <= float(element.get(name, "0")) <= most, (figure.key, element.attrib)
 
 
 def test_hostile_text_is_escaped_everywhere() -> None:
@@ -217,8 +214,8 @@ def test_runs_with_odd_trials_have_a_page() -> None:
 
 def test_verdicts_are_counted_under_their_own_name() -> None:
     trials = [make_trial(i, verdict=kind.value) for i, kind in enumerate(VerdictKind) for _ in range(i + 1)]
-    row = verdict_counts(Run(make_header(("planed",)), tuple(trials)))[0]
-    assert row["kinds"] == list(range(1, len(VerdictKind) + 1))
+    (row,) = verdict_table(Run(make_header(("planed",)), tuple(trials))).rows
+    assert list(row.cells[1:-2]) == list(range(1, len(VerdictKind) + 1))
     text = _Page(to_html(Derived(Run(make_header(("planed",)), tuple(trials))))).text
     heads = " ".join(k.value for k in VerdictKind)
     assert f"switch {heads} trials core group planed 1 2 3 4 5 6 21" in " ".join(text.split())
@@ -234,10 +231,9 @@ def test_every_trial_counts_or_is_invalid_or_a_latency_that_the_tester_limited()
 
 
 def test_figures_cover_the_papers() -> None:
-    found = make_figures(Derived(make_run(chains=(1, 2, 3))), [kind for kind in FIGURES if not kind.section])
-    kinds = Counter(f.kind for f in found)
+    kinds = Counter(f.kind for f in make_figures(Derived(make_run(chains=(1, 2, 3)))))
     latencies = {"latency": 5, "load": 4, "percentiles": 13, "tradeoff": 4, "deviation": 4}
-    assert kinds == {"throughput": 7, "chain": 4, **latencies}
+    assert kinds == {"overview": 1, "p99": 1, "throughput": 1, "chain": 4, **latencies}
     assert make_figures(Derived(Run(make_header()))) == ()
 
 

@@ -20,10 +20,12 @@ from planebench.model.records import FibUpdates, SwitchCycles, TrafficSent
 from planebench.model.results import Result
 from planebench.report.anatomy import anatomy_table
 from planebench.report.export import to_json
-from planebench.report.page.scenario import jitter_table, latency_table, ledger_table, strata_table, throughput_table
-from planebench.report.page.table import PageTable
+from planebench.report.latency import jitter_table, latency_table
 from planebench.report.searches import burst_table, search_table
+from planebench.report.tables import PageTable
+from planebench.report.throughput import strata_table, throughput_table
 from planebench.report.traffic import traffic_table
+from planebench.report.trials import ledger_table
 
 OF_TWO = {"ratio to the result", "lost", "sizes"}
 """Columns with a ratio or the difference of two numbers that are both exported."""

@@ -21,7 +21,8 @@ from planebench.model.records import Point, SwitchCycles, Trial
 from planebench.model.results import Comparison
 from planebench.model.wire import WIRES, Wire
 from planebench.report.answers import winner_sentence
-from planebench.report.terminal.screen import MAX_ROWS, lead_words, print_screen, print_where, screen_text
+from planebench.report.terminal.screen import MAX_ROWS, lead_words, print_where, screen_text
+from planebench.report.terminal.table import print_screen
 
 NINE = ("ovs-dpdk", "testpmd", "vpp", "bess", "snabb", "t4p4s", "fastclick", "vale", "planed")
 SHAPES: dict[str, dict[str, Any]] = {

@@ -30,7 +30,6 @@ def large() -> Derived:
 def test_no_line_is_wider_than_the_terminal(large: Derived, width: int, unicode: bool) -> None:
     text = table_text(large, width, unicode)
     assert max(map(len, text.splitlines())) <= width
-    assert "…" not in text.split("Mpps, bar")[0].replace("switch → … → VNF N", "")
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])
@@ -38,17 +37,16 @@ def test_no_line_is_wider_than_the_terminal(large: Derived, width: int, unicode:
 def test_a_run_with_everything_fits_too(width: int, unicode: bool) -> None:
     text = table_text(rich(), width, unicode)
     assert max(map(len, text.splitlines())) <= width
-    assert "…" not in text.split("Mpps, bar")[0]
     assert text.isascii() != unicode
 
 
 def test_every_scenario_switch_and_figure_is_there() -> None:
     text = table_text(Derived(make_run(problems=False)))
-    for expected in ("p2p", "p2v", "v2v", "loopback", "planed", "ovs-dpdk", "testpmd", "at 99 % of R+", "⇄ 1024 B"):
+    for expected in ("p2p", "p2v", "v2v", "loopback", "planed", "ovs-dpdk", "testpmd", "99 % of R+", "⇄ 1024 B"):
         assert expected in text
 
 
-def test_marks_and_footnotes() -> None:
+def test_marks_and_reasons() -> None:
     trials = (
         make_trial(0, make_point("planed"), 14.0, "tester-limited"),
         make_trial(1, make_point("ovs-dpdk"), 9.0),
@@ -59,9 +57,7 @@ def test_marks_and_footnotes() -> None:
     text = table_text(Derived(Run(make_header(), trials)))
     for expected in (
         "≥14.00",
-        f"{NOTHING}¹",
-        "1) invalid: testpmd died",
-        ")¹",
+        "invalid: testpmd died",
     ):
         assert expected in text, expected
     ascii_text = table_text(Derived(Run(make_header(), trials)), unicode=False)
@@ -77,10 +73,10 @@ def test_a_switch_that_is_shown_to_be_faster_is_green_and_bold() -> None:
         for i, (switch, rate) in enumerate([("planed", 20.0), ("testpmd", 10.0)] * 4)
     )
     print_table(Derived(Run(make_header(), trials[:2])), console)
-    assert "\x1b[1;32m  20.00" not in out.getvalue(), "one start each shows nothing"
+    assert "\x1b[1;32m20.0" not in out.getvalue(), "one start each shows nothing"
     print_table(Derived(Run(make_header(), trials)), console)
-    assert "\x1b[1;32m  20.00" in out.getvalue()
-    assert "\x1b[1;32m  10.00" not in out.getvalue()
+    assert "\x1b[1;32m20.0" in out.getvalue()
+    assert "\x1b[1;32m10.0" not in out.getvalue()
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
@@ -109,7 +105,7 @@ def test_how_the_run_ended_and_what_was_skipped() -> None:
     text = " ".join(table_text(Derived(run)).split())
     assert "interrupted: Ctrl-C" in text
     assert "Skipped vpp: not installed: apt-get install vpp" in text
-    assert "Warning: core 1 is shared" in text
+    assert "core 1 is shared" in text
     assert "incomplete" in table_text(Derived(dataclasses.replace(run, finished=None)))
 
 
@@ -123,7 +119,7 @@ def test_a_run_that_was_cut_short_has_a_table(count: int) -> None:
 def test_hostile_text_is_shown_and_not_interpreted() -> None:
     reason = "[bold red]x[/] \x1b[2J\x07 <script>"
     text = table_text(Derived(Run(make_header(), (make_trial(verdict="invalid", reasons=(reason,)),))))
-    assert "[bold red]x[/] ?[2J? <script>" in text
+    assert "[bold red]x[/] ?[2J? <script>" in " ".join(text.split())
 
 
 @given(st.floats(-1, 2), st.integers(0, 20), st.booleans())
@@ -144,13 +140,12 @@ def test_v2v_says_once_that_its_latency_is_not_along_loads(loads: tuple[float, .
     assert to_html(Derived(run)).decode().count(said) == times
 
 
-def test_a_valid_latency_with_a_remark_has_a_footnote() -> None:
+def test_a_valid_latency_with_a_remark_says_it() -> None:
     trial = make_latency_trial(1)
     assert trial.latency is not None
     lossy = dataclasses.replace(trial, latency=dataclasses.replace(trial.latency, probes_sent=1100))
-    text = table_text(Derived(Run(make_header(), (make_trial(0), lossy))))
-    assert "4.00 / 9.01 / 9.01¹" in text
-    assert "1) valid: 100 of 1100 probes did not return" in text
+    text = " ".join(table_text(Derived(Run(make_header(), (make_trial(0), lossy)))).split())
+    assert "valid: 100 of 1100 probes did not return" in text
 
 
 @pytest.mark.parametrize(

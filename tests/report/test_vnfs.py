@@ -10,9 +10,7 @@ from planebench.analysis.results import derive_results
 from planebench.model.header import Finished, Run
 from planebench.model.records import Point, Trial
 from planebench.report.figures import make_figures
-from planebench.report.page.table import point_columns
-from planebench.report.terminal.grid import chain_words
-from planebench.report.vnfs import use_words
+from planebench.report.tables import point_columns
 
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1M"
 RATES = {"planed": {1: 8.0, 8: 0.5, 63: 0.05}, "offload": {1: 9.0, 8: 8.8, 63: 8.0}}
@@ -36,9 +34,8 @@ def test_throughput_and_latency_are_curves_over_the_number_of_vnfs() -> None:
     for chain in ("", ROUTER):
         figures = {figure.key: figure for figure in make_figures(Derived(run_of(chain))) if figure.kind == "vnfs"}
         (throughput,) = [figure for key, figure in figures.items() if key.endswith("-throughput")]
-        drawn = throughput.chart.to_dict()
-        rows = [row for data in drawn["datasets"].values() for row in data if "y" in row]
-        assert "VNFs" in str(drawn["layer"])
+        rows = throughput.rows
+        assert ">VNFs</text>" in throughput.svg()
         assert {row["x"] for row in rows} == {1, 8, 63}
         assert {row["switch"] for row in rows} == {"planed", "offload"}
         assert any("mean-latency" in key for key in figures)
@@ -49,12 +46,5 @@ def test_throughput_and_latency_are_curves_over_the_number_of_vnfs() -> None:
 def test_rows_say_how_many_and_of_which_kind() -> None:
     results = derive_results(run_of(ROUTER))
     assert [r.point.chain_length for r in results if r.point.switch == "planed"] == [1, 8, 63]
-    assert chain_words(at("planed", 63, ROUTER), results) == f"63 x {ROUTER}"
-    (_, chain, *_) = point_columns(results, lambda it: it.point)
-    assert chain.shown(next(r for r in results if r.point.chain_length == 63)) == f"63 x {ROUTER}"
-    assert chain_words(at("planed", 63, ""), derive_results(run_of(""))) == "63"
-
-
-def test_a_recommendation_names_the_number() -> None:
-    assert use_words(at("planed", 63, ROUTER)) == "one of 63 independent VNFs, each l3fwd, 64 B, unidirectional"
-    assert use_words(at("planed", 1, "")).startswith("one VNF, each l2fwd")
+    (_, where) = point_columns(lambda it: it.point)
+    assert where.shown(next(r for r in results if r.point.chain_length == 63)) == f"parallel-63 {ROUTER} → 64 B"

@@ -17,7 +17,7 @@ from planebench.model.header import Run
 from planebench.model.outage import Outage, Silence
 from planebench.model.records import Trial
 from planebench.report.terminal.table import table_text
-from planebench.report.vnfs import outage_lines, outage_table
+from planebench.report.vnfs import outage_sentences, outage_table
 from planebench.store import RunWriter, read_run
 
 REQUEST = OutageRequest("vnf0", 10_000.0, kill=True)
@@ -58,12 +58,12 @@ def test_outages_are_no_results_and_stand_in_table_and_page() -> None:
     derived = Derived(found)
     assert derived.results == ()
     assert "Outages" in table_text(derived) and "No trial has been measured" not in table_text(derived)
-    assert outage_lines(found) == [
+    assert outage_sentences(found) == [
         "planed: separate:l2fwd: vnf0 killed, 10\u202f000 frames/s: 11.0 ms, 110 frames lost (median of 5)"
     ]
     assert len(outage_table(found).rows) == 5
     shared = Run(found.header, tuple(trials("planed", FAST, functional=("shares a CPU",))))
-    assert "(11.0 ms)" in outage_lines(shared)[0]
+    assert "(11.0 ms)" in outage_sentences(shared)[0]
 
 
 def test_switches_and_runs_are_compared() -> None:

@@ -108,26 +108,12 @@ class OnPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
-    """How the terminal shows a figure in one cell with others: ``order``, the ``letter`` behind it, and the width.
-
-    ``legend`` explains the letter. An ``optional`` figure is left out where no result has it.
-    """
-
-    order: int
-    letter: str
-    width: int
-    legend: str = ""
-    optional: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Column:
     """One figure of a row.
 
     ``get`` is a path of attributes, as ``result.point.switch``, in which None stays None; or a function of the row.
     ``unit`` is added to the name in flat outputs, where the JSON export has it in a key above.
-    ``page`` is there for a figure on the page, ``brief`` for one in the terminal's cell for tester-limited results.
+    ``page`` is there for a figure in the tables of the report.
     ``by_switch``: the switch itself reports the figure, so it is "unknown" where trials are accepted without it.
     """
 
@@ -138,7 +124,6 @@ class Column:
     outputs: frozenset[ColumnOutput] = EVERYWHERE
     unit: str = ""
     page: OnPage | None = None
-    brief: Brief | None = None
     by_switch: bool = False
 
     @property
@@ -218,14 +203,6 @@ def verdict_columns(path: str) -> tuple[Column, ...]:
 def having(columns: Iterable[Column], output: ColumnOutput) -> tuple[Column, ...]:
     """Return the columns that an output has."""
     return tuple(column for column in columns if output in column.outputs)
-
-
-def in_terminal(columns: Iterable[Column], items: Iterable[Any]) -> tuple[tuple[Column, Brief], ...]:
-    """Return the columns of the terminal's cell for some rows, in its order."""
-    rows = tuple(items)
-    briefs = [(column, column.brief) for column in columns if column.brief is not None]
-    there = [it for it in briefs if not it[1].optional or any(it[0].value(item) is not None for item in rows)]
-    return tuple(sorted(there, key=lambda it: it[1].order))
 
 
 def row(columns: Iterable[Column], item: Any) -> dict[str, Any]:

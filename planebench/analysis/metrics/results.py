@@ -17,7 +17,6 @@ from planebench.analysis.counting import counts, latency_counts, search_counts
 from planebench.analysis.metrics.column import (
     JSON,
     TABLE,
-    Brief,
     Column,
     Int32,
     Number,
@@ -234,12 +233,11 @@ def _switch(name: str) -> Callable[[OfResult], float | None]:
 def _reported(
     name: str,
     page: OnPage,
-    brief: Brief | None = None,
     doc: str = "",
     type_: Any = Number,
 ) -> Column:
     """Return the column of a figure that the switch itself reports."""
-    return Column(f"switch_{name}", type_, _switch(name), doc, page=page, brief=brief, by_switch=True)
+    return Column(f"switch_{name}", type_, _switch(name), doc, page=page, by_switch=True)
 
 
 def _cycles_cell(it: OfResult) -> tuple[str, str]:
@@ -301,7 +299,7 @@ RESULT: tuple[Column, ...] = (
         "By load: ``0.50`` is a share of R+, ``1Mpps`` a fixed load.",
         JSON,
     ),
-    _reported("cycles_per_packet", OnPage("cycles / packet", 10, cycles, "two", cell=_cycles_cell), Brief(2, "c", 5)),
+    _reported("cycles_per_packet", OnPage("cycles / packet", 10, cycles, "two", cell=_cycles_cell)),
     Column("verdict_reasons", Texts, "result.verdict.texts"),
     Column("verdict_codes", Texts, "result.verdict.codes"),
     Column(
@@ -338,7 +336,6 @@ RESULT: tuple[Column, ...] = (
     _reported(
         "busy_share",
         OnPage("core utilization", 12, percent),
-        Brief(1, "", 4, "%: core utilization, c: cycles per packet, as the switch reports them"),
     ),
     Column(
         "capacity_estimate_pps",
@@ -366,9 +363,7 @@ RESULT: tuple[Column, ...] = (
     _KEY["traffic"],
     Column("mean_frame_bytes", Number, "result.mean_frame_bytes"),
     Column("sent", tuple[TrafficSent, ...], "result.sent", outputs=JSON),
-    _reported(
-        "batch_size", OnPage("batch", 11, batch), Brief(3, "b", 4, "b: packets per non-empty poll", optional=True)
-    ),
+    _reported("batch_size", OnPage("batch", 11, batch)),
     _counted_by_switch("received_packets", "switch received", 4),
     _counted_by_switch("forwarded_packets", "switch forwarded", 5),
     Column(
@@ -399,7 +394,6 @@ RESULT: tuple[Column, ...] = (
     _reported(
         "full_batch_share",
         OnPage("full batches", 13, percent, optional=True),
-        Brief(4, "full", 9, "full: share of full batches", optional=True),
         "Polls of the switch that found as many frames as they may take / polls that found any: near 1, frames wait.",
     ),
     _reported(

@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The grid of terminal tables: a row per switch (by chain length); columns that do not fit are in a second table."""
+"""The characters of a terminal, and the tables of the report in them."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
 from rich import box
-from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from planebench.model.records import Point
+from planebench.analysis.metrics.column import ColumnKind
 from planebench.model.results import Result
 from planebench.model.scenario import Direction
-from planebench.model.words import ARROWS, ASCII_ARROWS, NOTHING, frames
-from planebench.report.page.table import PageTable
+from planebench.model.words import ARROWS, ASCII_ARROWS, NOTHING, frames, reasons
+from planebench.report.tables import PageTable
 
 # The characters a terminal can show: Unicode where it can, plain ASCII where it cannot.
 
@@ -76,17 +74,8 @@ class Glyphs:
         return ("█" * full + (_EIGHTHS[part] if part else "")).ljust(width)
 
 
-T = TypeVar("T")
-
 LoadColumn = tuple[Direction, str]
 """Direction mode and what is sent: a frame size, with the name of a traffic profile."""
-
-
-def chunks(items: Sequence[T], fitting: int) -> list[Sequence[T]]:
-    """Return parts of about equal length, none longer than ``fitting`` (but at least one item)."""
-    number = math.ceil(len(items) / max(1, fitting))
-    size = math.ceil(len(items) / number)
-    return [items[i : i + size] for i in range(0, len(items), size)]
 
 
 def column_of(result: Result) -> LoadColumn:
@@ -104,84 +93,46 @@ def column_title(column: LoadColumn, glyphs: Glyphs) -> str:
     return f"{glyphs.arrow(column[0])} {column[1]}"
 
 
-def row_name_width(results: Sequence[Result]) -> int:
-    """Return the width of the widest row name with its chain length, in characters."""
-    chain = max(len(chain_words(r.point, results)) for r in results)
-    switch = max(len(r.point.switch) for r in results)
-    return max(switch, len("switch")) + max(chain, len("chain")) + 2 if chain > 1 else switch + 3 * chain
+TEXT_WIDTH = 24
+"""The least width of a column of sentences."""
 
 
-def chain_words(point: Point, results: Sequence[Result]) -> str:
-    """Return the chain in a table: its name if a result has one, else its length. Empty without a chain."""
-    if any(r.point.named for r in results):
-        return point.chain_label
-    return str(point.chain_length or "")
+def cell_words(kind: ColumnKind, value: Any) -> str:
+    """Return a cell of a table as one text."""
+    if kind == "verdict":
+        return f"{value[0]}: {reasons(value[1])}" if value[1] else str(value[0])
+    if kind == "two":
+        return " ".join(filter(None, value))
+    return NOTHING if value is None else str(value)
 
 
-def bare_table(glyphs: Glyphs) -> Table:
-    """Return an empty table in the common style."""
-    return Table(
-        box=box.SIMPLE_HEAD if glyphs.unicode else box.ASCII2, pad_edge=False, padding=(0, 1), header_style="dim"
-    )
-
-
-def new_table(results: Sequence[Result], glyphs: Glyphs, title: str = "switch") -> Table:
-    """Return a table with the columns that name a row."""
-    table = bare_table(glyphs)
-    if any(r.point.named for r in results):
-        table.add_column("chain", no_wrap=True)
-    elif results[0].point.chain_length:
-        table.add_column("N", justify="right", no_wrap=True)
-    table.add_column(title, no_wrap=True, overflow="ellipsis" if glyphs.unicode else "crop")
-    return table
-
-
-def rows(results: Sequence[Result]) -> Iterator[tuple[list[Text], list[Result], bool]]:
-    """Yield ``(leading cells, results of the row, last of its chain)``."""
-    keys = list(dict.fromkeys((r.point.chain_key, r.point.switch) for r in results))
-    for i, (chain, switch) in enumerate(keys):
-        starts, ends = i == 0 or keys[i - 1][0] != chain, i + 1 == len(keys) or keys[i + 1][0] != chain
-        members = [r for r in results if (r.point.chain_key, r.point.switch) == (chain, switch)]
-        words = chain_words(members[0].point, results)
-        lead = [Text(words if starts else "")] if words else []
-        yield [*lead, Text(switch)], members, ends
-
-
-def column_tables(
-    results: Sequence[Result],
-    title: str,
-    cell: Callable[[Result], Text],
-    glyphs: Glyphs,
-    width: int,
-    cell_width: int,
-    justify: JustifyMethod = "right",
-) -> list[Table]:
-    """Return tables with a cell per result: switches by direction and frame size; empty without results."""
-    if not results:
-        return []
-    name_width = max(len(title), row_name_width(results)) + 4
-    tables = []
-    for part in chunks(columns_of(results), (width - name_width) // (cell_width + 2)):
-        table = new_table(results, glyphs, title)
-        for column in part:
-            table.add_column(column_title(column, glyphs), justify=justify, no_wrap=True)
-        for lead, members, ends in rows(results):
-            by_column = {column_of(r): cell(r) for r in members}
-            table.add_row(*lead, *(by_column.get(column, Text("")) for column in part), end_section=ends)
-        tables.append(table)
-    return tables
-
-
-def small_table(table: PageTable, glyphs: Glyphs, width: int, max_rows: int) -> Table | None:
-    """Return a table of the page for the terminal; None if it has too many rows, or is wider than ``width``."""
+def drawn_tables(table: PageTable, glyphs: Glyphs, width: int, max_rows: int) -> Iterator[Table]:
+    """Yield a table of the report for the terminal; columns that do not fit are in a second one, named as the first."""
+    kinds = [column.kind for column in table.columns]
     heads = [glyphs.text(column.title) for column in table.columns]
-    lines = [[glyphs.text(glyphs.arrows(cell)) for cell in row.cells] for row in table.rows]
-    needed = sum(max(map(len, column)) + 3 for column in zip(heads, *lines, strict=True))
-    if len(lines) > max_rows or needed > width:
-        return None
-    drawn = bare_table(glyphs)
-    for head, column in zip(heads, table.columns, strict=True):
-        drawn.add_column(head, no_wrap=True, justify="left" if column.kind in ("plain", "switch") else "right")
-    for line, row in zip(lines, table.rows, strict=True):
-        drawn.add_row(*map(Text, line), style="dim" if row.out else "")
-    return drawn
+    lines = [
+        [glyphs.text(glyphs.arrows(cell_words(kind, it))) for kind, it in zip(kinds, row.cells, strict=True)]
+        for row in table.rows[:max_rows]
+    ]
+    widths = [max(len(it) for it in (head, *(line[i] for line in lines))) + 3 for i, head in enumerate(heads)]
+    lead = 1 + next((i for i, kind in enumerate(kinds[1:]) if kind != "plain"), 0)
+    lead = lead if sum(widths[:lead]) <= width / 2 else 1
+    parts: list[list[int]] = []
+    room = 0
+    for i in range(lead, len(heads)):
+        needed = widths[i] if kinds[i] not in ("text", "verdict") else min(widths[i], TEXT_WIDTH)
+        if not parts or needed > room:
+            parts.append([])
+            room = width - sum(widths[:lead])
+        parts[-1].append(i)
+        room -= needed
+    for part in parts or [[]]:
+        drawn = Table(
+            box=box.SIMPLE_HEAD if glyphs.unicode else box.ASCII2, pad_edge=False, padding=(0, 1), header_style="dim"
+        )
+        for i in (*range(lead), *part):
+            is_text = kinds[i] in ("plain", "switch", "text", "verdict")
+            drawn.add_column(heads[i], justify="left" if is_text else "right", overflow="fold")
+        for line, row in zip(lines, table.rows, strict=False):
+            drawn.add_row(*(Text(line[i]) for i in (*range(lead), *part)), style="dim" if row.out else "")
+        yield drawn

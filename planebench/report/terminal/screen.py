@@ -30,20 +30,19 @@ from planebench.model.words import (
     frames,
     listed,
     load_words,
-    mpps,
     point_words,
-    printable,
     throughput,
     us,
 )
-from planebench.report.answers import missing_words, some_names, winner_sentence
+from planebench.report.answers import in_order, missing_words, some_names, winner_sentence
 from planebench.report.searches import methods_of, search_figure
 from planebench.report.setup import conditions_warnings
-from planebench.report.terminal.cells import BEST
 from planebench.report.terminal.grid import Glyphs
-from planebench.report.terminal.table import MAX_WIDTH, TRUST_STYLES, print_table
+from planebench.report.throughput import short_mpps
 from planebench.report.trust import trust
 
+BEST = "bold green"
+TRUST_STYLES = {"high": "bold green", "medium": "bold yellow", "low": "bold red"}
 MORE = "planebench report --all"
 WIDE_SCREEN = 120
 """Columns from which on the screen has more lines, and as many switches as there is room for."""
@@ -90,17 +89,6 @@ class Shared:
     rows: tuple[ScreenRow, ...]
 
 
-def print_screen(derived: Derived, console: Console | None = None, printed: Sequence[str] = ()) -> None:
-    """Print the last screen of a run; of one that ranks nothing, the table. Arguments as of :func:`print_table`."""
-    console = console or Console(markup=False, highlight=False)
-    standings = Standings(derived)
-    if not any(it.results for it in standings.throughput):
-        print_table(derived, console, printed)
-        return
-    for line in screen_lines(standings, min(console.width, MAX_WIDTH), Glyphs(not console.options.ascii_only)):
-        console.print(line, highlight=False, soft_wrap=True)
-
-
 def print_where(where: str, console: Console | None = None) -> None:
     """Print the last line: where the files of a run are, and the command that shows more."""
     console = console or Console(markup=False, highlight=False)
@@ -120,14 +108,14 @@ def screen_text(derived: Derived, width: int, unicode: bool = True) -> str:
 
 def screen_lines(standings: Standings, width: int, glyphs: Glyphs) -> list[Text]:
     """Return the lines of the screen but the last: title, rates, latency and cycles at a point, winner, notes."""
-    grid = _fitting(standings, width, glyphs)
-    lines = [_title(standings, width, glyphs), *grid.lines()]
+    grid = fitting(standings, width, glyphs)
+    lines = [title_line(standings, width, glyphs), *grid.lines()]
     for line in lines:
         line.truncate(width)
     winner = glyphs.text(glyphs.arrows(winner_sentence(standings)))
     lines += [Text(line, style="bold") for line in textwrap.wrap(winner, width)]
     room = (LINES if width < WIDE_SCREEN else LINES_WIDE) - len(lines) - 2
-    for note, style in _notes(standings, grid):
+    for note, style in notes(standings, grid):
         if room <= 0:
             break
         found = textwrap.wrap(glyphs.text(glyphs.arrows(note)), width, max_lines=room, placeholder=glyphs.text(" …"))
@@ -136,7 +124,7 @@ def screen_lines(standings: Standings, width: int, glyphs: Glyphs) -> list[Text]
     return lines
 
 
-def _title(standings: Standings, width: int, glyphs: Glyphs) -> Text:
+def title_line(standings: Standings, width: int, glyphs: Glyphs) -> Text:
     """Return name, how the run ended, and how much of it is decided; then what there is room for."""
     run, found = standings.derived.run, trust(standings)
     text = Text(glyphs.text(run.header.name), style="bold")
@@ -170,7 +158,7 @@ def _shared(found: Sequence[Standing], glyphs: Glyphs) -> Iterator[Shared]:
     head, sizes = (f"Mpps, {kinds[0]}", False) if len(kinds) == 1 else ("Mpps", True)
 
     def name(point: Point, *, arrow: bool = True, size: bool = sizes) -> str:
-        path = printable(point.scenario_label)
+        path = point.scenario_label
         if len(path) > MAX_PATH:
             path = path[: MAX_PATH - 1] + "…"
         way = f" {glyphs.arrow(point.direction)}" if arrow or point.direction not in WAYS else ""
@@ -226,20 +214,9 @@ def _few(rows: Sequence[ScreenRow], run: Run) -> Sequence[ScreenRow]:
     return rows
 
 
-def _in_order(standings: Standings) -> list[str]:
-    """Return the labels of the switches, those first that are in front at most test points."""
-    labels = standings.derived.run.switch_labels
-    places = dict.fromkeys(labels, 0)
-    for it in standings.throughput:
-        found = [r.point.switch for r in it.results]
-        for label in labels:
-            places[label] += found.index(label) if label in found else len(labels)
-    return sorted(labels, key=lambda label: places[label])
-
-
-def _fitting(standings: Standings, width: int, glyphs: Glyphs) -> Grid:
+def fitting(standings: Standings, width: int, glyphs: Glyphs) -> Grid:
     """Return the grid with the most switches that fits, and of these the one with the fewest rows."""
-    order, run = _in_order(standings), standings.derived.run
+    order, run = in_order(standings), standings.derived.run
     own = next((it.label for it in run.header.switches if it.adapter == "planed"), run.switch_labels[0])
     most = len(order) if width >= WIDE_SCREEN else min(len(order), MAX_SWITCHES)
     for count in range(most, 0, -1):
@@ -258,20 +235,22 @@ def _fitting(standings: Standings, width: int, glyphs: Glyphs) -> Grid:
 
 @dataclass(frozen=True, slots=True)
 class ScreenCell:
-    """A figure on the screen. ``share`` of the best, for its bar; None for a figure without one."""
+    """A figure on the screen. ``share`` of the best, for its bar; None without one. ``point``: whose figure it is."""
 
     text: str
     style: str = ""
     share: float | None = None
+    point: Point | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GridRow:
-    """A line of the grid: its name, the figures of each switch, and how far the first is ahead of the next."""
+    """A line of the grid: its name, the figures of each switch, how far the first is ahead, and what it is about."""
 
     name: str
     figures: Sequence[Sequence[ScreenCell]]
     leads: Sequence[ScreenCell]
+    points: Sequence[Point] = ()
 
 
 class Grid:
@@ -282,7 +261,7 @@ class Grid:
         self.labels, self.glyphs = labels, glyphs
         self.signs = ""
         """The figures as they are written, whose signs the notes explain."""
-        self.hidden = [label for label in _in_order(standings) if label not in labels]
+        self.hidden = [label for label in in_order(standings) if label not in labels]
         self.is_alone = len(run.switch_labels) == 1
         shown = _few(shared.rows, run)
         self.rows_left = sum(len(row.there) for row in shared.rows) - sum(len(row.there) for row in shown)
@@ -310,12 +289,12 @@ class Grid:
         rates = max(len(found) * (self.slot + (self.bar + 1 if self.bar else 0) + 1) - 1 for found in cells)
         return max([rates, len(self.heads[1][number]), *(len(row.figures[number][0].text) for row in self.below)])
 
-    def _cell(self, words: str, style: str = "", share: float | None = None) -> ScreenCell:
+    def _cell(self, words: str, style: str = "", share: float | None = None, point: Point | None = None) -> ScreenCell:
         self.signs += words
-        return ScreenCell(self.glyphs.text(words), style, share)
+        return ScreenCell(self.glyphs.text(words), style, share, point)
 
     def _label(self, label: str) -> str:
-        label = self.glyphs.text(printable(label))
+        label = self.glyphs.text(label)
         return label if len(label) <= MAX_NAME else label[: MAX_NAME - 1] + self.glyphs.text("…")[:1]
 
     def lines(self) -> Iterator[Text]:
@@ -354,7 +333,8 @@ class Grid:
     def _rates(self, row: ScreenRow) -> GridRow:
         figures = [[self._rate(it, label) for it in row.standings] for label in self.labels]
         leads = [self._rate_lead(it) for it in row.standings]
-        return GridRow(self.glyphs.text(row.name), figures, leads)
+        points = [r.point for it in row.there for r in it.results]
+        return GridRow(self.glyphs.text(row.name), figures, leads, points)
 
     def _rate(self, standing: Standing | None, label: str) -> ScreenCell:
         results = standing.results if standing is not None else ()
@@ -364,7 +344,7 @@ class Grid:
         best = max(r.throughput_pps or 0.0 for r in results)
         leads = standing.state == "different" and found is results[0]
         share = (found.throughput_pps or 0.0) / best if best else 0.0
-        return self._cell(rate_words(found), BEST if leads else "", share)
+        return self._cell(rate_words(found), BEST if leads else "", share, found.point)
 
     def _rate_lead(self, standing: Standing | None) -> ScreenCell:
         if standing is None or not standing.results:
@@ -434,11 +414,9 @@ def _costs(standing: Standing) -> dict[str, str | None]:
 
 def rate_words(result: Result) -> str:
     """Return a throughput in Mpps with its mark and three digits: ``12.5``, ``≥135``, ``~0.98``."""
-    pps = result.throughput_pps
-    if pps is None:
+    if result.throughput_pps is None:
         return NOTHING
-    sign = throughput(result).rstrip("0123456789.")
-    return sign + (mpps(pps) if pps < 10e6 else us(pps / 1e6))
+    return throughput(result).rstrip("0123456789.") + short_mpps(result.throughput_pps)
 
 
 def within(figure: float | None, low: float | None, high: float | None) -> str:
@@ -479,7 +457,7 @@ _SIGNS = {
 }
 
 
-def _notes(standings: Standings, grid: Grid) -> Iterator[tuple[str, str]]:
+def notes(standings: Standings, grid: Grid) -> Iterator[tuple[str, str]]:
     """Yield the notes with their styles, the most important first."""
     run, found = standings.derived.run, trust(standings)
     if grid.hidden:

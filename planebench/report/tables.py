@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A table of the page as plain values: columns with their kind, rows of cells. The template draws it."""
+"""A table as plain values: columns with their kind, rows of cells. Page and terminal draw it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from planebench.analysis.metrics.column import Column, ColumnKind
 from planebench.model.records import Point, Verdict
-from planebench.model.words import ARROWS, frames
+from planebench.model.words import NOTHING, point_words
 
 MAX_ROWS = 1000
 """Rows of a table: ten switches, five chains, three frame sizes, two directions and three loads need 900."""
@@ -17,7 +18,7 @@ MAX_ROWS = 1000
 
 @dataclass(frozen=True, slots=True)
 class PageColumn:
-    """A column of a table of the page. ``shown`` returns the cell for an item, which is what a row stands for."""
+    """A column of a table. ``shown`` returns the cell for an item, which is what a row stands for."""
 
     title: str
     shown: Callable[[Any], Any]
@@ -61,7 +62,7 @@ def page_table(
     note: str = "",
     *,
     out: Callable[[T], bool] = lambda _: False,
-    max_rows: int | None = None,
+    max_rows: int = MAX_ROWS,
 ) -> PageTable:
     """Return a table with a row per item; after ``max_rows`` the items are only counted.
 
@@ -74,6 +75,12 @@ def page_table(
     return PageTable(caption, tuple(columns), rows, note, len(items) - len(rows))
 
 
+def named_values(caption: str, values: Mapping[str, Any], note: str = "") -> PageTable:
+    """Return a table of names and their values."""
+    columns = PageColumn("name", itemgetter(0)), PageColumn("value", itemgetter(1), "text")
+    return page_table(caption, columns, [(name.replace("_", " "), it) for name, it in values.items()], note)
+
+
 def on_page(columns: Iterable[Column], items: Sequence[Any], section: str = "") -> tuple[PageColumn, ...]:
     """Return the columns of the catalog that a table of the page has for some rows, in its order."""
     shown = [(it, it.page) for it in columns if it.page is not None and it.page.section == section]
@@ -81,32 +88,24 @@ def on_page(columns: Iterable[Column], items: Sequence[Any], section: str = "") 
     return tuple(PageColumn(page.title, it.shown, page.kind) for it, page in sorted(there, key=lambda it: it[1].order))
 
 
+def known(value: T | None, words: Callable[[T], str], absent: str = NOTHING) -> str:
+    """Return a value in words; ``absent`` for None."""
+    return absent if value is None else words(value)
+
+
 def number(title: str, shown: Callable[[Any], Any]) -> PageColumn:
     """Return a column of numbers."""
     return PageColumn(title, shown, "number")
 
 
-def point_columns(items: Sequence[T], point: Callable[[T], Point]) -> tuple[PageColumn, ...]:
-    """Return the columns that name the point of an item; N, or the chain's name, only where there are chains."""
-    points = [point(item) for item in items]
-    chain: tuple[PageColumn, ...] = ()
-    if any(it.named for it in points):
-        chain = (PageColumn("chain", lambda it: point(it).chain_label),)
-    elif any(it.chain_length for it in points):
-        chain = (PageColumn("N", lambda it: point(it).chain_length, "number"),)
+def point_columns(point: Callable[[Any], Point]) -> tuple[PageColumn, PageColumn]:
+    """Return the columns that name the test point of an item."""
     return (
         PageColumn("switch", lambda it: point(it).switch, "switch", lambda it: (point(it),)),
-        *chain,
-        PageColumn("direction", lambda it: f"{ARROWS[point(it).direction]} {point(it).direction}"),
-        PageColumn("frame", lambda it: frames(point(it))),
+        PageColumn("test point", lambda it: point_words(point(it))),
     )
 
 
 def verdict_cell(verdict: Verdict) -> tuple[str, tuple[str, ...]]:
     """Return a cell of a column of verdicts."""
     return verdict.kind.value, verdict.texts
-
-
-def some(tables: Sequence[PageTable]) -> list[PageTable]:
-    """Return the tables that have rows, and of these the first ones: a section without data does not appear."""
-    return [replace(t, rows=t.rows[:MAX_ROWS], left_out=max(0, len(t.rows) - MAX_ROWS)) for t in tables if t.rows]
