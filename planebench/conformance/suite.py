@@ -174,20 +174,14 @@ def _run_case(plan: SuitePlan, case: Case, wire: str, listener: SuiteListener) -
                 results.append(result)
                 listener.check_done(result)
                 if result.outcome == "fail" and check not in checks[-2:]:  # leftovers, the last, needs nothing up
-                    unusable = _started_anew(rig)
+                    try:  # the check left it in an unknown state
+                        rig.stop()
+                        rig.start()
+                    except Exception as error:  # as in _judged
+                        unusable = f"the switch did not start again after a failure: {_words_of(error)}"
         finally:
             rig.stop()
     return results
-
-
-def _started_anew(rig: Rig) -> str:
-    """Start a rig that a failed check left in an unknown state; return why it did not start, empty if it did."""
-    try:
-        rig.stop()
-        rig.start()
-    except Exception as error:  # as in _judged
-        return f"the switch did not start again after a failure: {_words_of(error)}"
-    return ""
 
 
 def check_on_rig(check: Check, rig: Rig) -> CheckResult:

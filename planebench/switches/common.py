@@ -27,8 +27,7 @@ from planebench.model.conditions import (
 )
 from planebench.model.cpus import cpu_text
 from planebench.model.errors import DiedError, NotInstalledError, PlanebenchError, StartError, UsageError
-from planebench.model.records import SwitchCycles
-from planebench.switches.adapter import Adapter, ThreadRef
+from planebench.switches.adapter import Adapter, RunningSwitch, ThreadRef
 from planebench.testbed import request as devargs
 from planebench.testbed.request import JUMBO_DATA_BYTES, STANDARD_DATA_BYTES, SwitchPort, SwitchRequest
 
@@ -44,8 +43,8 @@ ASK = ("-v", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry", "-m8", "-
 """EAL prints its version and the program stops at its help text: no port, no memory to speak of."""
 
 
-class ProcessGroup:
-    """The processes of one switch: the part of ``RunningSwitch`` that is the same for all switches.
+class ProcessGroup(RunningSwitch):
+    """The processes of one switch: what is the same for all switches that are processes.
 
     A subclass says which threads forward, and adds ``counters`` if the switch counts.
     """
@@ -66,9 +65,6 @@ class ProcessGroup:
         if self.thread_marks:
             return threads_named(self.process.pid, self.thread_marks)
         return main_thread(self.process)
-
-    def counters(self) -> SwitchCycles | None:
-        return None
 
     def check(self) -> None:
         for process in self.processes:

@@ -25,7 +25,7 @@ from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option
 from planebench.switches import common
-from planebench.switches.adapter import Adapter, NoProcesses, Situation, ThreadRef
+from planebench.switches.adapter import Adapter, RunningSwitch, Situation, ThreadRef
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchRequest, VnfInterface
 
@@ -67,7 +67,7 @@ class KernelAdapter(Adapter):
         return Found(f"Linux {platform.release()}", Path("/proc/sys/kernel/osrelease"))
 
     def refusal(self, situation: Situation) -> str:
-        if situation.wire not in self.wires and situation.wired:
+        if situation.wire not in self.wires and situation.layout.wired:
             return f"{self.name} has kernel interfaces only; use --wire veth"
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
             return f"the VNFs of {self.name} have kernel interfaces, which support frames of 1518 bytes at most"
@@ -117,12 +117,15 @@ def has_core() -> bool:
     return seen and is_machine_root() and has_capability(CAP_SYS_NICE)
 
 
-def in_namespace(what: str, argv: Sequence[str], request: SwitchRequest, supervisor: Supervisor) -> str:
-    """Run a program in the switch's network namespace and return its output. Raises StartError if it fails.
+def set_up(action: str, arguments: Sequence[str], request: SwitchRequest, supervisor: Supervisor) -> str:
+    """Run ``kernel_setup.py ACTION ARGUMENTS`` in the switch's namespace and return its output. Raises StartError.
 
     It runs at the priority of pollers; otherwise a tester that polls on the same CPU would leave it almost no time.
     """
-    done = supervisor.spawn(what, argv, cpus=request.control_cpus, workdir=request.workdir, netns_pid=request.netns_pid)
+    argv = [sys.executable, "-I", str(Path(__file__).with_name("kernel_setup.py")), action, *arguments]
+    done = supervisor.spawn(
+        f"kernel-{action}", argv, cpus=request.control_cpus, workdir=request.workdir, netns_pid=request.netns_pid
+    )
     if done.wait(stretched(SETUP_TIMEOUT_S)) != 0:
         text = done.exit_report()
         done.terminate()
@@ -130,13 +133,7 @@ def in_namespace(what: str, argv: Sequence[str], request: SwitchRequest, supervi
     return done.log_tail(1000)
 
 
-def set_up(action: str, arguments: Sequence[str], request: SwitchRequest, supervisor: Supervisor) -> str:
-    """Run ``kernel_setup.py ACTION ARGUMENTS`` in the switch's namespace and return its output. Raises StartError."""
-    argv = [sys.executable, "-I", str(Path(__file__).with_name("kernel_setup.py")), action, *arguments]
-    return in_namespace(f"kernel-{action}", argv, request, supervisor)
-
-
-class RunningKernel(NoProcesses):
+class RunningKernel(RunningSwitch):
     """A switch that is a state of the kernel in a network namespace, which a process of the wire holds.
 
     ``ports`` maps port names to interfaces.

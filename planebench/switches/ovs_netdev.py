@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 from planebench.host import procfs
 from planebench.host.process import Process
@@ -24,7 +22,6 @@ from planebench.switches.common import manifest
 from planebench.switches.ovs_counters import main_thread_cycles
 from planebench.testbed.request import SwitchPort, SwitchRequest, VnfInterface
 
-_DEBIAN_BINARY = Path("/usr/lib/openvswitch-switch/ovs-vswitchd")
 XDP_MODE = "generic"
 """The one that takes any MTU: native mode wants the other end of a veth pair below 3500 bytes, and OvS's best-effort
 does not get to generic from there (the queue is still busy)."""
@@ -38,6 +35,8 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
     name = "ovs-netdev"
     title = "Open vSwitch in userspace, without DPDK"
     remedy = "install Open vSwitch: `apt-get install openvswitch-switch` (Debian, Ubuntu)"
+    # Debian's build without DPDK first; a build with DPDK does not start DPDK unless configured.
+    programs = (("ovs-vswitchd", "/usr/lib/openvswitch-switch/ovs-vswitchd", "/usr/local/sbin/ovs-vswitchd"),)
     wires = frozenset({"veth", "af_xdp"})
     kernel_ports = True
     vnf_interface: VnfInterface = "veth"
@@ -59,10 +58,6 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
     def interface(self, port: SwitchPort) -> str:
         return common.interface_name(port)
 
-    def candidates(self) -> Iterator[Path]:
-        """Yield Debian's build without DPDK first; a build with DPDK does not start DPDK unless configured."""
-        yield from self.programs("ovs-vswitchd", str(_DEBIAN_BINARY), "/usr/local/sbin/ovs-vswitchd")
-
     def version(self, lines: tuple[str, ...]) -> str | None:
         return lines[0].rpartition(" ")[2] if lines and "Open vSwitch" in lines[0] else None
 
@@ -82,11 +77,6 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
             idle_cycles="counted by the PMD thread" if afxdp else "elapsed time minus CPU time of the main thread",
             thread="a PMD thread, polling" if afxdp else "the main thread, woken by the kernel",
         )
-
-    def check(self, request: SwitchRequest) -> None:
-        """Raise UsageError for a port that is not a kernel interface."""
-        for port in request.ports:
-            common.interface_name(port)
 
     def running(
         self, vswitchd: Process, database: Process, paths: ovs.OvsPaths, request: SwitchRequest
