@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from rich.console import Console
@@ -73,8 +74,7 @@ CHECKS = {check.name: check for check in ALL_CHECKS}
 
 def parse_cases(text: str) -> tuple[Case, ...]:
     """Return the cases in ``p2p,loopback-3``; loopback alone is loopback-1. Raises UsageError for an unknown one."""
-    names = [f"{name}-1" if name in _CHAINED else name for name in _items(text)]
-    return tuple(CASES[_one_of("scenario", name, CASES)] for name in dict.fromkeys(names))
+    return tuple(CASES[name] for name in _named("scenario", text, CASES, {name: f"{name}-1" for name in _CHAINED}))
 
 
 def parse_wires(text: str | None, adapter: Adapter) -> tuple[str, ...]:
@@ -97,17 +97,16 @@ def parse_wires(text: str | None, adapter: Adapter) -> tuple[str, ...]:
 
 def parse_checks(text: str | None) -> frozenset[str]:
     """Return the names of checks; all of them without a text. Raises UsageError for an unknown one."""
-    return frozenset(CHECKS if text is None else (_one_of("check", name, CHECKS) for name in _items(text)))
+    return frozenset(CHECKS if text is None else _named("check", text, CHECKS))
 
 
-def _items(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",") if item.strip()]
-
-
-def _one_of(what: str, name: str, valid: Collection[str]) -> str:
-    if name not in valid:
-        raise unknown(what, name, valid)
-    return name
+def _named(what: str, text: str, valid: Collection[str], short: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+    """Return the names in ``a, b``, each once; ``short`` has names for which others stand. Raises UsageError."""
+    names = dict.fromkeys(short.get(name, name) for name in map(str.strip, text.split(",")) if name)
+    for name in names:
+        if name not in valid:
+            raise unknown(what, name, valid)
+    return list(names)
 
 
 class SuiteListener(Protocol):

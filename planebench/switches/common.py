@@ -169,13 +169,6 @@ def sockets_exist(ports: Sequence[SwitchPort]) -> bool:
     return all(is_socket(socket_path(port)) for port in ports if port.kind == "vhost-user")
 
 
-def remove_sockets(ports: Sequence[SwitchPort]) -> None:
-    """Remove the vhost-user sockets of an earlier switch that was killed: DPDK's net_vhost refuses an existing path."""
-    for port in ports:
-        if port.kind == "vhost-user":
-            socket_path(port).unlink(missing_ok=True)
-
-
 def require(adapter: Adapter) -> Found:
     """Return where a switch is. Raises NotInstalledError, with the way to get it, if it is not here."""
     found = adapter.find()
@@ -187,14 +180,17 @@ def require(adapter: Adapter) -> Found:
 def prepared(
     adapter: Adapter, request: SwitchRequest, most_bytes: int = MAX_FRAME_BYTES
 ) -> tuple[Found, tuple[SwitchPort, ...]]:
-    """Return where a switch is that starts now, and its ports in pairs, without sockets of an earlier one.
+    """Return where a switch is that starts now, and its ports in pairs.
 
+    Removes the vhost-user sockets of an earlier one that was killed: DPDK's net_vhost refuses an existing path.
     Raises UsageError for a request that it cannot have, NotInstalledError.
     """
     check_frame_size(request, most_bytes)
     ports = paired_ports(request)
     found = require(adapter)
-    remove_sockets(ports)
+    for port in ports:
+        if port.kind == "vhost-user":
+            socket_path(port).unlink(missing_ok=True)
     return found, ports
 
 

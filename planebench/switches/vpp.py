@@ -271,14 +271,11 @@ class VppAdapter(Adapter):
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningVpp:
-        common.check_frame_size(request)
-        common.paired_ports(request)
+        found, _ = common.prepared(self, request)
         lines = commands(request, self.values)
-        found = common.require(self)
         paths = VppPaths(request.workdir, f"{supervisor.root.name}-{request.workdir.name}")
         for path in (paths.cli, paths.stats, paths.api):
             path.unlink(missing_ok=True)
-        common.remove_sockets(request.ports)
         for path in paths.shared_memory:
             supervisor.track_path(path)
         conf = startup_conf(request, paths, self._plugins(found.binary) or Path(), self.values)
