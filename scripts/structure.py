@@ -44,15 +44,15 @@ HARNESS = ROOT / "planebench"
 APART = ("papers", "conformance", "lab")
 """Packages of the harness beside the way from plan to page."""
 LIMITS: Mapping[str, tuple[int, int]] = {
-    "code lines without papers, conformance and lab": (31_644, 20_000),
-    "code lines": (34_480, 25_000),
+    "code lines without papers, conformance and lab": (31_573, 20_000),
+    "code lines": (34_395, 25_000),
     "packages": (14, 14),
     "layers of packages": (8, 8),
     "files": (272, 260),
     "files that import each other": (0, 0),
-    "functions": (3_415, 2_500),
+    "functions": (3_379, 2_500),
     "class names of several files": (0, 0),
-    "statements": (34_093, 26_000),
+    "statements": (33_994, 26_000),
 }
 """Figure of planebench/ -> what it may be today, and the goal. Code lines: no blank, comment, docstring or import."""
 

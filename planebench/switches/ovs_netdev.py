@@ -48,12 +48,12 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
     )
     traits = Traits("self-contained", "match/action", ("rtc",), "veth", "medium", ("C",), "SDN switch")
 
-    def afxdp(self, request: SwitchRequest) -> bool:
-        """Return whether its ports are AF_XDP sockets: by the option, or all of them on the wire af_xdp."""
-        return bool(self.value("io", "system") == "afxdp") or _wire(request)
-
-    def _mode(self, request: SwitchRequest) -> str:
-        return str(self.value("xdp_mode", "native" if _wire(request) else XDP_MODE))
+    def xdp_mode(self, request: SwitchRequest) -> str:
+        """Return the mode of its AF_XDP sockets, by the option or on the wire af_xdp; empty with packet sockets."""
+        wire = any(port.kind == "af_xdp" for port in request.ports)
+        if not wire and self.value("io", "system") == "system":
+            return ""
+        return str(self.value("xdp_mode", "native" if wire else XDP_MODE))
 
     def interface(self, port: SwitchPort) -> str:
         return common.interface_name(port)
@@ -62,8 +62,8 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
         return lines[0].rpartition(" ")[2] if lines and "Open vSwitch" in lines[0] else None
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        afxdp = self.afxdp(request)
-        driver = f"AF_XDP ({self._mode(request)})" if afxdp else "kernel interface, packet sockets (type system)"
+        afxdp = self.xdp_mode(request)
+        driver = f"AF_XDP ({afxdp})" if afxdp else "kernel interface, packet sockets (type system)"
         return manifest(
             request,
             function="match/action: one in_port flow each way, userspace datapath (netdev)",
@@ -81,16 +81,13 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
     def running(
         self, vswitchd: Process, database: Process, paths: ovs.OvsPaths, request: SwitchRequest
     ) -> ovs.RunningOvs:
-        if self.afxdp(request):
+        if self.xdp_mode(request):
             return super().running(vswitchd, database, paths, request)
         return RunningOnMain(vswitchd, database, paths, request)
 
     def port_settings(self, number: int, port: SwitchPort, request: SwitchRequest) -> list[str]:
-        return ["type=afxdp", f"options:xdp-mode={self._mode(request)}"] if self.afxdp(request) else []
-
-
-def _wire(request: SwitchRequest) -> bool:
-    return any(port.kind == "af_xdp" for port in request.ports)
+        mode = self.xdp_mode(request)
+        return ["type=afxdp", f"options:xdp-mode={mode}"] if mode else []
 
 
 class RunningOnMain(ovs.RunningOvs):
