@@ -44,8 +44,6 @@ def disturbed_switches(trials: Iterable[Trial]) -> tuple[DisturbedSwitch, ...]:
     A block of a topology, in which each switch has one start, is one observation: what the host does lasts for
     several trials.
     """
-    from scipy.stats import ttest_1samp
-
     blocks: dict[Hashable, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for trial in saturating(trials).trials:
         key = trial.point.topology, trial.repetition
@@ -67,6 +65,8 @@ def disturbed_switches(trials: Iterable[Trial]) -> tuple[DisturbedSwitch, ...]:
         elif max(more) - min(more) < RESOLUTION:  # without any noise no t tells
             p_values.append(0.0)
         else:
+            from scipy.stats import ttest_1samp  # a quarter of a short run, which needs none
+
             p_values.append(float(ttest_1samp(more, LEAST, alternative="greater").pvalue))
     return tuple(it for it, p_value in zip(found, holm(p_values), strict=True) if p_value < ALPHA)
 

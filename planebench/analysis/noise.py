@@ -31,17 +31,18 @@ POWER = 0.8
 
 
 @cache
-def _student_t() -> Any:
-    """Return Student's t. scipy is imported where it is used: it is most of the start of a command that needs none."""
-    from scipy import stats
+def _special() -> Any:
+    """Return scipy's functions. They are imported where they are used, as few commands need them; scipy.stats, whose
+    Student's t is this one, would be a quarter of a short run."""
+    from scipy import special
 
-    return stats.t
+    return special
 
 
 @cache
 def _quantile(share: float, degrees: float) -> float:
     """Return the quantile of Student's t; all cells of a run ask for the same few."""
-    return float(_student_t().ppf(share, degrees))
+    return float(_special().stdtrit(degrees, share))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +64,15 @@ class Estimate:
 
     def p_value(self, null: float = 0.0) -> float:
         """Return the two-sided p-value of the hypothesis that the mean is ``null``; it agrees with the interval."""
-        return float(2 * _student_t().sf(abs(self.mean - null) / self.error, self.degrees))
+        return float(2 * _special().stdtr(self.degrees, -abs(self.mean - null) / self.error))
 
     def p_above(self, null: float) -> float:
         """Return the one-sided p-value of the hypothesis that the mean is at most ``null``."""
-        return float(_student_t().sf((self.mean - null) / self.error, self.degrees))
+        return float(_special().stdtr(self.degrees, -(self.mean - null) / self.error))
 
     def p_below(self, null: float) -> float:
         """Return the one-sided p-value of the hypothesis that the mean is at least ``null``."""
-        return float(_student_t().cdf((self.mean - null) / self.error, self.degrees))
+        return float(_special().stdtr(self.degrees, (self.mean - null) / self.error))
 
     def interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Return the two-sided interval of the figure itself, not of its logarithm."""

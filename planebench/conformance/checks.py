@@ -23,6 +23,7 @@ from planebench.measure.trial import cycles_of_trial
 from planebench.model.conditions import FEATURE_KEYS, MANIFEST_KEYS, UNKNOWN, parse_claim
 from planebench.model.errors import UsageError
 from planebench.model.records import SwitchCycles
+from planebench.model.traffic import PLAIN
 from planebench.planed.client import get_statistics
 from planebench.planed.statistics import Statistics
 from planebench.switches.adapter import Adapter, counters_of
@@ -155,11 +156,12 @@ def keeps_to_its_ports(rig: Rig) -> Remarks:
 
 def changes_nothing(rig: Rig) -> Remarks:
     """Fail unless frames of all sizes and kinds come out as they went in, addresses included."""
-    for size in SIZES:
-        _intact(send_exact(rig, rig.ways, size), f"frames of {size} B")
-    for text in PROFILES:
-        profile = parse_traffic(text)
-        _intact(send_exact(rig, rig.ways, PROFILE_SIZE, profile), f"frames of traffic {text}")
+    kinds = [(f"{size} B", size, PLAIN) for size in SIZES]
+    kinds += [(f"traffic {text}", PROFILE_SIZE, parse_traffic(text)) for text in PROFILES]
+    for kind, size, profile in kinds:
+        counts = send_exact(rig, rig.ways, size, profile)
+        if counts.corrupt:
+            raise Failure(f"frames of {kind} whole", f"{counts.corrupt} of {counts.offered} damaged")
     found = _exchanged(rig)
     if found is None:
         return WITHOUT_RAW
@@ -169,11 +171,6 @@ def changes_nothing(rig: Rig) -> Remarks:
         raise Failure(f"frames of all sizes within {found.tries} tries", f"never came: {', '.join(missing)}")
     lost = found.lost_kinds(plain=False)
     return (f"does not carry: {', '.join(lost)}",) if lost else ()
-
-
-def _intact(counts: FrameCounts, what: str) -> None:
-    if counts.corrupt:
-        raise Failure(f"{what} whole", f"{counts.corrupt} of {counts.offered} damaged")
 
 
 def keeps_order(rig: Rig) -> Remarks:

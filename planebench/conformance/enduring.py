@@ -11,8 +11,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import InitVar, dataclass, replace
 from pathlib import Path
 
+from planebench.conformance.frames import bad_frames
 from planebench.conformance.model import Check, Failure, NotSupported, Remarks
-from planebench.conformance.rig import FRAMES, SENDING_S, FrameCounts, Rig, send_bad, send_exact, sent, settled
+from planebench.conformance.rig import (
+    FRAMES,
+    SENDING_S,
+    FrameCounts,
+    Rig,
+    frames_into_ports,
+    pass_through,
+    send_exact,
+    sent,
+    settled,
+)
 from planebench.host import procfs
 from planebench.host.leftovers import Leftovers
 from planebench.host.process import stretched
@@ -25,6 +36,7 @@ from planebench.planed.group import Member, PlanedGroup
 from planebench.planed.process import PlanedProcess
 from planebench.testbed.tester_config import wire_stage
 
+BAD_S = 0.2
 PAUSE_S = 0.3
 FLOOD_S, FLOOD_MAX_S = 0.05, 10.0
 SENDINGS_MAX = 20
@@ -48,7 +60,7 @@ def still_forwards(rig: Rig, after: str) -> None:
 
 def survives_bad_frames(rig: Rig) -> Remarks:
     """Send runts, giants and invalid headers into every port, and fail unless good frames pass afterwards."""
-    send_bad(rig)
+    pass_through(rig, frames_into_ports(rig, bad_frames), lambda came: False, BAD_S)
     still_forwards(rig, "runts, giants and headers that lie")
     return ()
 
@@ -122,8 +134,8 @@ class VnfProcess:
     def count(self, flow: Flow) -> FrameCounts:
         """Send a few frames of one flow, and wait for all of them."""
         counts = FrameCounts()
-        stats = sent(self.rig, [flow], SENDING_S, lambda it: self.sender.send(Sending((flow,), 64, it, FRAMES / it)))
-        counts.add(settled(self.call, stats, [flow], self.rig.lossless))
+        sent(self.rig, [flow], SENDING_S, lambda it: self.sender.send(Sending((flow,), 64, it, FRAMES / it)))
+        counts.add(settled(self.call, [flow], self.rig.lossless))
         return counts
 
 

@@ -16,10 +16,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from planebench.conformance.frames import PLAIN, RawFrame, bad_frames, difference, good_frames, read_pcap, write_pcap
+from planebench.conformance.frames import PLAIN, RawFrame, difference, good_frames, read_pcap, write_pcap
 from planebench.conformance.model import Case, Failure
 from planebench.host.leftovers import Leftovers
 from planebench.host.process import Supervisor, stretched
@@ -45,7 +46,6 @@ SETTLE_S = 2.0
 QUIET_S = 0.1
 """If nothing has come for so long, nothing more comes: a frame that should not come has no other sign of its end."""
 LOSSY_SETTLE_S = 0.3
-BAD_S = 0.2
 TRIES = 3
 _numbers = itertools.count()
 
@@ -117,7 +117,7 @@ def send_exact(
 
     def send(duration_s: float) -> Statistics:
         stats = live.send(flows, size, duration_s, FRAMES / duration_s, profile=frames)
-        tally.add(settled(live.call, stats, flows, rig.lossless))
+        tally.add(settled(live.call, flows, rig.lossless))
         return stats
 
     while rounds and not tally.lost:
@@ -140,13 +140,14 @@ def sent(rig: Rig, flows: Sequence[Flow], duration_s: float, send: Callable[[flo
     return stats
 
 
-def settled(call: Call, stats: Statistics, flows: Sequence[Flow], lossless: bool = True) -> TesterCounts:
+def settled(call: Call, flows: Sequence[Flow], lossless: bool = True) -> TesterCounts:
     """Return the counters of a sending once every frame has arrived, or a while later; ``lossless``: a longer one."""
-    counts = tester_counts(stats, flows)
-    if _complete(counts):
-        return counts
+
+    def arrived(counts: TesterCounts) -> bool:
+        return all(way.forwarded_packets + way.corrupt_packets >= way.offered_packets for way in counts.directions)
+
     within_s = ARRIVE_S if lossless else LOSSY_ARRIVE_S
-    return read_until(lambda: tester_counts(get_statistics(call), flows), _complete, within_s)
+    return read_until(lambda: tester_counts(get_statistics(call), flows), arrived, within_s)
 
 
 def read_until(read: Callable[[], T], good: Callable[[T], bool], within_s: float) -> T:
@@ -155,10 +156,6 @@ def read_until(read: Callable[[], T], good: Callable[[T], bool], within_s: float
     while not good(found := read()) and time.monotonic() < deadline:
         time.sleep(LOOK_S)
     return found
-
-
-def _complete(counts: TesterCounts) -> bool:
-    return all(way.forwarded_packets + way.corrupt_packets >= way.offered_packets for way in counts.directions)
 
 
 @dataclass
@@ -207,33 +204,24 @@ class PcapExchange:
 
 def exchange_good(rig: Rig) -> PcapExchange:
     """Send every good frame through every cross-connect, both ways; up to TRIES times while one is missing."""
-    names = [port.name for port in rig.topology.ports]
-    peers = _peers(rig)
     kernel = any(is_kernel_interface(port, rig.live.links) for port in rig.topology.ports)
-    sent = {name: good_frames(names.index(name), names.index(peers[name]), kernel=kernel) for name in names}
-    found = PcapExchange(sent, peers)
-    wanted = {name: len(sent[peers[name]]) for name in names}
+    sent = frames_into_ports(rig, partial(good_frames, kernel=kernel))
+    found = PcapExchange(sent, rig.peers)
+    wanted = {name: len(sent[rig.peers[name]]) for name in sent}
     while found.tries < TRIES and (found.lost or found.tries == 0):
         settle_s = SETTLE_S if rig.lossless else LOSSY_SETTLE_S
-        came = _pass_through(rig, sent, lambda came: all(len(came[name]) >= wanted[name] for name in names), settle_s)
+        came = pass_through(rig, sent, lambda came: all(len(came[name]) >= wanted[name] for name in sent), settle_s)
         found.add(came)
     return found
 
 
-def send_bad(rig: Rig) -> dict[str, list[bytes]]:
-    """Send every bad frame into every port; return what came out of each."""
+def frames_into_ports(rig: Rig, frames: Callable[[int, int], list[RawFrame]]) -> Frames:
+    """Return the frames to send into each port: those of its number and of the other end's."""
     names = [port.name for port in rig.topology.ports]
-    peers = _peers(rig)
-    sent = {name: bad_frames(names.index(name), names.index(peers[name])) for name in names}
-    return _pass_through(rig, sent, lambda came: False, BAD_S)
+    return {name: frames(number, names.index(rig.peers[name])) for number, name in enumerate(names)}
 
 
-def _peers(rig: Rig) -> dict[str, str]:
-    pairs = rig.topology.cross_connects
-    return dict(pairs) | {b: a for a, b in pairs}
-
-
-def _pass_through(
+def pass_through(
     rig: Rig, sent: Frames, complete: Callable[[Mapping[str, Sequence[bytes]]], bool], settle_s: float
 ) -> dict[str, list[bytes]]:
     """Send, wait until it is complete and quiet, and put the tester's own tasks back."""
@@ -310,6 +298,9 @@ class Rig:
         self.topology: Topology = build(self.case.scenario, self.case.chain_length)
         cpus = replace(self.cpus, switch_cores=max(self.case.workers, self.cpus.switch_cores))
         self.placement: Placement = place(cpus, len(self.topology.vnfs))
+        pairs = self.topology.cross_connects
+        self.peers = dict(pairs) | {b: a for a, b in pairs}
+        """Port -> the other end of its cross-connect."""
         self.starts = 0
 
     def refusal(self) -> str:

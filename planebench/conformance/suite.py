@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from rich.console import Console
@@ -74,8 +75,8 @@ CHECKS = {check.name: check for check in ALL_CHECKS}
 
 def parse_cases(text: str) -> tuple[Case, ...]:
     """Return the cases in ``p2p,loopback-3``; loopback alone is loopback-1. Raises UsageError for an unknown one."""
-    names = [f"{name}-1" if name in _CHAINED else ALIASES.get(name, name) for name in _items(text)]
-    return tuple(CASES[_one_of("scenario", name, CASES)] for name in dict.fromkeys(names))
+    other = {name: f"{name}-1" for name in _CHAINED} | ALIASES
+    return tuple(CASES[name] for name in _named("scenario", text, CASES, other))
 
 
 def parse_wires(text: str | None, adapter: Adapter) -> tuple[str, ...]:
@@ -98,17 +99,16 @@ def parse_wires(text: str | None, adapter: Adapter) -> tuple[str, ...]:
 
 def parse_checks(text: str | None) -> frozenset[str]:
     """Return the names of checks; all of them without a text. Raises UsageError for an unknown one."""
-    return frozenset(CHECKS if text is None else (_one_of("check", name, CHECKS) for name in _items(text)))
+    return frozenset(CHECKS if text is None else _named("check", text, CHECKS))
 
 
-def _items(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",") if item.strip()]
-
-
-def _one_of(what: str, name: str, valid: Collection[str]) -> str:
-    if name not in valid:
-        raise unknown(what, name, valid)
-    return name
+def _named(what: str, text: str, valid: Collection[str], short: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+    """Return the names in ``a, b``, each once; ``short`` has names for which others stand. Raises UsageError."""
+    names = dict.fromkeys(short.get(name, name) for name in map(str.strip, text.split(",")) if name)
+    for name in names:
+        if name not in valid:
+            raise unknown(what, name, valid)
+    return list(names)
 
 
 class SuiteListener(Protocol):
@@ -175,20 +175,14 @@ def _run_case(plan: SuitePlan, case: Case, wire: str, listener: SuiteListener) -
                 results.append(result)
                 listener.check_done(result)
                 if result.outcome == "fail" and check not in checks[-2:]:  # leftovers, the last, needs nothing up
-                    unusable = _started_anew(rig)
+                    try:  # the check left it in an unknown state
+                        rig.stop()
+                        rig.start()
+                    except Exception as error:  # as in _judged
+                        unusable = f"the switch did not start again after a failure: {_words_of(error)}"
         finally:
             rig.stop()
     return results
-
-
-def _started_anew(rig: Rig) -> str:
-    """Start a rig that a failed check left in an unknown state; return why it did not start, empty if it did."""
-    try:
-        rig.stop()
-        rig.start()
-    except Exception as error:  # as in _judged
-        return f"the switch did not start again after a failure: {_words_of(error)}"
-    return ""
 
 
 def check_on_rig(check: Check, rig: Rig) -> CheckResult:

@@ -111,7 +111,7 @@ def functional_reasons(
 ) -> tuple[Reason, ...]:
     """Return why rates and latencies of a topology are not meaningful; empty if they are.
 
-    ``cpu_model`` is that of this machine, which may be emulated as a whole: a guest of QEMU without KVM (docs/wires.md).
+    ``cpu_model`` is that of this machine, which may be emulated as a whole: a guest of QEMU (docs/wires.md).
     A hosted VNF of a chain that shares its CPU takes turns by the scheduler's slices of milliseconds. Of VNFs side by
     side sharing is what is measured.
     """

@@ -20,7 +20,7 @@ from planebench.host.programs import PATH_OPTION, Found, Installation, NotFound,
 from planebench.model.errors import UsageError
 from planebench.model.header import Build
 from planebench.model.records import FibUpdates, SwitchCycles
-from planebench.model.scenario import ScenarioName, scenario_named
+from planebench.model.scenario import Scenario, ScenarioName, scenario_named
 from planebench.model.scenarios import QUEUES_MAX
 from planebench.model.server import CpuClock, duty_of
 from planebench.model.switch import USUAL_COST, Option, SwitchCost, Value, parse_values
@@ -59,30 +59,9 @@ class Situation:
     """The number of cores that the switch would have; None where nobody has placed it yet."""
 
     @property
-    def side_by_side(self) -> bool:
-        """Return whether the VNFs are side by side, found by their MAC addresses."""
-        return scenario_named(self.scenario).side_by_side
-
-    @property
-    def two_switches(self) -> bool:
-        """Return whether a second switch follows the first."""
-        return scenario_named(self.scenario).two_switches
-
-    @property
-    def bare(self) -> bool:
-        """Return whether a network function is in the place of the switch."""
-        return scenario_named(self.scenario).bare
-
-    @property
-    def has_vnfs(self) -> bool:
-        """Return whether VNFs, or ends that are VNFs, have ports of the switch."""
-        known = scenario_named(self.scenario)
-        return known.has_vnfs or known.ends_in_vnfs > 0
-
-    @property
-    def wired(self) -> bool:
-        """Return whether a port of the switch is a wire."""
-        return scenario_named(self.scenario).wired
+    def layout(self) -> Scenario:
+        """Return what its scenario is."""
+        return scenario_named(self.scenario)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,37 +89,28 @@ class ThreadRef:
 
 
 class RunningSwitch(Protocol):
-    """A started switch."""
+    """A started switch. By itself it has no process here, no thread and no counters: a NIC, one on another host."""
 
     def pids(self) -> tuple[int, ...]:
         """Return every process of the switch: all are paused (SIGSTOP) while another switch is measured."""
+        return ()
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
         """Return the threads that forward; none for a switch without threads of its own."""
+        return ()
 
     def counters(self) -> SwitchCycles | None:
         """Return counters since the start, of which the harness takes differences; None if the switch has none.
 
         Raises DiedError if the switch has ended, or does not answer.
         """
+        return None
 
     def check(self) -> None:
         """Raise DiedError, with the last log lines, if a process of the switch is gone."""
 
     def stop(self) -> None:
         """Stop every process of the switch, paused or not. Never raises; safe to call twice."""
-
-
-class NoProcesses(RunningSwitch):
-    """A started switch of which no process and no thread is here: a NIC, a task of the tester, one on another host."""
-
-    def pids(self) -> tuple[int, ...]:
-        """Return none."""
-        return ()
-
-    def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """Return none."""
-        return ()
 
 
 def counters_of(switch: RunningSwitch) -> SwitchCycles:
@@ -330,10 +300,10 @@ def refusal_of(adapter: Adapter, situation: Situation) -> str:
     hosted VNFs need vhost-user ports and a switch that does not forward in their place. Ports have as many queue pairs
     as workers of the switch and cores of a VNF need, and two switches have a link between them.
     """
-    name = adapter.name
-    if situation.bare:
+    name, layout = adapter.name, situation.layout
+    if layout.bare:
         return adapter.refusal(situation) if adapter.functions else f"{name} cannot do what VNFs do; bare has none"
-    if situation.side_by_side and not adapter.stations:
+    if layout.side_by_side and not adapter.stations:
         return f"{name} connects ports in pairs; it cannot forward to several VNFs by MAC address"
     if situation.hosted and adapter.vnf_interface == "veth":
         return f"{name} connects VNFs by {adapter.vnf_interface}, but VMs and containers need vhost-user"
@@ -347,10 +317,10 @@ def refusal_of(adapter: Adapter, situation: Situation) -> str:
             f"a worker of {name} sends on one queue, so with {queues} queues on {cores} core{'s' * (cores > 1)}"
             f" frames are lost that it has no ring for; give --switch-cores {queues}, or one queue"
         )
-    if queues > 1 and situation.wired and situation.wire in adapter.wires - adapter.queued_wires:
+    if queues > 1 and layout.wired and situation.wire in adapter.wires - adapter.queued_wires:
         known = ", ".join(sorted(adapter.wires & adapter.queued_wires))
         return f"{name} has one queue pair on the {situation.wire} wire; several need --wire {known}"
-    if situation.two_switches:
+    if layout.two_switches:
         wire = wire_kind(situation.wire)
         if wire.makes_veth_pairs(""):
             if adapter.one_per_namespace:

@@ -163,17 +163,19 @@ class BessAdapter(Adapter):
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
             most = common.STANDARD_FRAME_BYTES
             return f"bess supports frames of {most} bytes at most, not {situation.max_frame_bytes}"
-        if situation.hugepages and not self._eal_env and not hugetlbfs_mounted():
+        if self.value("eal_env", ""):
+            return super().refusal(situation)
+        if situation.hugepages and not hugetlbfs_mounted():
             return (
                 "bessd makes files of hugepages, and no hugetlbfs is mounted; `sudo mkdir -p /dev/hugepages && sudo "
                 "mount -t hugetlbfs none /dev/hugepages`, or --no-hugepages"
             )
-        if situation.wire == "virtio" and situation.wired and not self._eal_env:
+        if situation.wire == "virtio" and situation.layout.wired:
             return (
                 "bessd cannot share its packet memory (anonymous, or one file per page) with the other side of an "
                 "emulated NIC; use --wire memif, vhost or veth"
             )
-        if situation.wire == "pci" and situation.wired and not self._eal_env:
+        if situation.wire == "pci" and situation.layout.wired:
             return (
                 "bessd probes every NIC that is bound to vfio, the tester's too, and has no option against it; use a "
                 "bessd that takes EAL arguments (option eal_env)"
@@ -181,18 +183,19 @@ class BessAdapter(Adapter):
         return super().refusal(situation)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
+        by_hop = self.value("serve", "queues") == "hops"
         return manifest(
             request,
             function="patch: QueueInc -> QueueOut each way",
             nic_driver=common.nic_driver(request),
             vnf_interface="vhost-user (DPDK net_vhost)",
-            ring_size=str(self._ring(request)),
+            ring_size=str(self.value("ring", common.ring_size(request))),
             burst=str(BURST),
             checksum_offload=everywhere("off"),
             mergeable_buffers=everywhere("offered"),
             segmentation_offload=everywhere("off"),
             buffers=f"{BUFFERS}, one pool",
-            scheduling=f"round robin over the {'hops' if self._by_hop else 'ports'} of a worker",
+            scheduling=f"round robin over the {'hops' if by_hop else 'ports'} of a worker",
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningBess:
@@ -214,30 +217,19 @@ class BessAdapter(Adapter):
                 started.callback(client.close)
                 greets = partial(common.answers, lambda: client.call("GetVersion") is not None)
                 wait_ready("bessd", greets, [process], deadline_s)
-                switch = RunningBess(process, client, request, self._by_hop)
-                switch.configure(self._ring(request))
+                switch = RunningBess(process, client, request, self.value("serve", "queues") == "hops")
+                switch.configure(self.value("ring", common.ring_size(request)))
                 started.pop_all()
         except PlanebenchError as error:
             raise StartError(f"{error}\n{process.exit_report()}") from error
         return switch
 
-    @property
-    def _by_hop(self) -> bool:
-        return bool(self.value("serve", "queues") == "hops")
-
-    @property
-    def _eal_env(self) -> str:
-        return str(self.value("eal_env", ""))
-
-    def _ring(self, request: SwitchRequest) -> int:
-        return int(self.value("ring", common.ring_size(request)))
-
     def _eal_environment(self, request: SwitchRequest, prefix: str) -> dict[str, str]:
-        if not self._eal_env:
+        if not self.value("eal_env", ""):
             return {}
         allowed = common.allow_list(request.ports)
         memory = common.eal_memory_arguments(hugepages=request.hugepages, size_mb=MEMORY_MB)
-        return {self._eal_env: " ".join([*allowed, f"--file-prefix={prefix}", "--iova=va", *memory])}
+        return {str(self.values["eal_env"]): " ".join([*allowed, f"--file-prefix={prefix}", "--iova=va", *memory])}
 
 
 class RunningBess(common.ProcessGroup):
@@ -274,9 +266,14 @@ class RunningBess(common.ProcessGroup):
                     self._client.call("CreateModule", {"name": module, "mclass": kind, "arg": argument})
         for hop, (a, b) in enumerate(self._request.cross_connects):
             for queue in range(count):
-                worker = (hop if self._by_hop else queue) % len(self._cores)
-                self._connect(a, b, queue, worker)
-                self._connect(b, a, queue, worker)
+                parent = queue_name("rr", (hop if self._by_hop else queue) % len(self._cores))
+                for first, second in ((a, b), (b, a)):
+                    source, sink = queue_name(f"in_{first}", queue), queue_name(f"out_{second}", queue)
+                    # Without the hook that counts batches at every gate (Track), as conext19.
+                    gate = {"m1": source, "m2": sink, "ogate": 0, "igate": 0, "skip_default_hooks": True}
+                    self._client.call("ConnectModules", gate)
+                    leaf = {"parent": parent, "leaf_module_name": source, "leaf_module_taskid": 0, "wid": -1}
+                    self._client.call("UpdateTcParent", {"class": leaf})
         self._client.call("ResumeAll")
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
@@ -308,15 +305,6 @@ class RunningBess(common.ProcessGroup):
     def stop(self) -> None:
         self._client.close()
         super().stop()
-
-    def _connect(self, a: str, b: str, queue: int, worker: int) -> None:
-        """Connect two modules of a queue without the hook that counts batches at every gate (Track), as conext19."""
-        source, sink = queue_name(f"in_{a}", queue), queue_name(f"out_{b}", queue)
-        gate = {"m1": source, "m2": sink, "ogate": 0, "igate": 0, "skip_default_hooks": True}
-        self._client.call("ConnectModules", gate)
-        parent = queue_name("rr", worker)
-        leaf = {"parent": parent, "leaf_module_name": source, "leaf_module_taskid": 0, "wid": -1}
-        self._client.call("UpdateTcParent", {"class": leaf})
 
 
 def bursts(stats: Sequence[Any]) -> int | None:

@@ -27,8 +27,7 @@ from planebench.model.conditions import (
 )
 from planebench.model.cpus import cpu_text
 from planebench.model.errors import DiedError, NotInstalledError, PlanebenchError, StartError, UsageError
-from planebench.model.records import SwitchCycles
-from planebench.switches.adapter import Adapter, ThreadRef
+from planebench.switches.adapter import Adapter, RunningSwitch, ThreadRef
 from planebench.testbed import request as devargs
 from planebench.testbed.request import JUMBO_DATA_BYTES, STANDARD_DATA_BYTES, SwitchPort, SwitchRequest
 
@@ -44,8 +43,8 @@ ASK = ("-v", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry", "-m8", "-
 """EAL prints its version and the program stops at its help text: no port, no memory to speak of."""
 
 
-class ProcessGroup:
-    """The processes of one switch: the part of ``RunningSwitch`` that is the same for all switches.
+class ProcessGroup(RunningSwitch):
+    """The processes of one switch: what is the same for all switches that are processes.
 
     A subclass says which threads forward, and adds ``counters`` if the switch counts.
     """
@@ -66,9 +65,6 @@ class ProcessGroup:
         if self.thread_marks:
             return threads_named(self.process.pid, self.thread_marks)
         return main_thread(self.process)
-
-    def counters(self) -> SwitchCycles | None:
-        return None
 
     def check(self) -> None:
         for process in self.processes:
@@ -173,13 +169,6 @@ def sockets_exist(ports: Sequence[SwitchPort]) -> bool:
     return all(is_socket(socket_path(port)) for port in ports if port.kind == "vhost-user")
 
 
-def remove_sockets(ports: Sequence[SwitchPort]) -> None:
-    """Remove the vhost-user sockets of an earlier switch that was killed: DPDK's net_vhost refuses an existing path."""
-    for port in ports:
-        if port.kind == "vhost-user":
-            socket_path(port).unlink(missing_ok=True)
-
-
 def require(adapter: Adapter) -> Found:
     """Return where a switch is. Raises NotInstalledError, with the way to get it, if it is not here."""
     found = adapter.find()
@@ -191,14 +180,17 @@ def require(adapter: Adapter) -> Found:
 def prepared(
     adapter: Adapter, request: SwitchRequest, most_bytes: int = MAX_FRAME_BYTES
 ) -> tuple[Found, tuple[SwitchPort, ...]]:
-    """Return where a switch is that starts now, and its ports in pairs, without sockets of an earlier one.
+    """Return where a switch is that starts now, and its ports in pairs.
 
+    Removes the vhost-user sockets of an earlier one that was killed: DPDK's net_vhost refuses an existing path.
     Raises UsageError for a request that it cannot have, NotInstalledError.
     """
     check_frame_size(request, most_bytes)
     ports = paired_ports(request)
     found = require(adapter)
-    remove_sockets(ports)
+    for port in ports:
+        if port.kind == "vhost-user":
+            socket_path(port).unlink(missing_ok=True)
     return found, ports
 
 

@@ -162,7 +162,7 @@ class GroutAdapter(Adapter):
         return Found(match[1], binary)
 
     def refusal(self, situation: Situation) -> str:
-        if situation.wired and situation.wire not in self.wires:
+        if situation.layout.wired and situation.wire not in self.wires:
             return f"grout has no {situation.wire} wire; use --wire vhost"
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
             return f"grout was not set up for frames of more than {common.STANDARD_FRAME_BYTES} bytes"
@@ -190,9 +190,10 @@ class GroutAdapter(Adapter):
         api, metrics = request.workdir / "grout.sock", request.workdir / "grout.metrics"
         for path in (api, metrics):
             path.unlink(missing_ok=True)
+        memory = [] if request.hugepages else ["--test-mode"]  # which differs in nothing else
         process = supervisor.spawn(
             self.name,
-            [str(found.binary), *arguments(request, api, metrics)],
+            [str(found.binary), "--poll-mode", *memory, "--socket", str(api), "--metrics", f"unix:{metrics}"],
             cpus=request.control_cpus | {request.cpu},
             env=self.installation().env,
             workdir=request.workdir,
@@ -233,12 +234,6 @@ class RunningGrout(common.ProcessGroup):
         """Return the counters. There are no busy cycles (see above)."""
         with self.answering():
             return switch_cycles(scrape(self._metrics), self._ports)
-
-
-def arguments(request: SwitchRequest, api: Path, metrics: Path) -> list[str]:
-    """Return the arguments: it polls always; without hugepages it has its test mode, which differs in nothing else."""
-    memory = [] if request.hugepages else ["--test-mode"]
-    return ["--poll-mode", *memory, "--socket", str(api), "--metrics", f"unix:{metrics}"]
 
 
 def commands(request: SwitchRequest) -> list[str]:

@@ -25,7 +25,7 @@ from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option
 from planebench.switches import common
-from planebench.switches.adapter import Adapter, NoProcesses, Situation, ThreadRef
+from planebench.switches.adapter import Adapter, RunningSwitch, Situation, ThreadRef
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchRequest, VnfInterface
 
@@ -67,7 +67,7 @@ class KernelAdapter(Adapter):
         return Found(f"Linux {platform.release()}", Path("/proc/sys/kernel/osrelease"))
 
     def refusal(self, situation: Situation) -> str:
-        if situation.wire not in self.wires and situation.wired:
+        if situation.wire not in self.wires and situation.layout.wired:
             return f"{self.name} has kernel interfaces only; use --wire veth"
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
             return f"the VNFs of {self.name} have kernel interfaces, which support frames of 1518 bytes at most"
@@ -136,7 +136,7 @@ def set_up(action: str, arguments: Sequence[str], request: SwitchRequest, superv
     return in_namespace(f"kernel-{action}", argv, request, supervisor)
 
 
-class RunningKernel(NoProcesses):
+class RunningKernel(RunningSwitch):
     """A switch that is a state of the kernel in a network namespace, which a process of the wire holds.
 
     ``ports`` maps port names to interfaces.

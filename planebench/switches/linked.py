@@ -8,7 +8,7 @@ drives a vhost-user port of the second, as it would a NIC.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -91,8 +91,21 @@ class LinkedSwitches:
         return tuple(thread for switch in self._switches for thread in switch.polling_threads())
 
     def counters(self) -> SwitchCycles:
-        """Return the sums; a figure that one of the switches does not know is unknown."""
-        return added([counters_of(switch) for switch in self._switches])
+        """Return the sums; a figure that one of the switches does not know is unknown. Drops are by port and reason."""
+        parts = [counters_of(switch) for switch in self._switches]
+        drops, counters = Counter[str](), Counter[str]()
+        for part in parts:
+            drops.update(part.drops)
+            counters.update(part.counters)
+        return SwitchCycles(
+            busy_cycles=total(part.busy_cycles for part in parts),
+            idle_cycles=total(part.idle_cycles for part in parts),
+            packets=total(part.packets for part in parts),
+            drops=dict(drops),
+            forwarded_packets=total(part.forwarded_packets for part in parts),
+            bursts=total(part.bursts for part in parts),
+            counters=dict(counters),
+        )
 
     def check(self) -> None:
         """Raise DiedError if a process of one of them is gone."""
@@ -103,26 +116,6 @@ class LinkedSwitches:
         """Stop all. Never raises; safe to call twice."""
         for switch in self._switches:
             switch.stop()
-
-
-def added(parts: Sequence[SwitchCycles]) -> SwitchCycles:
-    """Return the counters of several switches added up. ``drops``: those of all, by port and reason."""
-    return SwitchCycles(
-        busy_cycles=total([part.busy_cycles for part in parts]),
-        idle_cycles=total([part.idle_cycles for part in parts]),
-        packets=total([part.packets for part in parts]),
-        drops=_sums([part.drops for part in parts]),
-        forwarded_packets=total([part.forwarded_packets for part in parts]),
-        bursts=total([part.bursts for part in parts]),
-        counters=_sums([part.counters for part in parts]),
-    )
-
-
-def _sums(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for part in parts:
-        total.update(part)
-    return dict(total)
 
 
 def _by_veth(links: LinkSettings) -> bool:

@@ -13,7 +13,7 @@ import re
 import shutil
 import socket
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from planebench.host.process import Process, Supervisor, stretched, wait_ready
@@ -66,9 +66,10 @@ class OvsAdapter(Adapter):
     """An ovs-vswitchd with the userspace datapath. A subclass chooses the program, the ports and the threads."""
 
     one_per_namespace = True  # the bridge's own interface
+    programs: Sequence[tuple[str, ...]]
+    """Names of programs that may be the right ovs-vswitchd, each with its usual places, the best first."""
     unfit = "is none"
     """The reason why a program that was found is not the right one."""
-
     own_libraries = ("librte_", "libopenvswitch")
     kernel_ports = False
     """Whether all ports are kernel interfaces, which have drop counters of their own."""
@@ -117,13 +118,8 @@ class OvsAdapter(Adapter):
     def port_settings(self, number: int, port: SwitchPort, request: SwitchRequest) -> list[str]:
         """Return the columns of a port's ``Interface``."""
 
-    @abstractmethod
     def check(self, request: SwitchRequest) -> None:
         """Raise UsageError for a request that the switch does not support."""
-
-    @abstractmethod
-    def candidates(self) -> Iterator[Path]:
-        """Yield programs that may be the right ovs-vswitchd, the best first."""
 
     @abstractmethod
     def version(self, lines: tuple[str, ...]) -> str | None:
@@ -134,7 +130,14 @@ class OvsAdapter(Adapter):
         return port.name
 
     def find(self) -> Found | NotFound:
-        binaries = list(self.candidates())
+        where = self.installation()
+        binaries = []
+        if where.path is not None and where.path.is_file() and where.path.name.startswith("ovs-vswitchd"):
+            binaries.append(where.path)
+        else:
+            for name, *places in self.programs:
+                with contextlib.suppress(UsageError):  # not what the user names
+                    binaries += filter(None, [where.program(name, places)])
         missing = [tool for tool in _TOOLS if find_program(tool) is None]
         if missing or _schema() is None:
             return NotFound(f"{self.remedy} (missing: {', '.join(missing) or 'vswitch.ovsschema'})")
@@ -147,24 +150,13 @@ class OvsAdapter(Adapter):
         what = f"{binaries[0]} {self.unfit}" if binaries else "no ovs-vswitchd"
         return NotFound(f"{self.remedy} ({what})")
 
-    def programs(self, name: str, *places: str) -> Iterator[Path]:
-        """Yield the program with this name at the place that the user gives, or else on this machine."""
-        told = self.installation()
-        if told.path is not None and told.path.is_file() and told.path.name.startswith("ovs-vswitchd"):
-            yield told.path
-            return
-        with contextlib.suppress(UsageError):
-            found = told.program(name, places)
-            if found is not None:
-                yield found
-
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningOvs:
         common.check_frame_size(request)
         common.ordered_ports(request)
         self.check(request)
+        names = [self.interface(port) for port in request.ports]
         paths = OvsPaths(request.workdir / "ovs")
         binary = common.require(self).binary
-        names = [self.interface(port) for port in request.ports]
         shutil.rmtree(paths.root, ignore_errors=True)  # of an earlier start in the same directory
         paths.root.mkdir(mode=0o700)
         _tool(["ovsdb-tool", "create", str(paths.database), str(_schema())])

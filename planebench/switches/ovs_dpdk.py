@@ -7,9 +7,6 @@ refuses together with ``--no-huge``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 from planebench.host.programs import PATH_OPTION
 from planebench.model.errors import UsageError
 from planebench.model.switch import Option
@@ -29,7 +26,6 @@ MBUF_OVERHEAD_BYTES = 1024
 """Headroom, struct dp_packet, object header, rounding."""
 RINGS = tuple(str(2**n) for n in range(6, 13))
 """For any other size OvS silently uses its default, 2048."""
-_DEBIAN_BINARY = Path("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk")
 
 
 class OvsDpdkAdapter(ovs.OvsAdapter):
@@ -39,6 +35,10 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
     title = "Open vSwitch with DPDK"
     start_s = 2.0  # a database to fill
     remedy = "install Open vSwitch with DPDK: `apt-get install openvswitch-switch-dpdk` (Debian, Ubuntu)"
+    programs = (
+        ("ovs-vswitchd-dpdk", "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"),  # Debian's
+        ("ovs-vswitchd", "/usr/local/sbin/ovs-vswitchd"),
+    )
     unfit = "has no DPDK"
     wires = frozenset({"virtio", "vhost", "memif", "veth", "pci", "af_xdp"})
     queued_wires = frozenset({"virtio", "vhost"})  # on memif a thread sends on a queue of its own, whatever it received
@@ -59,13 +59,9 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
     )
 
     def refusal(self, situation: Situation) -> str:
-        if situation.bare and situation.chain:
+        if situation.layout.bare and situation.chain:
             return "its flows by MAC are L2 functions; in the place of other VNFs it has none"
         return super().refusal(situation)
-
-    def candidates(self) -> Iterator[Path]:
-        yield from self.programs("ovs-vswitchd-dpdk", str(_DEBIAN_BINARY))
-        yield from self.programs("ovs-vswitchd", "/usr/local/sbin/ovs-vswitchd")
 
     def version(self, lines: tuple[str, ...]) -> str | None:
         """Return e.g. ``3.1.0 (DPDK 22.11.11)``; None without DPDK."""

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 from planebench.host import procfs
 from planebench.host.process import Process
@@ -24,7 +22,6 @@ from planebench.switches.common import manifest
 from planebench.switches.ovs_counters import main_thread_cycles
 from planebench.testbed.request import SwitchPort, SwitchRequest, VnfInterface
 
-_DEBIAN_BINARY = Path("/usr/lib/openvswitch-switch/ovs-vswitchd")
 XDP_MODE = "generic"
 """The one that takes any MTU: native mode wants the other end of a veth pair below 3500 bytes, and OvS's best-effort
 does not get to generic from there (the queue is still busy)."""
@@ -38,6 +35,8 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
     name = "ovs-netdev"
     title = "Open vSwitch in userspace, without DPDK"
     remedy = "install Open vSwitch: `apt-get install openvswitch-switch` (Debian, Ubuntu)"
+    # Debian's build without DPDK first; a build with DPDK does not start DPDK unless configured.
+    programs = (("ovs-vswitchd", "/usr/lib/openvswitch-switch/ovs-vswitchd", "/usr/local/sbin/ovs-vswitchd"),)
     wires = frozenset({"veth", "af_xdp"})
     kernel_ports = True
     vnf_interface: VnfInterface = "veth"
@@ -49,26 +48,22 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
     )
     traits = Traits("self-contained", "match/action", ("rtc",), "veth", "medium", ("C",), "SDN switch")
 
-    def afxdp(self, request: SwitchRequest) -> bool:
-        """Return whether its ports are AF_XDP sockets: by the option, or all of them on the wire af_xdp."""
-        return bool(self.value("io", "system") == "afxdp") or _wire(request)
-
-    def _mode(self, request: SwitchRequest) -> str:
-        return str(self.value("xdp_mode", "native" if _wire(request) else XDP_MODE))
+    def xdp_mode(self, request: SwitchRequest) -> str:
+        """Return the mode of its AF_XDP sockets, by the option or on the wire af_xdp; empty with packet sockets."""
+        wire = any(port.kind == "af_xdp" for port in request.ports)
+        if not wire and self.value("io", "system") == "system":
+            return ""
+        return str(self.value("xdp_mode", "native" if wire else XDP_MODE))
 
     def interface(self, port: SwitchPort) -> str:
         return common.interface_name(port)
-
-    def candidates(self) -> Iterator[Path]:
-        """Yield Debian's build without DPDK first; a build with DPDK does not start DPDK unless configured."""
-        yield from self.programs("ovs-vswitchd", str(_DEBIAN_BINARY), "/usr/local/sbin/ovs-vswitchd")
 
     def version(self, lines: tuple[str, ...]) -> str | None:
         return lines[0].rpartition(" ")[2] if lines and "Open vSwitch" in lines[0] else None
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        afxdp = self.afxdp(request)
-        driver = f"AF_XDP ({self._mode(request)})" if afxdp else "kernel interface, packet sockets (type system)"
+        afxdp = self.xdp_mode(request)
+        driver = f"AF_XDP ({afxdp})" if afxdp else "kernel interface, packet sockets (type system)"
         return manifest(
             request,
             function="match/action: one in_port flow each way, userspace datapath (netdev)",
@@ -83,24 +78,16 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
             thread="a PMD thread, polling" if afxdp else "the main thread, woken by the kernel",
         )
 
-    def check(self, request: SwitchRequest) -> None:
-        """Raise UsageError for a port that is not a kernel interface."""
-        for port in request.ports:
-            common.interface_name(port)
-
     def running(
         self, vswitchd: Process, database: Process, paths: ovs.OvsPaths, request: SwitchRequest
     ) -> ovs.RunningOvs:
-        if self.afxdp(request):
+        if self.xdp_mode(request):
             return super().running(vswitchd, database, paths, request)
         return RunningOnMain(vswitchd, database, paths, request)
 
     def port_settings(self, number: int, port: SwitchPort, request: SwitchRequest) -> list[str]:
-        return ["type=afxdp", f"options:xdp-mode={self._mode(request)}"] if self.afxdp(request) else []
-
-
-def _wire(request: SwitchRequest) -> bool:
-    return any(port.kind == "af_xdp" for port in request.ports)
+        mode = self.xdp_mode(request)
+        return ["type=afxdp", f"options:xdp-mode={mode}"] if mode else []
 
 
 class RunningOnMain(ovs.RunningOvs):

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import count, cycle, islice
 from pathlib import Path
 
 from planebench.host.process import stretched
@@ -60,52 +60,75 @@ def flow_mod(flow: VnfFlow, *, strip_vlan: bool) -> bytes:
     return HEADER.pack(VERSION, FLOW_MOD, HEADER.size + len(body), 0) + body
 
 
-class Controller:
-    """One OpenFlow session with a bridge. Not thread-safe."""
+class FlowMods:
+    """An OpenFlow session with a bridge that updates at a rate, or as fast as updates are applied, from a thread of its
+    own."""
 
-    def __init__(self, bridge: Path, flows: Sequence[VnfFlow]) -> None:
-        """Connect. Raises DiedError."""
-        self.sent = self.acknowledged = self.refused = 0
+    def __init__(self, bridge: Path, flows: Sequence[VnfFlow], updates: Updates) -> None:
+        """Connect, and begin. Raises DiedError."""
+        self._rate = None if updates == "flat_out" else float(updates)
         self._messages = cycle([flow_mod(flow, strip_vlan=strip) for strip in (True, False) for flow in flows])
+        self._sent = self._acknowledged = self._refused = 0
         self._waiting: dict[int, int] = {}
         """Flow-mods before each barrier that has not been answered, by its number."""
-        self._barrier = 0
+        self._over = threading.Event()
+        self._problem: OSError | None = None
+        self._duration_ns = 0
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(stretched(TIMEOUT_S))
         try:
             self._socket.connect(str(bridge))
             self._socket.sendall(HEADER.pack(VERSION, HELLO, HEADER.size, 0))
         except OSError as error:
-            self.close()
+            self._socket.close()
             raise DiedError(f"Open vSwitch takes no flow-mods on {bridge}: {error}") from error
+        self._thread = threading.Thread(target=self._run, name="flow-mods", daemon=True)
+        self._thread.start()
 
-    def send(self, count: int) -> None:
-        """Send so many updates and a barrier; wait while too many batches are on their way."""
-        while len(self._waiting) >= IN_FLIGHT:
-            self._read()
-        self._barrier += 1
-        self._waiting[self._barrier] = count
-        batch = b"".join(next(self._messages) for _ in range(count))
-        self._socket.sendall(batch + HEADER.pack(VERSION, BARRIER_REQUEST, HEADER.size, self._barrier))
-        self.sent += count
-
-    def finish(self) -> None:
-        """Wait for the answers to all barriers."""
-        while self._waiting:
-            self._read()
-
-    def close(self) -> None:
-        """End the session."""
+    def end(self) -> FibUpdates:
+        """Stop, and return what was sent and applied. Raises DiedError if the session broke."""
+        self._over.set()
+        self._thread.join()
         self._socket.close()
+        if self._problem is not None:
+            raise DiedError(f"Open vSwitch ended the session of its controller: {self._problem}")
+        # An error names no update, and a barrier does not know of errors before it.
+        applied = max(0, self._acknowledged - self._refused)
+        return FibUpdates(self._rate, self._duration_ns, self._sent, applied, self._refused)
+
+    def _run(self) -> None:
+        begun = time.monotonic_ns()
+        barriers = count(1)
+        try:
+            while not self._over.is_set():
+                due = BATCH
+                if self._rate is not None:
+                    elapsed_ns = time.monotonic_ns() - begun
+                    due = min(int(elapsed_ns * self._rate / 1e9) - self._sent, BATCH)
+                if not due:
+                    self._over.wait(0.001)
+                    continue
+                while len(self._waiting) >= IN_FLIGHT:
+                    self._read()
+                barrier = next(barriers)
+                self._waiting[barrier] = due
+                batch = b"".join(islice(self._messages, due))
+                self._socket.sendall(batch + HEADER.pack(VERSION, BARRIER_REQUEST, HEADER.size, barrier))
+                self._sent += due
+            self._duration_ns = time.monotonic_ns() - begun
+            while self._waiting:
+                self._read()
+        except OSError as error:
+            self._problem = error
 
     def _read(self) -> None:
         """Take one message of the bridge."""
         _, kind, length, number = HEADER.unpack(self._receive(HEADER.size))
         body = self._receive(length - HEADER.size)
         if kind == BARRIER_REPLY:
-            self.acknowledged += self._waiting.pop(number, 0)
+            self._acknowledged += self._waiting.pop(number, 0)
         elif kind == ERROR:
-            self.refused += 1
+            self._refused += 1
         elif kind == ECHO_REQUEST:
             self._socket.sendall(HEADER.pack(VERSION, ECHO_REPLY, length, number) + body)
 
@@ -117,45 +140,3 @@ class Controller:
                 raise ConnectionResetError("the session was closed")
             received += chunk
         return received
-
-
-class FlowMods:
-    """Updates at a rate, or as fast as they are applied, from a thread of their own."""
-
-    def __init__(self, bridge: Path, flows: Sequence[VnfFlow], updates: Updates) -> None:
-        self._controller = Controller(bridge, flows)
-        self._rate = None if updates == "flat_out" else float(updates)
-        self._over = threading.Event()
-        self._problem: OSError | None = None
-        self._duration_ns = 0
-        self._thread = threading.Thread(target=self._run, name="flow-mods", daemon=True)
-        self._thread.start()
-
-    def end(self) -> FibUpdates:
-        """Stop, and return what was sent and applied. Raises DiedError if the session broke."""
-        self._over.set()
-        self._thread.join()
-        self._controller.close()
-        if self._problem is not None:
-            raise DiedError(f"Open vSwitch ended the session of its controller: {self._problem}")
-        done = self._controller
-        # An error names no update, and a barrier does not know of errors before it.
-        applied = max(0, done.acknowledged - done.refused)
-        return FibUpdates(self._rate, self._duration_ns, done.sent, applied, done.refused)
-
-    def _run(self) -> None:
-        begun = time.monotonic_ns()
-        try:
-            while not self._over.is_set():
-                due = BATCH
-                if self._rate is not None:
-                    elapsed_ns = time.monotonic_ns() - begun
-                    due = int(elapsed_ns * self._rate / 1e9) - self._controller.sent
-                if due:
-                    self._controller.send(min(due, BATCH))
-                else:
-                    self._over.wait(0.001)
-            self._duration_ns = time.monotonic_ns() - begun
-            self._controller.finish()
-        except OSError as error:
-            self._problem = error

@@ -34,7 +34,6 @@ from planebench.switches.adapter import (
     DUTY_OPTION,
     WORKERS_OPTION,
     Adapter,
-    NoProcesses,
     RunningSwitch,
     Situation,
     ThreadRef,
@@ -116,13 +115,7 @@ def load(call: Call, request: SwitchRequest, offload: str | None) -> None:
     """Load the FIBs of all VNFs into the forwarder; every route leads to the monitor. Raises RpcError."""
     wire = [port.name for port in request.ports if not port.of_vnf][-1:]
     for number, station in enumerate(request.stations if offload else (), start=1):
-        params = {
-            "task": TASK,
-            "vnf": number,
-            "routes": station.routes,
-            "wire": wire[0],
-            "mac": request.monitor_mac,
-        }
+        params = {"task": TASK, "vnf": number, "routes": station.routes, "wire": wire[0], "mac": request.monitor_mac}
         call(f"{TASK}.load_synthetic", params, timeout_s=LOAD_DEADLINE_S)
 
 
@@ -134,11 +127,6 @@ def offers_offloads(values: OptionValues) -> bool:
 def passes_buffers(values: OptionValues) -> bool:
     """Return whether frames pass from memif to memif without a copy."""
     return values.get("backend") != "dpdk" and values.get("zero_copy", "on") == "on"
-
-
-def function_of(values: OptionValues) -> str:
-    """Return the kind of planed's tasks in a scenario without stations."""
-    return str(values.get("function", "patch"))
 
 
 def switch_document(request: SwitchRequest, name: str, values: OptionValues = NO_VALUES) -> Document:
@@ -163,7 +151,7 @@ def switch_document(request: SwitchRequest, name: str, values: OptionValues = NO
             path, offered = common.socket_path(port), offers_offloads(values) and kind == "vhost-user"
             made = Port(port.name, kind, size, queues, path, backend=ring_backend, offloads=offered)
         ports.append(made)
-    function = function_of(values)
+    function = str(values.get("function", "patch"))
     by_queue: list[list[Task]] = []
     for queue in range(request.queues):
         tasks = []
@@ -252,11 +240,11 @@ class PlanedAdapter(Adapter):
             return text
         values: OptionValues = self.values
         offload = values.get("offload")
-        if situation.bare:
+        if situation.layout.bare:
             keys = ("offload", "nic", "function", "workers", "drop_one_in", "guest_offloads")
             given = [key for key in keys if key in values]
             return f"bare is one network function without a switch; remove {given[0]}" if given else ""
-        if not situation.side_by_side:
+        if not situation.layout.side_by_side:
             given = [f"{key}={values[key]}" for key in ("offload", "nic") if key in values]
             return f"{given[0]} applies only to VNFs side by side (scenario parallel)" if given else ""
         if self.queues > 1:
@@ -277,7 +265,7 @@ class PlanedAdapter(Adapter):
     def with_options(self, texts: Mapping[str, str]) -> Self:
         """Return an adapter with these options. Raises UsageError also for options that exclude each other."""
         adapter = super().with_options(texts)
-        function = function_of(adapter.values)
+        function = adapter.value("function", "patch")
         if "drop_one_in" in adapter.values and function != "patch":
             raise UsageError(f"switch planed: function {function} does not support drop_one_in; remove one of them")
         if offers_offloads(adapter.values) and adapter.values.get("backend") == "dpdk":
@@ -310,7 +298,7 @@ class PlanedAdapter(Adapter):
             routes = f" with {request.bare.routes} routes" if request.bare.routes else ""
             function = f"none: {request.bare.kind}{routes} straight on the wires"
         elif not vnfs:
-            function = FUNCTIONS[function_of(values)]
+            function = FUNCTIONS[values.get("function", "patch")]
         elif values.get("nic") is not None:
             function = (
                 f"none: a NIC that switches is emulated by a task of the tester, on its core; frames to {vnfs} VNFs by "
@@ -379,12 +367,8 @@ class PlanedAdapter(Adapter):
         return RunningPlaned(planed, nics=any(port.kind == "pci" for port in request.ports))
 
 
-class EmulatedNic(NoProcesses):
+class EmulatedNic(RunningSwitch):
     """A NIC that is a task of the tester: there is no process, and its drops are among those of the tester."""
-
-    def counters(self) -> SwitchCycles:
-        """Return that nothing is known beside what the tester says."""
-        return SwitchCycles()
 
     def check(self) -> None:
         """Do nothing: the tester is checked."""

@@ -29,7 +29,7 @@ from planebench.model.errors import DiedError, PlanebenchError, UsageError
 from planebench.model.header import Build, ClockOffset, SwitchHostInfo
 from planebench.model.records import SwitchCycles
 from planebench.model.wire import wire_arguments
-from planebench.switches.adapter import Adapter, NoProcesses, Situation
+from planebench.switches.adapter import Adapter, RunningSwitch, Situation
 from planebench.testbed.request import SwitchRequest
 from planebench.testbed.wires.base import wire_kind
 
@@ -159,7 +159,7 @@ class RemoteAdapter(Adapter):
 
     def refusal(self, situation: Situation) -> str:
         """Return why it cannot be measured with its tester on another host; else what its own adapter says there."""
-        if not situation.wired or situation.chain_length or situation.two_switches:
+        if not situation.layout.wired or situation.chain_length or situation.layout.two_switches:
             return f"VNFs are on the host of the switch, but {self.host.name} has no tester; two hosts measure p2p"
         if self.vnf_interface != "vhost-user":
             return f"{self.name} works on interfaces of a network namespace of its own, which two hosts have not"
@@ -262,7 +262,7 @@ class RemoteProcess(Process):
     kill = terminate
 
 
-class RemoteSwitch(NoProcesses):
+class RemoteSwitch(RunningSwitch):
     """A started switch on another host. Its threads are in :meth:`sample` and :meth:`thread_conditions`."""
 
     def __init__(self, process: RemoteProcess) -> None:

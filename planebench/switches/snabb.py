@@ -52,9 +52,9 @@ class SnabbAdapter(Adapter):
         return Found(match[1], binary) if match else NotFound(f"{binary} does not print a version of Snabb")
 
     def refusal(self, situation: Situation) -> str:
-        if situation.wired and situation.wire == "pci":
+        if situation.layout.wired and situation.wire == "pci":
             return "snabb drives NICs by drivers of its own, without vfio and IOMMU: not set up; use --wire vhost"
-        if situation.wired and situation.wire not in self.wires:
+        if situation.layout.wired and situation.wire not in self.wires:
             return f"snabb has no {situation.wire} wire: it has no driver for an emulated NIC; use --wire vhost"
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
             return f"snabb was not set up for frames of more than {common.STANDARD_FRAME_BYTES} bytes"

@@ -21,7 +21,7 @@ from planebench.model.conditions import FeatureClaim
 from planebench.model.errors import DiedError, PlanebenchError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option
-from planebench.switches.adapter import Adapter, NoProcesses, Situation, Traits
+from planebench.switches.adapter import Adapter, RunningSwitch, Situation, Traits
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchRequest, VnfInterface
 
@@ -51,7 +51,7 @@ class SriovAdapter(Adapter):
         return Found(f"Linux {platform.release()}", program)
 
     def refusal(self, situation: Situation) -> str:
-        if not situation.side_by_side:
+        if not situation.layout.side_by_side:
             return f"{self.name} connects VNFs side by side, not ports with each other; use scenario parallel"
         return super().refusal(situation)
 
@@ -82,7 +82,7 @@ class SriovAdapter(Adapter):
         return switch
 
 
-class RunningNic(NoProcesses):
+class RunningNic(RunningSwitch):
     """A NIC with its kernel driver and a virtual function for each of ``ports``."""
 
     def __init__(self, nic: str, ports: Sequence[str], journal: Journal) -> None:

@@ -22,7 +22,7 @@ from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option
 from planebench.switches import common
-from planebench.switches.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.switches.adapter import Adapter, Situation, Traits
 from planebench.switches.common import dpdk_version, manifest
 from planebench.testbed.request import SwitchPort, SwitchRequest
 
@@ -150,7 +150,7 @@ class T4p4sAdapter(Adapter):
 
 
 class RunningT4p4s(common.ProcessGroup):
-    """A t4p4s program that forwards. Counters come from DPDK's telemetry."""
+    """A t4p4s program that forwards in its main thread, lcore 0. Counters come from DPDK's telemetry."""
 
     def __init__(self, process: Process, ports: Sequence[SwitchPort], telemetry: Path) -> None:
         super().__init__("t4p4s", [process])
@@ -162,10 +162,6 @@ class RunningT4p4s(common.ProcessGroup):
         if not common.sockets_exist(self._ports):
             return False
         return all(isinstance(info, dict) and info.get(READY) for info in self._ask("info"))
-
-    def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """Return the main thread, which is lcore 0."""
-        return (ThreadRef(self.process.pid, self.process.pid, self.title),) if self.process.alive() else ()
 
     def counters(self) -> SwitchCycles:
         """Return counters of the ports. t4p4s counts no cycles and no bursts."""

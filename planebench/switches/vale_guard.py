@@ -17,23 +17,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from itertools import takewhile
 
 IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-
-
-def attach(vale_ctl: str, ports: Sequence[str], attached: list[str]) -> bool:
-    """Attach ports (``SWITCH:INTERFACE``) in order, up to the first that fails, and append them to ``attached``."""
-    for port in ports:
-        if not _told(vale_ctl, "-a", port):
-            return False
-        attached.append(port)
-    return True
-
-
-def detach(vale_ctl: str, ports: Sequence[str]) -> bool:
-    """Detach all ports, the last first. Return whether all were detached."""
-    failed = [port for port in reversed(ports) if not _told(vale_ctl, "-d", port)]
-    return not failed
 
 
 def _told(vale_ctl: str, action: str, port: str) -> bool:
@@ -49,14 +35,16 @@ def _told(vale_ctl: str, action: str, port: str) -> bool:
 
 
 def guard(vale_ctl: str, ports: Sequence[str]) -> int:
-    """Attach, wait, detach. Return the exit code."""
-    attached: list[str] = []
-    done = attach(vale_ctl, ports, attached)
-    if done:
+    """Attach ports (``SWITCH:INTERFACE``) up to the first that fails, wait, detach the last first. Return the exit
+    code."""
+    attached = list(takewhile(lambda port: _told(vale_ctl, "-a", port), ports))
+    whole = len(attached) == len(ports)
+    if whole:
         print("ready", flush=True)
         while os.read(0, 4096):
             pass
-    return 0 if detach(vale_ctl, attached) and done else 1
+    failed = [port for port in reversed(attached) if not _told(vale_ctl, "-d", port)]
+    return 0 if whole and not failed else 1
 
 
 def main(vale_ctl: str, pairs: Sequence[str]) -> int:

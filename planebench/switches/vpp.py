@@ -229,13 +229,15 @@ class VppAdapter(Adapter):
         return Found(match[1], binary)
 
     def refusal(self, situation: Situation) -> str:
-        if situation.wired and situation.wire not in self.wires:
+        if situation.layout.wired and situation.wire not in self.wires:
             return NO_VIRTIO
         found = self.find()
         if isinstance(found, NotFound):
             return ""
         folder = self._plugins(found.binary) or Path()
-        for wire in ((situation.wire,) if situation.wired else ()) + (("vhost",) if situation.has_vnfs else ()):
+        layout = situation.layout
+        wires = [situation.wire] if layout.wired else []
+        for wire in [*wires, "vhost"] if layout.has_vnfs or layout.ends_in_vnfs else wires:
             name = PLUGINS[wire]
             built_in = wire in BUILT_IN and common.release(found.version) < ALL_PLUGINS_SINCE
             if not built_in and not (folder / name).is_file():
@@ -269,14 +271,11 @@ class VppAdapter(Adapter):
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningVpp:
-        common.check_frame_size(request)
-        common.paired_ports(request)
+        found, _ = common.prepared(self, request)
         lines = commands(request, self.values)
-        found = common.require(self)
         paths = VppPaths(request.workdir, f"{supervisor.root.name}-{request.workdir.name}")
         for path in (paths.cli, paths.stats, paths.api):
             path.unlink(missing_ok=True)
-        common.remove_sockets(request.ports)
         for path in paths.shared_memory:
             supervisor.track_path(path)
         conf = startup_conf(request, paths, self._plugins(found.binary) or Path(), self.values)

@@ -148,7 +148,7 @@ def lying(it: Any, request: SwitchRequest, supervisor: Supervisor) -> Changed:
     return Changed(it, {"counters": counters})
 
 
-def hiding_drops(it: Any, request: SwitchRequest, supervisor: Supervisor) -> Changed:
+def hiding_drops(it: Any) -> Changed:
     def counters() -> SwitchCycles:
         true = it.counters()
         return replace(true, drops=dict.fromkeys(true.drops, 0))

@@ -127,14 +127,28 @@ def test_counters_that_count_too_much() -> None:
     assert bad.failed(results) == {"counters"}, results
 
 
-def test_drops_that_are_counted() -> None:
-    adapter = bad.BadPlaned(options={"drop_one_in": "7"})
-    assert bad.failed(bad.check(adapter, "p2p", f"{USUAL},overload,bad-frames")) == {"forwards"}
+@pytest.fixture(scope="module")
+def one_that_drops() -> Iterator[Rig]:
+    with bad.rig(bad.BadPlaned(options={"drop_one_in": "7"}), "p2p", "virtio") as it:
+        yield it
 
 
-def test_drops_that_are_hidden() -> None:
-    adapter = bad.BadPlaned(wrap=bad.hiding_drops, options={"drop_one_in": "7"})
-    assert bad.failed(bad.check(adapter, "p2p", "forwards,counters,overload")) == {"forwards", "counters", "overload"}
+@pytest.mark.parametrize(
+    ("hidden", "checks", "wrong"),
+    [
+        (False, f"{USUAL},overload,bad-frames", {"forwards"}),
+        (True, "forwards,counters,overload", {"forwards", "counters", "overload"}),
+    ],
+)
+def test_drops_that_are_counted_or_hidden(
+    one_that_drops: Rig, monkeypatch: pytest.MonkeyPatch, hidden: bool, checks: str, wrong: set[str]
+) -> None:
+    # What does not come need not be waited for.
+    monkeypatch.setattr("planebench.conformance.rig.ARRIVE_S", 0.3)
+    monkeypatch.setattr("planebench.conformance.checks.SETTLE_S", 0.2)
+    if hidden:
+        monkeypatch.setattr(Rig, "switch", bad.hiding_drops(one_that_drops.switch))
+    assert bad.failed(bad.checked(one_that_drops, checks)) == wrong
 
 
 def test_a_switch_that_dies_with_its_vnf() -> None:

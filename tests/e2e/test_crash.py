@@ -14,11 +14,11 @@ pytestmark = [pytest.mark.dataplane, pytest.mark.slow, pytest.mark.timeout(300)]
 CASES = (
     Case("container", "vnf", MEASURED),
     Case("container", "harness and reaper", "the first trial is stored"),
-    Case("container", "tester", RANDOM, 2.5),
+    pytest.param(Case("container", "tester", RANDOM, 2.5), marks=pytest.mark.all),
 )
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.victim)
+@pytest.mark.parametrize("case", CASES, ids=("vnf", "harness and reaper", "tester"))
 def test_kill_9(case: Case, tmp_path: Path) -> None:
     found = crash(case, tmp_path / "runs", Path(os.environ["XDG_CACHE_HOME"]))
     assert not (found.unreadable or found.not_resumed or found.left), found

@@ -36,11 +36,7 @@ def in_a_trial(bench: Bench, *words: str) -> list[int]:
 
 REPEAT = 3
 """A machine that is busy may sleep through a trial or two before a switch is killed in one."""
-SWITCH_PROCESSES = {
-    "planed": ("planed-switch.json",),
-    "testpmd": ("dpdk-testpmd", "--file-prefix"),
-    "ovs-dpdk": ("ovs-vswitchd",),
-}
+TESTPMD = ("dpdk-testpmd", "--file-prefix")
 
 
 def kill_in_a_trial(bench: Bench, process: Run, *words: str) -> None:
@@ -55,13 +51,12 @@ def kill_in_a_trial(bench: Bench, process: Run, *words: str) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("victim", SWITCH_PROCESSES)
-def test_a_switch_that_dies_spoils_its_trial_and_no_other(bench: Bench, victim: str) -> None:
-    partner = "testpmd" if victim == "planed" else "planed"
+def test_a_switch_that_dies_spoils_its_trial_and_no_other(bench: Bench) -> None:
+    """That each switch tells its death: the check ``death`` of test_switch_check.py."""
+    victim, partner = "testpmd", "planed"
     process = start(bench, "--json", switch=f"{victim},{partner}", duration=1.0, repeat=REPEAT)
-    words = SWITCH_PROCESSES[victim]
-    bench.wait_for(lambda: _paused(bench, words), f"{victim} is up and paused", process)
-    kill_in_a_trial(bench, process, *words)
+    bench.wait_for(lambda: _paused(bench, TESTPMD), f"{victim} is up and paused", process)
+    kill_in_a_trial(bench, process, *TESTPMD)
     out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode in RAN, err
     dead = [trial for trial in bench.trials() if trial["verdict"]["kind"] == "invalid"]
@@ -85,21 +80,28 @@ def _paused(bench: Bench, words: tuple[str, ...]) -> bool:
     return bool(pids) and all(state(pid) == "T" for pid in pids)
 
 
+VETH = "veth" if os.geteuid() == 0 else "virtio"
+"""Namespaces and interfaces to remove, where tests may make them."""
+
+
 @pytest.mark.parametrize(
-    ("number", "wire"), [(signal.SIGINT, "virtio"), (signal.SIGTERM, "virtio"), (signal.SIGINT, "veth")]
+    ("number", "times", "switch", "wire"),
+    [(signal.SIGINT, 20, "planed,ovs-dpdk", "virtio"), (signal.SIGTERM, 1, "planed", VETH)],
 )
 def test_a_signal_keeps_what_was_measured_and_leaves_nothing(
-    bench: Bench, capsys: pytest.CaptureFixture[str], number: signal.Signals, wire: str
+    bench: Bench, capsys: pytest.CaptureFixture[str], number: signal.Signals, times: int, switch: str, wire: str
 ) -> None:
-    if wire == "veth" and os.geteuid() != 0:
-        pytest.skip("the veth wire of this test needs root")
+    """A second Ctrl-C does not stop the clean-up."""
     bench.page = True
-    process = start(bench, "--wire", wire, switch="planed,ovs-dpdk" if wire == "virtio" else "planed")
+    process = start(bench, "--wire", wire, switch=switch)
     bench.wait_for(lambda: len(bench.trials()) >= 2, "two trials are stored", process)
     measured = len(bench.trials())
-    os.killpg(process.pid, number)
+    for sending in range(times):
+        time.sleep(0.05 * (sending > 0))
+        os.killpg(process.pid, number)
     out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
+    assert "Traceback" not in err
     bench.assert_nothing_left()
     finished = bench.finished()
     assert finished is not None and finished["status"] == "interrupted"
@@ -108,18 +110,6 @@ def test_a_signal_keeps_what_was_measured_and_leaves_nothing(
     assert "interrupted; " in err and out == "", "what there is, planebench report shows"
     report("latest", None, bench.runs)
     assert "interrupted: stopped by Ctrl-C or SIGTERM" in one_line(capsys.readouterr().out)
-
-
-def test_a_second_ctrl_c_does_not_stop_the_clean_up(bench: Bench) -> None:
-    process = start(bench)
-    bench.wait_for(bench.trials, "a trial is stored", process)
-    for _ in range(20):
-        os.killpg(process.pid, signal.SIGINT)
-        time.sleep(0.05)
-    _, err = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 130
-    assert "interrupted; " in err and "Traceback" not in err
-    bench.assert_nothing_left()
 
 
 def test_ctrl_c_while_the_report_is_made(bench: Bench) -> None:
@@ -150,8 +140,7 @@ def test_ctrl_c_before_the_first_trial(bench: Bench) -> None:
 
 MOMENTS: dict[str, Callable[[Bench], object]] = {
     "nothing but the reaper is up": lambda bench: bench.processes("reaper.py"),
-    "the tester comes up": lambda bench: bench.processes("planed", "--rpc"),
-    "a switch comes up": lambda bench: bench.processes("dpdk-testpmd", "--file-prefix"),
+    "a switch comes up": lambda bench: bench.processes(*TESTPMD),
     "a trial is stored": Bench.trials,
 }
 
@@ -159,22 +148,13 @@ MOMENTS: dict[str, Callable[[Bench], object]] = {
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_kill_9(bench: Bench, capsys: pytest.CaptureFixture[str], moment: str) -> None:
     """Killed where the run has started, made or stored one thing more."""
-    process = start(bench, switch="testpmd,planed", duration=0.05, repeat=1000)
+    switch, wire = ("planed", VETH) if MOMENTS[moment] is Bench.trials else ("testpmd,planed", "virtio")
+    process = start(bench, "--wire", wire, switch=switch, duration=0.05, repeat=1000)
     bench.wait_for(lambda: MOMENTS[moment](bench), moment, process)
     process.kill()
     process.communicate(timeout=PATIENCE_S)
     bench.assert_nothing_left()
     _report_of_whatever_there_is(bench, capsys)
-
-
-def test_kill_9_in_the_veth_set_up(bench: Bench) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("the veth wire of this test needs root")
-    process = start(bench, "--wire", "veth", switch="planed")
-    bench.wait_for(bench.trials, "a trial is stored", process)
-    process.kill()
-    process.communicate(timeout=PATIENCE_S)
-    bench.assert_nothing_left()
 
 
 def _report_of_whatever_there_is(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,7 +69,7 @@ def assert_adds_up(it: Record) -> None:
     "hosted",
     [
         pytest.param(("--scenario", "loopback", "--chain", BOTH), marks=pytest.mark.all),
-        ("--scenario", "v2v", "--hosting", "container"),
+        pytest.param(("--scenario", "v2v", "--hosting", "container"), marks=pytest.mark.all),
     ],
     ids=["chain", "ends"],
 )

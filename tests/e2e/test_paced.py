@@ -25,7 +25,6 @@ from planebench.testbed.placement import place
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]
 
-ALL = (*SWITCHES, "planed:workers=4")
 PPS = 20_000.0
 PROBES_PPS = 2000
 DURATION_S = 0.05
@@ -36,9 +35,14 @@ POINTS = {
     "v2v": {"direction": "unidirectional"},  # echoed, as v2v latency is measured
     "loopback": {"direction": "bidirectional"},
 }
+CASES = (
+    *(("planed", scenario) for scenario in POINTS),
+    *((switch, scenario) for switch in SWITCHES[1:] for scenario in ("p2v", "v2v")),
+    ("planed:workers=4", "loopback"),
+)
 
 
-@pytest.fixture(params=[(switch, scenario) for switch in ALL for scenario in POINTS], ids="-".join)
+@pytest.fixture(params=CASES, ids="-".join)
 def live(request: pytest.FixtureRequest) -> Iterator[tuple[LiveTopology, Point]]:
     name, scenario = request.param
     adapter, planed, host = get_adapter(name), find_planed(), facts.collect()

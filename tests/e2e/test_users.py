@@ -8,10 +8,7 @@ import os
 import shutil
 
 import pytest
-from e2e_rig import PATIENCE_S, RAN, SWITCHES, Bench, assert_exact
-
-from planebench.host.programs import Found
-from planebench.switches.registry import ADAPTERS
+from e2e_rig import PATIENCE_S, RAN, Bench, assert_exact
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]
 
@@ -35,6 +32,7 @@ def test_one_cpu_is_a_functional_check_and_says_so(bench: Bench) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
 def test_without_root(bench: Bench) -> None:
+    """Every switch without root: tests/switches/test_running.py."""
     setpriv = shutil.which("setpriv")
     if setpriv is None:
         pytest.skip("setpriv is not here: apt-get install util-linux")
@@ -45,14 +43,10 @@ def test_without_root(bench: Bench) -> None:
         os.chown(path, NOBODY, NOBODY)
     bench.prefix = (setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all")
     bench.env = {"HOME": str(home), "TMPDIR": str(home)}
-    here = [name for name in SWITCHES if isinstance(ADAPTERS[name].find(), Found)]
-    process = bench.start("run", bench.plan, "--json", "--switch", ",".join(here), "--scenario", "p2p,v2v")
+    process = bench.start("run", bench.plan, "--json", "--scenario", "p2p,v2v")
     out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode in RAN, err
-    results = json.loads(out)["results"]
-    assert {(result["switch"], result["scenario"]) for result in results} == {
-        (name, scenario) for name in here for scenario in ("p2p", "v2v")
-    }
+    assert {result["scenario"] for result in json.loads(out)["results"]} == {"p2p", "v2v"}
     for trial in bench.trials():
         assert_exact(trial)
     assert {path.stat().st_uid for path in bench.runs.rglob("*")} == {NOBODY}

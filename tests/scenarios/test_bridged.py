@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +13,7 @@ from planebench.model.cpus import Cpus
 from planebench.model.records import SwitchCycles
 from planebench.model.scenarios import build
 from planebench.switches.adapter import Situation, refusal_of
-from planebench.switches.linked import added, link_cables, requests_of
+from planebench.switches.linked import LinkedSwitches, link_cables, requests_of
 from planebench.switches.registry import ADAPTERS
 from planebench.testbed.placement import place
 from planebench.testbed.request import Ends, LinkSettings, SwitchRequest
@@ -92,6 +93,6 @@ def test_who_cannot_drive_the_link_says_so() -> None:
 def test_counters_of_both_are_added_and_the_unknown_stays_unknown() -> None:
     a = SwitchCycles(busy_cycles=5, packets=7, drops={"v0:tx_full": 1}, counters={"x": 1})
     b = SwitchCycles(packets=9, drops={"v0:tx_full": 2, "m1:tx_full": 3}, counters={"x": 4})
-    both = added([a, b])
+    both = LinkedSwitches([SimpleNamespace(counters=lambda: a), SimpleNamespace(counters=lambda: b)]).counters()  # type: ignore[list-item]
     assert (both.busy_cycles, both.packets, both.counters) == (None, 16, {"x": 5})
     assert both.drops == {"v0:tx_full": 3, "m1:tx_full": 3}

@@ -65,7 +65,7 @@ def test_a_missing_switch_comes_with_its_remedy(name: str, monkeypatch: pytest.M
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
     monkeypatch.setattr("sys.prefix", str(tmp_path))
     monkeypatch.setattr(finding, "_SYSTEM_FOLDERS", str(tmp_path))
-    monkeypatch.setattr(ovs_dpdk, "_DEBIAN_BINARY", tmp_path / "ovs-vswitchd-dpdk")
+    monkeypatch.setattr(ovs_dpdk.OvsDpdkAdapter, "programs", (("ovs-vswitchd-dpdk",), ("ovs-vswitchd",)))
     adapter = get_adapter(name)
     found = adapter.find()
     assert isinstance(found, NotFound)
@@ -80,7 +80,7 @@ def test_an_ovs_without_dpdk_is_not_enough(monkeypatch: pytest.MonkeyPatch, tmp_
         (tmp_path / tool).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(finding, "_SYSTEM_FOLDERS", str(tmp_path))
-    monkeypatch.setattr(ovs_dpdk, "_DEBIAN_BINARY", tmp_path / "nowhere")
+    monkeypatch.setattr(ovs_dpdk.OvsDpdkAdapter, "programs", (("ovs-vswitchd-dpdk",), ("ovs-vswitchd",)))
     monkeypatch.setattr(ovs, "_schema", lambda: tmp_path)
     found = ovs_dpdk.ADAPTER.find()
     assert isinstance(found, NotFound) and "has no DPDK" in found.remedy

@@ -290,4 +290,6 @@ def test_ovs_without_dpdk_has_kernel_interfaces_by_their_names() -> None:
     assert "main thread" in ovs_netdev.ADAPTER.settings(KERNEL)["thread"]
     assert "PMD" in afxdp.settings(KERNEL)["thread"]
     with pytest.raises(UsageError, match="no interface"):
-        ovs_netdev.ADAPTER.check(replace(KERNEL, ports=(SwitchPort("n0", "af_packet"),)))
+        ports = tuple(SwitchPort(name, "af_packet") for name in ("n0", "n1"))
+        wanted = replace(KERNEL, ports=ports, cross_connects=(("n0", "n1"),))
+        ovs_netdev.ADAPTER.start(wanted, None)  # type: ignore[arg-type]

@@ -55,7 +55,8 @@ def _vpp(adapter: Any, request: SwitchRequest) -> None:
 
 def _bess(adapter: Any, request: SwitchRequest) -> None:
     client: Any = SimpleNamespace(call=lambda *_: None)
-    bess.RunningBess(SimpleNamespace(pid=1), client, request, adapter._by_hop).configure(adapter._ring(request))  # type: ignore[arg-type]
+    by_hop = adapter.value("serve", "queues") == "hops"
+    bess.RunningBess(SimpleNamespace(pid=1), client, request, by_hop).configure(256)  # type: ignore[arg-type]
 
 
 def _testpmd(adapter: Any, request: SwitchRequest) -> None:
