@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The sections of a report: one a question. Page and terminal draw the same list; the first screen is before it.
 
-How to add one is in docs/design/adding-a-report-section.md.
+How to add one is in docs/design/adding.md.
 """
 
 from __future__ import annotations
