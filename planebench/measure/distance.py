@@ -11,7 +11,7 @@ import json
 import math
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, cycle, islice
 from pathlib import Path
 from typing import Any
@@ -92,6 +92,28 @@ def measure_distance(
         return band_of(float(told["median_ns"]), limit_ns, share_l3, speeds)
     except (OSError, ValueError, KeyError, subprocess.SubprocessError):
         return None
+
+
+REUSE_S = 0.5
+"""What was measured after a trial stands for the time before the next one, which begins so soon on the same CPUs."""
+
+
+class LastDistance:
+    """The distance that was measured last, of the CPUs that it is of, while it is new enough."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._cpus: tuple[int, ...] = ()
+        self._found: CoreDistance | None = None
+        self._at_s = 0.0
+
+    def keep(self, cpus: tuple[int, ...], found: CoreDistance | None) -> None:
+        """Remember what was measured just now."""
+        self._cpus, self._found, self._at_s = cpus, found, self._clock()
+
+    def recent(self, cpus: tuple[int, ...]) -> CoreDistance | None:
+        """Return the distance of these CPUs if it was measured within REUSE_S."""
+        return self._found if self._cpus == cpus and self._clock() - self._at_s <= REUSE_S else None
 
 
 def machine_distances_ns(planed: Path, cpus: Sequence[int]) -> Iterator[float]:

@@ -12,7 +12,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from planebench.measure.counts import (
     untried,
     vnf_drops,
 )
+from planebench.measure.distance import LastDistance
 from planebench.measure.hosted import (
     HostedVnfs,
     end_documents,
@@ -101,6 +102,8 @@ class LiveSettings:
     """Saturating trials without a rate are sent at the line rate of the NICs; None: where there is one."""
     has_rate: bool = False
     """True if the user set a rate for saturating trials, which is then used in place of the line rate."""
+    last_distance: LastDistance = field(default_factory=LastDistance, compare=False)
+    """Of the trial before, of any switch."""
 
 
 class LiveTopology:

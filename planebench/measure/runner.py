@@ -94,7 +94,10 @@ class LiveRunner:
                 )
             if pps is not None:
                 request = request.on_line(pps, open_loop=settings.open_loop is not False)
-        return run_trial(self.live, request, self.distance, settings.calibration)
+        last, cpus = settings.last_distance, self.cpus
+        trial = run_trial(self.live, request, self.distance, settings.calibration, last.recent(cpus))
+        last.keep(cpus, trial.evidence.distance_after)
+        return trial
 
     def alive(self) -> bool:
         """Return whether tester and switch are running."""
@@ -108,15 +111,21 @@ class LiveRunner:
         """End tester and switch."""
         self.live.stop()
 
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """Return the CPUs of switch and tester between which frames go; empty if they are on two hosts."""
+        placement = self.live.placement
+        return () if placement.elsewhere else (placement.switch_cpu, placement.tester_cpus[0])
+
     @cached_property
     def distance(self) -> Distance:
         """Return what measures the distance between the CPUs of switch and tester, if both are on this host."""
         placement, calibration = self.live.placement, self.settings.calibration
-        if placement.elsewhere:
+        if not self.cpus:
             return lambda: None
         limit_ns = near_limit_ns(calibration.distances_ns if calibration is not None else ())
-        cpus = placement.switch_cpu, placement.tester_cpus[0]
-        return partial(measure_distance, self.settings.planed, *cpus, limit_ns, placement.share_l3)
+        switch, tester = self.cpus
+        return partial(measure_distance, self.settings.planed, switch, tester, limit_ns, placement.share_l3)
 
 
 # Runs trials with a tester that is no part of planebench: the switch is ours to start, the frames are not.

@@ -127,15 +127,20 @@ class _Sending:
 
 
 def run_trial(
-    live: LiveTopology, request: TrialRequest, distance: Distance, calibration: Calibration | None = None
+    live: LiveTopology,
+    request: TrialRequest,
+    distance: Distance,
+    calibration: Calibration | None = None,
+    before: CoreDistance | None = None,
 ) -> Trial:
     """Run one trial; the topology is paused before and after.
 
-    ``calibration``: what the tester can do without a switch, if that was measured. A process that dies makes an invalid
+    ``calibration``: what the tester can do without a switch, if that was measured. ``before``: the distance between the
+    CPUs, if it was measured just now. A process that dies makes an invalid
     trial with the reason and its last log lines in the verdict.
     """
     started_at = utc_now()
-    before = distance()
+    before = before or distance()
     try:
         frames: Profile | None = None  # plain ones between two ports
         if not request.profile.plain or request.point.side_by_side:

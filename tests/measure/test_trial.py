@@ -16,7 +16,14 @@ from planed_answers import statistics
 from planebench.analysis.ledger import ledger
 from planebench.host.evidence import HostSample, ThreadSampler, sample_host
 from planebench.measure import distance
-from planebench.measure.distance import NEAR_LIMIT_NS, band_of, measure_distance, near_limit_ns
+from planebench.measure.distance import (
+    NEAR_LIMIT_NS,
+    REUSE_S,
+    LastDistance,
+    band_of,
+    measure_distance,
+    near_limit_ns,
+)
 from planebench.measure.trial import TrialRequest, cycles_of_trial, failed_trial, run_trial
 from planebench.model.errors import DiedError, StartError
 from planebench.model.reasons import ReasonCode
@@ -363,3 +370,23 @@ def test_a_refused_call_is_no_death_and_nothing_runs_on() -> None:
     assert trial.verdict.kind is VerdictKind.INVALID
     assert "duration_ns: 7 is not valid" in trial.verdict.texts[0]
     assert live.asked[-1] == ("pause",)
+
+
+def test_a_distance_stands_for_the_next_trial_on_the_same_cpus_only_for_a_moment() -> None:
+    now_s = [100.0]
+    last, found = LastDistance(lambda: now_s[0]), CoreDistance(60.0, "near")
+    assert last.recent((2, 3)) is None
+    last.keep((2, 3), found)
+    now_s[0] += REUSE_S
+    assert last.recent((2, 3)) is found and last.recent((2, 4)) is None
+    now_s[0] += 0.01
+    assert last.recent((2, 3)) is None
+    last.keep((2, 3), None)
+    assert last.recent((2, 3)) is None, "a trial that failed measured nothing"
+
+
+def test_a_trial_takes_the_distance_that_was_measured_just_now() -> None:
+    before = CoreDistance(300.0, "far")
+    trial = run_trial(FakeLive(), request(), near, before=before)  # type: ignore[arg-type]
+    assert trial.evidence.distance_before is before
+    assert trial.evidence.distance_after == near()
