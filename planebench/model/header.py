@@ -14,10 +14,7 @@ from planebench.model.text import Moment
 from planebench.model.wire import WIRES, Wire, wire_name
 
 SCHEMA_VERSION = 10
-"""Version of run.json and trials.jsonl. 10 = every trial is measured once and counts: a plan has no retries and no
-core-distance band, no trial is disturbed. What 9 had of these is left out."""
-
-READABLE_VERSIONS = (9, 10)
+"""Version of run.json and of the records beside it, the only one that is read. Fields that come later are optional."""
 
 End = Literal["wire", "vnf"]
 """Which kind of port the tester has at an end of a path: the far side of an emulated NIC, or a VNF's interface."""

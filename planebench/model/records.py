@@ -105,11 +105,6 @@ class VerdictKind(StrEnum):
     """Frames were counted, and that holds; rates and latencies tell nothing: a VNF is emulated, or CPUs are shared."""
     INVALID = "invalid"
 
-    @classmethod
-    def _missing_(cls, value: object) -> VerdictKind | None:
-        """Read a trial of an earlier version: what the host did is a remark, and the trial counts."""
-        return cls.VALID if value in ("disturbed", "unstable") else None
-
     @property
     def is_bound(self) -> bool:
         """Return whether a throughput with this verdict is a lower bound of what the switch can do."""

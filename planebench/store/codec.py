@@ -8,29 +8,19 @@ key. It is derived from the frozen records, so there is no second copy of it to 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import re
-from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from planebench.model.closed import adapter
 from planebench.model.errors import StoreError
-from planebench.model.header import READABLE_VERSIONS, RunHeader
-from planebench.model.words import listed
+from planebench.model.header import SCHEMA_VERSION, RunHeader
 
 R = TypeVar("R")
 
 MAX_DIGITS = 20
-GONE: Mapping[str, tuple[str, ...]] = {
-    "Plan": ("band", "cores_alone"),
-    "ThroughputPlan": ("retries", "duration_min_s"),
-    "Calibration": ("interruptions_per_s",),
-    "LatencyRecord": ("burst_jitter",),
-}
-"""Record -> the keys that it had in an earlier planebench: they are left out."""
 _LONG = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS + 1))
 
 
@@ -52,19 +42,7 @@ def from_json(kind: type[R], data: bytes, where: str) -> R:
     try:
         if _LONG.search(data):
             json.loads(data, parse_int=_bounded)
-        try:
-            record: R = adapter(kind).validate_json(data)  # type: ignore[arg-type]
-        except ValidationError as error:
-            keys = {key for names in GONE.values() for key in names}
-            gone = [
-                e["loc"] for e in error.errors() if e["type"] == "unexpected_keyword_argument" and e["loc"][-1] in keys
-            ]
-            if not gone:
-                raise error
-            whole = json.loads(data)
-            for *path, key in gone:
-                del functools.reduce(lambda inner, name: inner[name], path, whole)[key]
-            record = adapter(kind).validate_json(json.dumps(whole).encode())  # type: ignore[arg-type]
+        record: R = adapter(kind).validate_json(data)  # type: ignore[arg-type]
     except ValidationError as error:
         raise StoreError(f"{where}: {explain(error)}") from error
     except (ValueError, RecursionError) as error:
@@ -85,9 +63,9 @@ def header_from_json(data: bytes, where: str) -> RunHeader:
         version = json.loads(data).get("schema_version")
     except (ValueError, AttributeError, RecursionError) as error:
         raise StoreError(f"{where}: not a JSON object: {error}") from error
-    if version not in READABLE_VERSIONS or isinstance(version, bool):
+    if version != SCHEMA_VERSION or isinstance(version, bool):
         raise StoreError(
-            f"{where}: schema_version is {version!r}, this planebench reads {listed([*map(str, READABLE_VERSIONS)])}. "
+            f"{where}: schema_version is {version!r}, this planebench reads {SCHEMA_VERSION}. "
             "Read the run with the planebench that wrote it (planebench_version in the same file)"
         )
     return from_json(RunHeader, data, where)

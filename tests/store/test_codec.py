@@ -75,12 +75,10 @@ def test_the_schema_is_closed_and_strict(change: Any, said: str) -> None:
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize("version", [8, SCHEMA_VERSION + 1, None, "1", True])
+@pytest.mark.parametrize("version", [SCHEMA_VERSION - 1, SCHEMA_VERSION + 1, None, "1", True])
 def test_another_schema_version_is_told_before_anything_else(version: Any) -> None:
     document = json.loads(to_json(make_header())) | {"schema_version": version, "new_key": 1}
-    words = (
-        f"schema_version is {version!r}, this planebench reads 9 and 10. Read the run with the planebench that wrote it"
-    )
+    words = f"schema_version is {version!r}, this planebench reads {SCHEMA_VERSION}. Read the run with the planebench"
     with pytest.raises(StoreError, match=words):
         header_from_json(json.dumps(document).encode(), "run.json")
 

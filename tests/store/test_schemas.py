@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The JSON Schemas say what the reader does: for fresh runs, and for runs of every version that can be read.
-
-``versions/N`` are lines of runs that the planebench of schema version N wrote; they are never written again.
-"""
+"""The JSON Schemas say what the reader does."""
 
 from __future__ import annotations
 
@@ -17,18 +14,16 @@ from builders import make_header, make_latency_trial, make_run, store_run
 from jsonschema import Draft202012Validator, ValidationError
 
 from planebench.analysis.compare import Derived
-from planebench.analysis.results import derive_results
 from planebench.cli.run import run_plan
 from planebench.model.closed import CLOSED
 from planebench.model.errors import StoreError, UsageError
-from planebench.model.header import READABLE_VERSIONS, SCHEMA_VERSION, RunHeader
+from planebench.model.header import SCHEMA_VERSION, RunHeader
 from planebench.model.records import Trial
 from planebench.report.export import EXPORT_VERSION, to_json
 from planebench.report.schemas import SCHEMAS, schema_text
 from planebench.report.schemas.generate import generate
 from planebench.store import codec, read_run
 
-VERSIONS = Path(__file__).parent / "versions"
 DOCUMENTS = {"run.json": "run", "finished.json": "finished"}
 LINES = {"trials.jsonl": "trial", "conditions.jsonl": "conditions", "skipped.jsonl": "skipped"}
 
@@ -82,20 +77,6 @@ def test_a_schema_is_one_and_has_its_name_and_version(name: str) -> None:
 def test_an_unknown_schema_is_told() -> None:
     with pytest.raises(UsageError, match='unknown schema "trials", did you mean trial'):
         schema_text("trials")
-
-
-@pytest.mark.parametrize("version", READABLE_VERSIONS[:-1])
-def test_a_run_of_every_earlier_version_is_read_and_fits_the_schemas(version: int) -> None:
-    folder = VERSIONS / str(version)
-    documents = list(stored(folder))
-    assert {"run", "trial", "finished"} <= {name for name, _ in documents}
-    for name, document in documents:
-        validator(name).validate(document)
-    run = read_run(folder)
-    assert run.header.schema_version == version
-    assert len(run.trials) == len((folder / "trials.jsonl").read_text().splitlines()) > 0
-    assert len(derive_results(run)) == len({trial.point for trial in run.trials if trial.role != "outage"})
-    export_fits(folder)
 
 
 def test_a_run_that_was_just_made_fits_the_schemas(own_run_folder: Path) -> None:
