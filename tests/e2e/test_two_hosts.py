@@ -348,7 +348,7 @@ def victim_pid(lab: Lab, victim: str, command: subprocess.Popen[str]) -> int:
 
 
 def test_a_host_that_cannot_be_reached_is_one_sentence(lab: Lab) -> None:
-    """Other reasons, and their sentences: tests/running/test_agent.py."""
+    """Other reasons, and their sentences: tests/measure/test_agent.py."""
     code, said = lab.run("run", *SHORT, "--switch", "planed", "--wire", CABLES, "--switch-host", "unknown")
     (line,) = said.splitlines()
     assert code == 4 and "host unknown: its host key is not known here, or has changed" in line

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from analysis.waiting import waiting
 from builders import make_header, make_latency_trial, make_point, make_run, make_trial, make_verdict
-from stats.waiting import waiting
 
 from planebench.analysis import derive_results
 from planebench.analysis.counting import latency_compares, latency_counts

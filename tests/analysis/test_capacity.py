@@ -8,8 +8,8 @@ import math
 from collections.abc import Sequence
 
 import pytest
+from analysis.waiting import waiting
 from builders import make_header, make_point, make_trial
-from stats.waiting import waiting
 
 from planebench.analysis import derive_results
 from planebench.analysis.capacity import FULL_BATCH, capacity, full_batch, one_look

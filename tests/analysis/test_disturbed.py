@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import pytest
+from analysis.waiting import waiting
 from builders import make_header, make_point, make_trial
-from stats.waiting import waiting
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.disturbance import disturbed_switches

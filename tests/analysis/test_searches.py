@@ -2,8 +2,8 @@
 import dataclasses
 
 import pytest
+from analysis.searching import PLAN, searched_run, simulated_run
 from builders import make_point
-from stats.searching import PLAN, searched_run, simulated_run
 
 from planebench.analysis import derive_results
 from planebench.analysis.capacity import tester_ceiling_pps

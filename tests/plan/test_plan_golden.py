@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the suites of the papers measure, part by part: nothing comes or goes unseen.
 
-After a change that is meant: ``PLANEBENCH_GOLDEN=1 pytest tests/plans/test_plan_golden.py``; look at the diff.
+After a change that is meant: ``PLANEBENCH_GOLDEN=1 pytest tests/plan/test_plan_golden.py``; look at the diff.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ def test_nobody_else_compares_the_name_of_a_wire() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path, text in sources.items()
-        if path.parent not in (ROOT / "wiring" / "wires", ROOT / "switches")
+        if path.parent not in (ROOT / "testbed" / "wires", ROOT / "switches")
         and any(f'"{wire}"' in text for wire in WIRES)
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.expr) and _compares_a_wire(node)
