@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 from builders import STARTED, make_evidence, make_header, make_point, make_trial
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+sys.path.append(str(Path(__file__).parents[2] / "bench"))  # after tests, which has a folder nf of its own
 
 import beside
 from beside import BY_NAME, GATE, SETTINGS, Reference
