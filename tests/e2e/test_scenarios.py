@@ -105,7 +105,7 @@ def test_every_result_has_the_fields_of_the_issue(measured: Measured, scenario: 
 def test_the_run_says_that_it_is_complete(measured: Measured) -> None:
     assert measured.finished is not None and measured.finished["status"] == "complete"
     assert measured.header["schema_version"] == SCHEMA_VERSION
-    assert "[1/" in measured.err, "a line a trial where there is no terminal"
+    assert "\n1/" in measured.err, "where there is no terminal, a line at once and then every ten seconds"
 
 
 def test_a_switch_named_twice_is_measured_twice_with_a_chain_of_three(bench: Bench) -> None:

@@ -19,6 +19,7 @@ from planebench.host.pci_binding import bound
 from planebench.host.process import Supervisor
 from planebench.measure.latency import join, read_log, relate_over_cable
 from planebench.model.scenarios import Flow
+from planebench.planed.client import get_statistics
 
 CPU = 3
 MEMORY = {"hugepages": True, "size_mb": 256, "mbuf_count": 8191, "mbuf_data_bytes": 2176}
@@ -39,12 +40,12 @@ def main(a: str, b: str) -> None:
         print(json.dumps({"clocks": [[port["clock"], port["stamps_ptp_only"]] for port in told]}))
         both = [load(f"gen-{port}", rate_pps=200, probe_rate_pps=50) for port in "ab"]
         seen = planed.send(*both, duration_s=4.0, clocks=True)
-        stats = planed.call("stats.get")
+        stats = get_statistics(planed.call)
         logs = {name: read_log(planed.call, name, NAMES) for name in NAMES}
         cable = relate_over_cable(planed.call, Flow(*ENDS[0]), Flow(*ENDS[1]), stats)
         for sender, receiver, number in ENDS:
             relation = cable if number == 0 else None
-            joined = join(logs[f"gen-{sender}"], logs[f"mon-{receiver}"], stats["tsc_hz"], *filter(None, [relation]))
+            joined = join(logs[f"gen-{sender}"], logs[f"mon-{receiver}"], stats.tsc_hz, *filter(None, [relation]))
             came = stream(seen[f"mon-{receiver}"], number)
             line = {
                 "sent": seen[f"gen-{sender}"]["tx_packets"],
