@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nf_rig import Answer, Call, FrameIn, FrameOut, Record, RefusedError, Replace, Result, nf_run
+
 from nf.firewall_frames import frame, narrow_rule, rule
 from nf.firewall_model import Firewall
 from nf.packet_model import checksum
-from nf_rig import Answer, Call, FrameIn, FrameOut, Record, RefusedError, Replace, Result, nf_run
 
 pytestmark = pytest.mark.dataplane
 

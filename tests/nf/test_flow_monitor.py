@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nf_rig import Answer, Call, FrameIn, FrameOut, RefusedError, Replace, Tick, nf_run
+
 from nf.flow_key_model import Flow, ethernet, flow, ipv4, random_frame, segment
 from nf.flow_monitor_model import FlowMonitor
 from nf.packet_model import GRE, ICMP, ICMPV6, TCP, UDP
-from nf_rig import Answer, Call, FrameIn, FrameOut, RefusedError, Replace, Tick, nf_run
 
 pytestmark = pytest.mark.dataplane
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nf_rig import Answer, Call, FrameIn, FrameOut, nf_run
+
 from nf.l3fwd_model import Route, Router, resolve
 from nf.packet_model import checksum
-from nf_rig import Answer, Call, FrameIn, FrameOut, nf_run
 
 pytestmark = pytest.mark.dataplane
 

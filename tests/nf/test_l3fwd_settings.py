@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nf.packet_model import checksum
 from nf_rig import Answer, Call, FrameIn, FrameOut, nf_run
 from planed_rig import Planed, document, planed_binary, ring, task
 
+from nf.packet_model import checksum
 from planebench.host.process import Supervisor
 from planebench.planed.client import RpcError
 

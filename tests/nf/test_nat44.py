@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nf_rig import Answer, Call, FrameIn, FrameOut, Record, Replace, Tick, nf_run, program
+
 from nf.nat44_frames import echo, frame, tcp, udp
 from nf.nat44_packet import ACK, SYN, Packet, parse, segment_residue, word
-from nf_rig import Answer, Call, FrameIn, FrameOut, Record, Replace, Tick, nf_run, program
 
 pytestmark = pytest.mark.dataplane
 

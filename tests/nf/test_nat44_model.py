@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nf_rig import FrameIn, FrameOut, Record, Tick, nf_run
+
 from nf.nat44_frames import Frames, World
 from nf.nat44_model import Nat, Rules
 from nf.nat44_packet import TCP, UDP, Endpoint
-from nf_rig import FrameIn, FrameOut, Record, Tick, nf_run
 
 pytestmark = pytest.mark.dataplane
 

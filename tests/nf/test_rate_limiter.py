@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nf_rig import FrameIn, FrameOut, RefusedError, Replace, Tick, nf_run
+
 from nf.flow_key_model import Flow, ethernet, flow, ipv4, random_frame, segment
 from nf.rate_limiter_model import Limiter
-from nf_rig import FrameIn, FrameOut, RefusedError, Replace, Tick, nf_run
 
 pytestmark = pytest.mark.dataplane
 
