@@ -235,6 +235,9 @@ def _outages(source: Source) -> Section:
 def _disturbed(source: Source) -> Section:
     run, found, trials = source.run, trust(source.standings), trial_table(source.run)
     number = len(trials.rows) + trials.left_out
+    title = f"All {number} trials with their evidence"
+    if trials.left_out:
+        title = f"The {len(trials.rows)} trials of {number} from which the host took most, with their evidence"
     return Section(
         "disturbed",
         "What was disturbed",
@@ -244,7 +247,7 @@ def _disturbed(source: Source) -> Section:
             Sentences([f"Skipped {it.what}: {it.reason}" for it in run.skipped], "alert"),
             verdict_table(run),
             *folded([cause_table(source.derived.invalid)]),
-            Fold(f"All {number} trials with their evidence", [trials], paper=False),
+            Fold(title, [trials], paper=False),
         ],
     )
 

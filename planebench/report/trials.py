@@ -133,8 +133,8 @@ def _ms(value_ns: int) -> str:
     return "0" if value_ns == 0 else f"{value_ns / 1e6:.3g} ms"
 
 
-MAX_TRIALS = 1000
-"""Rows of the table of all trials."""
+MAX_TRIALS = 150
+"""Rows of the table of trials: half a page of 1 MB would be evidence of trials to which nothing happened."""
 
 _COLUMNS = (
     PageColumn("#", lambda it: it.index, "number"),
@@ -180,15 +180,26 @@ def cause_table(invalid: Sequence[Trial]) -> PageTable:
 
 
 def trial_table(run: Run) -> PageTable:
-    """Return all trials but warm-ups, with verdict and evidence; pale where it has no figure."""
+    """Return all trials but warm-ups, with verdict and evidence; pale where it has no figure.
+
+    Of many those are left out from which the host took least.
+    """
     trials = [t for t in run.trials if t.role != "warmup"]
+    if len(trials) > MAX_TRIALS:
+        trials.sort(key=lambda it: (it.verdict.kind is not VerdictKind.INVALID, stood_in(it).had))
     return page_table(
         "All trials",
-        (*_COLUMNS, PageColumn("verdict", lambda it: verdict_cell(it.verdict), "verdict"), _EVIDENCE),
+        (*_COLUMNS, PageColumn("verdict", _verdict, "verdict"), _EVIDENCE),
         trials,
         out=_no_figure,
         max_rows=MAX_TRIALS,
     )
+
+
+def _verdict(trial: Trial) -> tuple[str, tuple[str, ...]]:
+    """Return the verdict with its reasons; remarks on a valid trial are in its evidence."""
+    kind, texts = verdict_cell(trial.verdict)
+    return kind, () if trial.verdict.kind is VerdictKind.VALID else texts
 
 
 def _no_figure(trial: Trial) -> bool:
