@@ -45,10 +45,9 @@ def test_warmups_count_for_nothing() -> None:
 
 
 def test_what_the_host_took_is_in_the_figure_and_not_in_its_verdict() -> None:
-    """An earlier version stored such a trial as disturbed."""
     wait = Reason(ReasonCode.CPU_WAIT, "switch thread w waited for its CPU 50 % of the time")
     trial = make_trial(mpps=5, evidence=waiting(0.5))
-    halved = dataclasses.replace(trial, verdict=Verdict(VerdictKind("disturbed"), (wait,)))
+    halved = dataclasses.replace(trial, verdict=Verdict(VerdictKind.VALID, (wait,)))
     result = _only(make_trial(mpps=10), halved, make_trial(mpps=0, verdict="invalid"))
     assert (result.throughput_pps, result.trials, result.invalid) == (pytest.approx(10e6), (0, 1), 1)
     assert (result.counted_pps, result.stood_share) == (pytest.approx(50e6**0.5 * 1e3), 0.25)

@@ -39,7 +39,7 @@ def test_a_run_of_which_no_trial_took_place_says_how_many_why_and_what_to_do() -
     assert nothing_measured(a_run(skipped=(Skipped("vpp", "did not start"),))) == "no trial was run: vpp: did not start"
 
 
-@pytest.mark.parametrize("verdict", ["valid", "disturbed", "tester-limited", "functional"])
+@pytest.mark.parametrize("verdict", ["valid", "tester-limited", "functional"])
 def test_one_trial_that_took_place_is_an_answer(verdict: str) -> None:
     assert nothing_measured(a_run("invalid", verdict)) == ""
 

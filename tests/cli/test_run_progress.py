@@ -88,7 +88,7 @@ def test_quiet_keeps_what_went_wrong(capsys: pytest.CaptureFixture[str]) -> None
 def test_a_trial_that_did_not_take_place_says_why_once_and_many_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     with (run := Run(quiet=True)).progress:
         run.measure(TESTPMD, verdict="invalid", reasons=("it died",))
-        run.measure(TESTPMD, verdict="disturbed")
+        run.measure(TESTPMD, verdict="valid")
         for _ in range(FAILED_IN_A_ROW):
             run.measure(TESTPMD, verdict="invalid", reasons=("it died",))
     why, what = capsys.readouterr().err.splitlines()

@@ -40,7 +40,7 @@ def trials() -> tuple[Trial, ...]:
     made = []
     for repetition in range(2):
         for point, verdict, mpps in zip(
-            POINTS, ("valid", "tester-limited", "disturbed", "invalid"), (15.32, 14.0, 12.0, 9.0), strict=True
+            POINTS, ("valid", "tester-limited", "valid", "invalid"), (15.32, 14.0, 12.0, 9.0), strict=True
         ):
             rate = mpps * (1 + 0.3 * repetition * (point is POINTS[2]))
             reasons = [] if verdict == "valid" else ["switch thread lost its core 14 times"]
@@ -99,11 +99,11 @@ now      testpmd · p2p → 64 B · MRR no. 3 · max. load · 0.2 s · since 12:
 load     testpmd 98 % busy · batch 32 · tester 80 % busy · cores near (62 ns)
 last     trial  of                  load    Mpps  loss
          #7     testpmd p2p ⇄ 64 B  MRR   (9.00)  17 %  invalid switch thread l…
-         #6     planed p2p ⇄ 64 B   MRR    15.60  17 %  valid switch thread los…
+         #6     planed p2p ⇄ 64 B   MRR    15.60  17 %  valid
          #5     testpmd p2p → 64 B  MRR   ≥14.00  17 %  tester-limited switch t…
          #4     planed p2p → 64 B   MRR    15.32  17 %  valid
          #3     testpmd p2p ⇄ 64 B  MRR   (9.00)  17 %  invalid switch thread l…
-         #2     planed p2p ⇄ 64 B   MRR    12.00  17 %  valid switch thread los…
+         #2     planed p2p ⇄ 64 B   MRR    12.00  17 %  valid
          #1     testpmd p2p → 64 B  MRR   ≥14.00  17 %  tester-limited switch t…
          #0     planed p2p → 64 B   MRR    15.32  17 %  valid
 rates    p2p ⇄ 64 B   Mpps  spread  starts
@@ -214,7 +214,7 @@ def test_a_line_a_trial_where_nothing_can_be_drawn() -> None:
     (title, progress) = out.getvalue().splitlines()
     assert title.endswith("running") and "8 of 80" in progress
     out.truncate(out.seek(0))
-    new = make_trial(8, POINTS[0], 15.5, "disturbed", ["steal 31 ms"])
+    new = make_trial(8, POINTS[0], 15.5, "valid", ["steal 31 ms"])
     lines.draw(seen(trials=(*trials(), new)))
     assert out.getvalue() == "#8 planed p2p → 64 B MRR 15.50 17 % valid steal 31 ms\n"
 
