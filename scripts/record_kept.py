@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import sys
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 from planebench.analysis.compare import Derived
@@ -12,6 +15,7 @@ from planebench.analysis.counting import counts, same_cell
 from planebench.analysis.standings import Standing, Standings
 from planebench.analysis.tables import RunSource
 from planebench.loaded import Loaded
+from planebench.model.errors import StoreError
 from planebench.model.plan import Plan
 from planebench.model.records import Point
 from planebench.model.results import Result
@@ -20,10 +24,12 @@ from planebench.model.words import ARROWS, printable
 from planebench.papers.measured import of_the_plan
 from planebench.plan.schema import load_plan
 from planebench.store import read_run
-from planebench.store.reader import keep
+from planebench.store.folder import CONDITIONS_FILE, FINISHED_FILE, HEADER_FILE, SKIPPED_FILE, TRIALS_FILE
+from planebench.store.reader import RECORDS_FILE
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"
+_RECORDS = (TRIALS_FILE, CONDITIONS_FILE, SKIPPED_FILE)
 RUNS = RESULTS / "runs"
 FOLLOWED = RESULTS / "follow-ups"
 """The plans of the follow-ups: more starts of the test points at which a suite leaves claims open."""
@@ -54,6 +60,46 @@ def plan_of(name: str) -> Plan:
 def folder_of(name: str) -> Path:
     """Return the folder of a kept run."""
     return RUNS / name if name in SUITES else RUNS / "follow-ups" / name
+
+
+def keep(folder: Path, out: Path) -> Path:
+    """Write the run in ``folder`` into ``out``; replace what is there.
+
+    Of the paths that its environment and its command name, the last part stays.
+    Raises StoreError for a run that has not finished.
+    """
+    import duckdb
+
+    if not (folder / FINISHED_FILE).is_file():
+        raise StoreError(f"run {folder.name} is not finished: finish it with the same command and --resume first")
+    header = json.loads((folder / HEADER_FILE).read_bytes())
+    named = [*header["environment"].values(), *(it for it in header["command"] if it.startswith("/"))]
+    paths = sorted((it for it in named if it.count("/") > 1), key=len, reverse=True)
+    header["environment"] = {name: it for name, it in header["environment"].items() if it not in paths}
+    texts = {HEADER_FILE: json.dumps(header, indent=1, ensure_ascii=False) + "\n"}
+    for name in (FINISHED_FILE, *_RECORDS):
+        if (folder / name).is_file():
+            texts[name] = (folder / name).read_text(encoding="utf-8")
+    for name, path in product(texts, paths):
+        texts[name] = texts[name].replace(path, Path(path).name)
+    lines = {name: filter(None, texts.pop(name, "").split("\n")) for name in _RECORDS}
+    rows = [(name, *it) for name, found in lines.items() for it in enumerate(found, 1)]
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    for name, text in texts.items():
+        (out / name).write_text(text, encoding="utf-8")
+    with duckdb.connect() as database:
+        database.execute(
+            "COPY (SELECT unnest($files) AS file, unnest($lines)::INTEGER AS line, unnest($records) AS record) "
+            "TO $out (FORMAT parquet, COMPRESSION zstd)",
+            {
+                "files": [file for file, _, _ in rows],
+                "lines": [line for _, line, _ in rows],
+                "records": [record for _, _, record in rows],
+                "out": str(out / RECORDS_FILE),
+            },
+        )
+    return out
 
 
 def keep_run(folder: Path) -> str:

@@ -44,15 +44,15 @@ HARNESS = ROOT / "planebench"
 APART = ("papers", "conformance", "lab")
 """Packages of the harness beside the way from plan to page."""
 LIMITS: Mapping[str, tuple[int, int]] = {
-    "code lines without papers, conformance and lab": (30_405, 20_000),
-    "code lines": (33_155, 25_000),
+    "code lines without papers, conformance and lab": (30_383, 20_000),
+    "code lines": (33_133, 25_000),
     "packages": (14, 14),
     "layers of packages": (8, 8),
     "files": (270, 260),
     "files that import each other": (0, 0),
-    "functions": (3_063, 2_500),
+    "functions": (3_062, 2_500),
     "class names of several files": (0, 0),
-    "statements": (32_784, 26_000),
+    "statements": (32_760, 26_000),
 }
 """Figure of planebench/ -> what it may be today, and the goal. Code lines: no blank, comment, docstring or import."""
 

@@ -235,9 +235,11 @@ def _outages(source: Source) -> Section:
 def _disturbed(source: Source) -> Section:
     run, found, trials = source.run, trust(source.standings), trial_table(source.run)
     number = len(trials.rows) + trials.left_out
-    title = f"All {number} trials with their evidence"
-    if trials.left_out:
-        title = f"The {len(trials.rows)} trials of {number} from which the host took most, with their evidence"
+    which = (
+        f"The {len(trials.rows)} trials of {number} from which the host took most,"
+        if trials.left_out
+        else f"All {number} trials"
+    )
     return Section(
         "disturbed",
         "What was disturbed",
@@ -247,7 +249,7 @@ def _disturbed(source: Source) -> Section:
             Sentences([f"Skipped {it.what}: {it.reason}" for it in run.skipped], "alert"),
             verdict_table(run),
             *folded([cause_table(source.derived.invalid)]),
-            Fold(title, [trials], paper=False),
+            Fold(f"{which} with their evidence", [trials], paper=False),
         ],
     )
 

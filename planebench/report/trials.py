@@ -145,6 +145,9 @@ _COLUMNS = (
     PageColumn("host took", lambda it: percent(1 - stood_in(it).had), "number"),
     PageColumn("core group", lambda it: it.band or NOTHING),
 )
+_VERDICT = PageColumn(  # remarks on a valid trial are in its evidence
+    "verdict", lambda it: ("valid", ()) if it.verdict.kind is VerdictKind.VALID else verdict_cell(it.verdict), "verdict"
+)
 _EVIDENCE = PageColumn("evidence", evidence_text, "text")
 
 
@@ -189,17 +192,11 @@ def trial_table(run: Run) -> PageTable:
         trials.sort(key=lambda it: (it.verdict.kind is not VerdictKind.INVALID, stood_in(it).had))
     return page_table(
         "All trials",
-        (*_COLUMNS, PageColumn("verdict", _verdict, "verdict"), _EVIDENCE),
+        (*_COLUMNS, _VERDICT, _EVIDENCE),
         trials,
         out=_no_figure,
         max_rows=MAX_TRIALS,
     )
-
-
-def _verdict(trial: Trial) -> tuple[str, tuple[str, ...]]:
-    """Return the verdict with its reasons; remarks on a valid trial are in its evidence."""
-    kind, texts = verdict_cell(trial.verdict)
-    return kind, () if trial.verdict.kind is VerdictKind.VALID else texts
 
 
 def _no_figure(trial: Trial) -> bool:
