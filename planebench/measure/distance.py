@@ -103,17 +103,16 @@ class LastDistance:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._cpus: tuple[int, ...] = ()
-        self._found: CoreDistance | None = None
-        self._at_s = 0.0
+        self._last: tuple[tuple[int, ...], CoreDistance | None, float] = (), None, 0.0
 
     def keep(self, cpus: tuple[int, ...], found: CoreDistance | None) -> None:
         """Remember what was measured just now."""
-        self._cpus, self._found, self._at_s = cpus, found, self._clock()
+        self._last = cpus, found, self._clock()
 
     def recent(self, cpus: tuple[int, ...]) -> CoreDistance | None:
         """Return the distance of these CPUs if it was measured within REUSE_S."""
-        return self._found if self._cpus == cpus and self._clock() - self._at_s <= REUSE_S else None
+        of, found, at_s = self._last
+        return found if of == cpus and self._clock() - at_s <= REUSE_S else None
 
 
 def machine_distances_ns(planed: Path, cpus: Sequence[int]) -> Iterator[float]:

@@ -136,8 +136,8 @@ def run_trial(
     """Run one trial; the topology is paused before and after.
 
     ``calibration``: what the tester can do without a switch, if that was measured. ``before``: the distance between the
-    CPUs, if it was measured just now. A process that dies makes an invalid
-    trial with the reason and its last log lines in the verdict.
+    CPUs, if it was measured just now. A process that dies makes an invalid trial with the reason and its last log lines
+    in the verdict.
     """
     started_at = utc_now()
     before = before or distance()
@@ -147,10 +147,8 @@ def run_trial(
             flat_out = request.load.pps_per_direction is None
             frames = live.profile(request.profile, request.point.chain, flat_out=flat_out)
         account = None if live.placement.elsewhere else energy_account()  # of the host of the switch
-        clock: dict[str, int] = {}
-        with contextlib.ExitStack() as stack:
-            if (mhz := mhz_of(live.cpu_clock)) is not None:
-                clock = stack.enter_context(held_clock(mhz, live.placement, live.planed))
+        mhz, as_it_is = mhz_of(live.cpu_clock), contextlib.nullcontext(dict[str, int]())
+        with as_it_is if mhz is None else held_clock(mhz, live.placement, live.planed) as clock:
             live.resume()
             sending = _send(live, request, frames, account)
             live.pause()
