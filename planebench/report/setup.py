@@ -215,9 +215,10 @@ def setting_tables(header: RunHeader) -> list[PageTable]:
     """Return the settings, the host, the environment, and what of the papers is not covered."""
     left_out = {left.what: left.reason for left in header.left_out}
     versions = {"seed": header.seed, "planebench": header.planebench_version}
+    settings, host = ({key.replace("_", " "): it for key, it in of.items()} for of in (header.settings, header.host))
     return [
-        named_values("Settings, equal for all", {**header.settings, **versions}),
-        named_values("Host", header.host),
+        named_values("Settings, equal for all", {**settings, **versions}),
+        named_values("Host", host),
         named_values("Environment", header.environment),
         named_values(f"Not covered of {', '.join(header.papers) or 'the papers'}, with reasons", left_out),
     ]

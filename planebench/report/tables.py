@@ -78,7 +78,7 @@ def page_table(
 def named_values(caption: str, values: Mapping[str, Any], note: str = "") -> PageTable:
     """Return a table of names and their values."""
     columns = PageColumn("name", itemgetter(0)), PageColumn("value", itemgetter(1), "text")
-    return page_table(caption, columns, [(name.replace("_", " "), it) for name, it in values.items()], note)
+    return page_table(caption, columns, list(values.items()), note)
 
 
 def on_page(columns: Iterable[Column], items: Sequence[Any], section: str = "") -> tuple[PageColumn, ...]:
