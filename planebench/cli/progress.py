@@ -72,7 +72,8 @@ def so_far(trials: Sequence[Trial], switches: Sequence[str]) -> tuple[SoFar, ...
     """Return what there is of each switch at the test point that was saturated last."""
     at, found = last_point(trials), []
     for label in switches:
-        counted = saturating([t for t in trials if at is not None and t.point == replace(at, switch=label)])
+        point = None if at is None else replace(at, switch=label)
+        counted = saturating([trial for trial in trials if trial.point == point])
         blocks = throughput_blocks(counted.trials)
         logs = by_start(blocks)
         spread = math.exp(max(logs) - min(logs)) - 1 if len(logs) > 1 else None
