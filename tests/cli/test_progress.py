@@ -3,27 +3,33 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 SCRIPT = Path(__file__).parents[2] / "scripts/progress.sh"
-STEPS = "echo 'Collecting typer>=0.20 (from x)'; sleep 0.5; echo '  [12/345] Compiling C object'; sleep 0.5; exit {}"
+STEPS = "echo 'Collecting typer>=0.20 (from x)'; read; echo '  [12/345] Compiling C object'; read; exit {}"
 
 
 @pytest.mark.parametrize("code", [0, 3])
 def test_steps_are_printed_and_the_log_only_if_it_fails(tmp_path: Path, code: int) -> None:
-    log = tmp_path / "new" / "install.log"
-    done = subprocess.run(
-        [SCRIPT, log, "bash", "-c", STEPS.format(code)],
-        capture_output=True,
+    log, more = tmp_path / "new" / "install.log", tmp_path / "more"
+    os.mkfifo(more)
+    with subprocess.Popen(
+        [SCRIPT, log, "bash", "-c", f"exec <>{more}; {STEPS.format(code)}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
         env={"PATH": "/usr/bin:/bin", "PROGRESS_S": "0.1"},
-        timeout=60,
-    )
-    assert done.returncode == code
-    assert "Collecting typer>=0.20" in done.stdout and "compiled 12 of 345 files" in done.stdout
-    assert ("Compiling C object" in done.stdout) == (code != 0)
-    assert ("exit code 3; all of its output is in" in done.stderr) == (code != 0)
+    ) as script:
+        assert script.stdout is not None
+        for step in ("Collecting typer>=0.20", "compiled 12 of 345 files"):
+            assert any(step in line for line in script.stdout), step  # each step goes on when its line has been read
+            more.write_text("\n")
+        out, err = script.communicate(timeout=60)
+    assert script.returncode == code
+    assert ("Compiling C object" in out) == (code != 0)
+    assert ("exit code 3; all of its output is in" in err) == (code != 0)
     assert "Compiling C object" in log.read_text()
