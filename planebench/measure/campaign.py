@@ -37,7 +37,7 @@ from planebench.model.scenario import scenario_named
 from planebench.model.scenarios import build, flows
 from planebench.model.text import seconds_since_epoch
 from planebench.model.wire import wire_arguments
-from planebench.plan.estimate import expected_trials, visit_s
+from planebench.plan.estimate import REPETITIONS_FLOOR, expected_trials, visit_s
 from planebench.plan.passes import (
     LatencyStep,
     Rounds,
@@ -86,31 +86,54 @@ class Bench:
     """In a row."""
 
     def start(self) -> None:
+        """Start the switch, and connect it."""
+        self.launch()
+        self.connect()
+
+    def launch(self) -> None:
         """Start the switch. A failure is reported and kept in ``reason``; that of an external tester is raised."""
-        campaign, group, point = self.campaign, self.group, self.group.points[0]
-        mine = [t for t in campaign.trials if t.point.switch == self.label and t.point in group.points]
+        mine = [t for t in self.campaign.trials if t.point.switch == self.label and t.point in self.group.points]
         self.start_number = max([self.start_number, *(t.start for t in mine)]) + 1
         try:
             self.runner = self._runner(mine)
-            self.failed_starts = 0
-            if (found := self.runner.conditions) is not None:
-                campaign.writer.observe(
-                    dataclasses.replace(
-                        found,
-                        switch=self.label,
-                        start=self.start_number,
-                        vnf_hosting=point.hosting,
-                        placement=point.placement,
-                        cpu_clock=point.cpu_clock,
-                    )
-                )
         except ExternalTesterError as error:  # every other switch would meet it, too
             words = f"{error}. What was measured is stored; --resume continues the run"
             raise ExternalTesterError(words) from error
         except PlanebenchError as error:
-            self.failed_starts += 1
-            again = f"failed to start {self.failed_starts} times in a row; the last time: "
-            self._skip(f"{again if self.failed_starts > 1 else ''}{error}")
+            self._failed_to_start(error)
+
+    def connect(self) -> None:
+        """Connect the switch that was launched, and note its conditions. A failure is kept in ``reason``."""
+        runner, point = self.runner, self.group.points[0]
+        if runner is None:
+            return
+        try:
+            if isinstance(runner, LiveRunner):
+                runner.live.connect(self._adapter, self.campaign.supervisor)
+        except PlanebenchError as error:
+            self._failed_to_start(error)
+            return
+        self.failed_starts = 0
+        if (found := runner.conditions) is not None:
+            self.campaign.writer.observe(
+                dataclasses.replace(
+                    found,
+                    switch=self.label,
+                    start=self.start_number,
+                    vnf_hosting=point.hosting,
+                    placement=point.placement,
+                    cpu_clock=point.cpu_clock,
+                )
+            )
+
+    def _failed_to_start(self, error: PlanebenchError) -> None:
+        self.failed_starts += 1
+        again = f"failed to start {self.failed_starts} times in a row; the last time: "
+        self._skip(f"{again if self.failed_starts > 1 else ''}{error}")
+
+    @property
+    def _adapter(self) -> Adapter:
+        return self.campaign.adapters[self.label].at_clock(self.group.first.cpu_clock)
 
     def _runner(self, past: Sequence[Trial]) -> Runner:
         """Start switch and tester. Raises StartError or ExternalTesterError; then no process is left running."""
@@ -118,7 +141,7 @@ class Bench:
         adapter = campaign.adapters[self.label]
         if isinstance(adapter, SelfMeasured):
             return adapter.runner(self.label, campaign.plan.seed, past)
-        adapter = adapter.at_clock(point.cpu_clock)
+        adapter = self._adapter
         sending = campaign.plan.sending
         topology = build_chain(
             point.scenario, point.chain_length, chain=point.chain, hosting=point.hosting, sending=sending
@@ -138,7 +161,7 @@ class Bench:
             return ExternalRunner.start(
                 self.label, adapter, topology, placement, campaign.settings, campaign.supervisor, tester
             )
-        live = LiveTopology.start(
+        live = LiveTopology.launch(
             self.label,
             adapter,
             topology,
@@ -231,6 +254,8 @@ class Campaign:
     def run(self) -> None:
         """Measure everything. KeyboardInterrupt passes through; what was measured is on disk."""
         for visits in passes(self.plan, self.points, self._costs):
+            if visits[0].repetitions.start >= REPETITIONS_FLOOR and not self._in_time(visits):
+                break
             for visit in visits:
                 self._visit(visit)
         for visits in self._further_passes():
@@ -251,13 +276,21 @@ class Campaign:
             if visits := self._fitting(wanted or (), number):
                 yield visits
 
+    def _left_s(self) -> float:
+        """Return what is left of the time of the run."""
+        if self.plan.time_budget_s is None:
+            return inf
+        # Starts and trials so far took the same when the run is resumed.
+        first_s = sum(self._starts_s[trial.point.topology] for trial in self._seen[:1])
+        return self.plan.time_budget_s - (first_s + spent_s(self._seen, lambda point: self._starts_s[point.topology]))
+
+    def _in_time(self, visits: Sequence[Visit]) -> bool:
+        """Return whether there is time for these visits."""
+        return sum(visit_s(self.plan, visit, self._costs) for visit in visits) <= self._left_s()
+
     def _fitting(self, wanted: Sequence[Open], number: int) -> tuple[Visit, ...]:
         """Return a pass over the points of as many open comparisons as there is time for, the cheapest ones first."""
-        left_s = inf
-        if self.plan.time_budget_s is not None:  # starts and trials so far took the same when the run is resumed
-            first_s = sum(self._starts_s[trial.point.topology] for trial in self._seen[:1])
-            since_s = spent_s(self._seen, lambda point: self._starts_s[point.topology])
-            left_s = self.plan.time_budget_s - (first_s + since_s)
+        left_s = self._left_s()
         ranked = sorted(wanted, key=lambda it: inf if it.more_starts is None else it.more_starts)
 
         def over(count: int) -> tuple[Visit, ...]:
@@ -441,10 +474,15 @@ class Campaign:
             for other in benches.values():
                 if other is not bench:
                     other.stop()
-        for each in (bench,) if self._one_by_one else benches.values():
-            if each.runner is None and not each.reason:  # neither up, nor failed in this visit, nor given up
-                self.listener.working_on(f"starting {each.label} for {each.group.points[0].scenario_label}")
-                each.start()
+        together = (bench,) if self._one_by_one else benches.values()
+        # Neither up, nor failed in this visit, nor given up. What one waits for (DPDK's vhost looks for new sockets once
+        # a second) passes while others start.
+        wanted = [it for it in together if it.runner is None and not it.reason]
+        for each in wanted:
+            self.listener.working_on(f"starting {each.label} for {each.group.points[0].scenario_label}")
+            each.launch()
+        for each in wanted:
+            each.connect()
         start, index = max(bench.start_number, 0), len(self.trials)
         request = dataclasses.replace(request, start=start, index=index)
         if (line_bps := self.plan.throughput.line_bps) is not None:

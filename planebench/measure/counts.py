@@ -388,11 +388,16 @@ class Sender:
         return self.epoch % 0xFFFF + 1
 
     def send(
-        self, sending: Sending, *, pollers_on_core: int = 1, watch: Callable[[], None] | None = None
+        self,
+        sending: Sending,
+        *,
+        pollers_on_core: int = 1,
+        watch: Callable[[], None] | None = None,
+        counted: bool = True,
     ) -> Statistics:
         """Clear the counters, send, wait for late frames, and return ``stats.get``.
 
-        ``watch`` is called just before and just after the sending. ``pollers_on_core`` as in :meth:`end`.
+        Without ``counted``, for a warm-up, late frames have the shortest wait. ``watch`` is called just before and just after the sending. ``pollers_on_core`` as in :meth:`end`.
         """
         if watch is not None:
             watch()
@@ -403,7 +408,7 @@ class Sender:
             self._check()  # in a long sending every second
         if watch is not None:
             watch()
-        return self.end(pollers_on_core)
+        return self.end(pollers_on_core, counted=counted)
 
     def start(self, sending: Sending) -> None:
         """Clear the counters and begin to send: the rate of a flow is spread evenly over the queues of its port."""
@@ -433,8 +438,8 @@ class Sender:
             nonce=self.nonce,
         )
 
-    def end(self, pollers_on_core: int = 1) -> Statistics:
-        """Return the counters once nothing is sent and no late frame arrives any more.
+    def end(self, pollers_on_core: int = 1, *, counted: bool = True) -> Statistics:
+        """Return the counters once nothing is sent and, if they are ``counted``, no late frame arrives any more.
 
         ``pollers_on_core``: how many pollers share a core on the way. A frame waits for the slices of all of them.
         """
@@ -444,7 +449,7 @@ class Sender:
         deadline = time.monotonic() + max(STRAGGLER_DEADLINE_S, STRAGGLER_STEPS * step_s)
         time.sleep(2 * step_s)
         stats = get_statistics(self.call)
-        while time.monotonic() < deadline:
+        while counted and time.monotonic() < deadline:
             time.sleep(step_s)
             later = get_statistics(self.call)
             if received_total(later) == received_total(stats):

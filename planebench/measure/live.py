@@ -164,7 +164,27 @@ class LiveTopology:
         profiles: Sequence[TrafficProfile] = (),
         cpu_clock: CpuClock = OWN_CLOCK,
     ) -> LiveTopology:
-        """Start tester and switch, connect them, and wait for frames in both directions. Leaves them paused.
+        """Start tester and switch, and connect them: :meth:`launch`, then :meth:`connect`."""
+        live = cls.launch(
+            label, adapter, topology, placement, settings, supervisor, directions, profiles, cpu_clock=cpu_clock
+        )
+        live.connect(adapter, supervisor)
+        return live
+
+    @classmethod
+    def launch(
+        cls,
+        label: str,
+        adapter: Adapter,
+        topology: Topology,
+        placement: Placement,
+        settings: LiveSettings,
+        supervisor: Supervisor,
+        directions: Sequence[Direction] = ("bidirectional",),
+        profiles: Sequence[TrafficProfile] = (),
+        cpu_clock: CpuClock = OWN_CLOCK,
+    ) -> LiveTopology:
+        """Start tester and switch, and leave them paused; :meth:`connect` is to follow.
 
         Network functions may drop every frame of a flow, if one of ``directions``, which will be measured, can do
         without it; and drop plain frames, if frames of one of the ``profiles`` pass.
@@ -217,17 +237,28 @@ class LiveTopology:
             live._modes = tuple(frozenset(flow.name for flow in flows(topology, mode)) for mode in directions)
             live._profiles = (PLAIN, *(profile for profile in profiles if not profile.plain))
             undo.callback(live.stop)
-            live._attach(adapter, supervisor)
+            live._tsc_hz = get_statistics(live.call).tsc_hz
+            live.start_switch(adapter, supervisor)
+            live.pause()
             undo.pop_all()
         return live
 
+    def connect(self, adapter: Adapter, supervisor: Supervisor) -> None:
+        """Connect tester and switch, and wait for frames in both directions. Leaves them paused.
+
+        Raises StartError, with the last log lines of what failed; then nothing is left running.
+        """
+        with contextlib.ExitStack() as undo:
+            undo.callback(self.stop)
+            self.resume()
+            self._attach(adapter, supervisor)
+            undo.pop_all()
+
     def _attach(self, adapter: Adapter, supervisor: Supervisor) -> None:
-        """Start the switch, then give the tester its VNF ports and tasks, and wait until frames pass."""
+        """Give the tester its VNF ports and tasks, and wait until frames pass through the switch, which is up."""
         topology, placement = self.topology, self.placement
         self._echo = False
-        self._tsc_hz = get_statistics(self.call).tsc_hz
         self._join_ends()
-        self.start_switch(adapter, supervisor)
         self.pollers_on_core = 2 if share_a_core(topology, placement) else 1
         facts: tuple[HostingFacts, ...] = ()
         try:
@@ -293,6 +324,7 @@ class LiveTopology:
         self.apply(wire_stage(self.topology, self.links))
         self._stop_hosted()
         self.switch.stop()
+        self.start_switch(adapter, supervisor)
         self._attach(adapter, supervisor)
 
     def start_switch(self, adapter: Adapter, supervisor: Supervisor) -> None:
@@ -414,6 +446,7 @@ class LiveTopology:
         clocks: bool = False,
         stamp_all: bool = False,
         traffic: TrafficProfile = PLAIN,
+        counted: bool = True,
     ) -> Statistics:
         """Clear, send as a :class:`Sending` says, wait for late frames, and return ``stats.get`` of the tester.
 
@@ -445,7 +478,9 @@ class LiveTopology:
             begun = self.switch.begin_updates(traffic.updates)
         try:
             with changing:
-                return self.sender.send(sending, pollers_on_core=self.pollers_on_core, watch=watch)
+                return self.sender.send(
+                    sending, pollers_on_core=self.pollers_on_core, watch=watch, counted=counted
+                )
         finally:
             self.table_updates = None if begun is None else begun.end()
 

@@ -203,7 +203,7 @@ def _send(live: LiveTopology, request: TrialRequest, frames: Profile | None, acc
     live.set_echo(request.echo)
     pps = request.load.pps_per_direction
     if request.warmup_s > 0:
-        live.send(wanted, size, request.warmup_s, pps, profile=frames, traffic=request.profile)
+        live.send(wanted, size, request.warmup_s, pps, profile=frames, traffic=request.profile, counted=False)
     sampler = ThreadSampler(live.threads())
     cpus = {*live.placement.switch_cpus_here, *live.placement.tester_cpus}
     if live.placement.hosted:

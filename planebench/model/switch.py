@@ -138,7 +138,7 @@ class SwitchCost:
 
     start_s: float = 1.5
     """Tester and switch up and connected, and down again: once for each switch and topology."""
-    trial_overhead_s: float = 0.1
+    trial_overhead_s: float = 0.085
     """What a trial takes beside its sending: two core-distance probes, clearing, waiting for stragglers, reading."""
     offloads: bool = False
     """It forwards in the place of VNFs side by side, which are then no processes that forward."""

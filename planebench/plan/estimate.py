@@ -158,8 +158,8 @@ def fit(plan: Plan, points: Sequence[Point], budget_s: float, costs: Mapping[str
     """Return the plan with the longest trials with which measuring ``points`` fits into ``budget_s``.
 
     Lengths are scaled together, those of saturating, search and latency trials. Where the shortest do not fit,
-    repetitions go down, then restarts; where the longest leave time over, repetitions go up. A plan that takes longer
-    in any case is measured as short as it can be. The budget becomes that of the plan. ``costs`` as in
+    repetitions go down, then restarts (:func:`_fewer`); where the longest leave time over, repetitions go up. A plan
+    that takes longer in any case is measured as short as it can be. The budget becomes that of the plan. ``costs`` as in
     :func:`estimate`. UsageError where the least time is more than LEAST_MAX times the budget.
     """
     room_s = max(budget_s - RESERVE_S, 1.0)
@@ -214,7 +214,19 @@ def duration_words(seconds: float) -> str:
 
 
 def _fewer(plan: Plan) -> Iterator[Plan]:
-    """Yield the plan, then with fewer repetitions, of latency down to one, then with fewer restarts."""
+    """Yield the plan with less and less: repetitions, those of latency down to one, then restarts.
+
+    One with further passes comes with those of its second look first, and gives one load of latency in the place of
+    several for them: more starts narrow every interval.
+    """
+    looks = plan.throughput.looks
+    if len(looks) > 1:
+        plan, asked = _with_throughput(plan, repetitions=looks[1]), plan
+        yield plan
+        plan = _everywhere(plan, lambda part: replace(part, latency=_one_load(part.latency)))
+        for count in range(looks[1], looks[0], -1):
+            yield _with_throughput(plan, repetitions=count)
+        plan = _with_throughput(plan, repetitions=asked.throughput.repetitions)
     yield plan
     repetitions = [plan.throughput.repetitions, *(part.latency.repetitions for part in plan.sections)]
     for count in range(max(repetitions) - 1, 0, -1):
@@ -235,6 +247,11 @@ def _fewer(plan: Plan) -> Iterator[Plan]:
     for restarts in range(most - 1, least - 1, -1):
         plan = _with_throughput(plan, restarts=restarts)
         yield plan
+
+
+def _one_load(latency: LatencyPlan) -> LatencyPlan:
+    """Keep the middle one of the loads that are shares."""
+    return replace(latency, loads=latency.loads[len(latency.loads) // 2 :][:1])
 
 
 def _more(plan: Plan, takes_s: Callable[[Plan], float], room_s: float) -> Plan:

@@ -138,9 +138,8 @@ def start_s(costs: Costs, label: str, group: TopologyGroup) -> float:
     switch = costs.get(label, USUAL_COST)
     point = group.first
     hosted_s = sum(HOSTING_START_S.get(hosting, 0.0) for hosting in point.hostings)
-    scenario = scenario_named(point.scenario)
-    if not (scenario.has_vnfs or scenario.ends_in_vnfs):
-        return max(switch.start_s - SOCKET_S, min(switch.start_s, USUAL_COST.start_s - SOCKET_S))
+    if not _waits(group):
+        return switch.start_s - _socket_s(switch)
     if not point.side_by_side:
         return switch.start_s + hosted_s
     routes_s = point.chain_length * synthetic_routes_of(point.chain) / ROUTES_PER_S
@@ -148,8 +147,20 @@ def start_s(costs: Costs, label: str, group: TopologyGroup) -> float:
 
 
 def starts_s(costs: Costs, group: TopologyGroup) -> float:
-    """Return the start time of all switches of a topology, one after the other."""
-    return sum(start_s(costs, label, group) for label in group.switches)
+    """Return the start time of all switches of a topology: one after the other, but they wait for sockets together."""
+    waits_s = [_socket_s(costs.get(label, USUAL_COST)) for label in group.switches] if _waits(group) else [0.0]
+    return sum(start_s(costs, label, group) for label in group.switches) - (sum(waits_s) - max(waits_s))
+
+
+def _waits(group: TopologyGroup) -> bool:
+    """Return whether switches of a topology connect to VNFs."""
+    scenario = scenario_named(group.first.scenario)
+    return scenario.has_vnfs or scenario.ends_in_vnfs
+
+
+def _socket_s(switch: SwitchCost) -> float:
+    """Return how much of the start time of a switch it waits for the sockets of VNFs."""
+    return switch.start_s - max(switch.start_s - SOCKET_S, min(switch.start_s, USUAL_COST.start_s - SOCKET_S))
 
 
 def overhead_s(plan: Plan, costs: Costs, point: Point) -> float:
