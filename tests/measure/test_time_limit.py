@@ -145,3 +145,13 @@ def test_the_longest_time_is_the_budget_but_never_less_than_the_shortest() -> No
     assert estimate_longest(plan, points) > 1.3 * once_s
     assert estimate_longest(replace(plan, time_budget_s=1.2 * once_s), points) == pytest.approx(1.2 * once_s)
     assert estimate_longest(replace(plan, time_budget_s=0.5 * once_s), points) == once_s
+
+
+@pytest.mark.parametrize(("slower", "passes"), [(1.0, 5), (1.2, 4), (1.4, 3), (3.0, 3)])
+def test_passes_after_the_third_begin_only_while_there_is_time(tmp_path: Path, slower: float, passes: int) -> None:
+    plan = plan_of("0%", loads="none")
+    plan = replace(plan, parts=(), throughput=replace(plan.throughput, repetitions=5, repetitions_max=8))
+    budget_s = 1.01 * estimate(plan, expand(plan), COSTS)
+    took_s, trials = run(replace(plan, time_budget_s=budget_s), tmp_path, slower=slower, always_open=False)
+    assert {t.repetition for t in trials} == set(range(passes))
+    assert took_s <= max(1.0, 0.6 * slower) * budget_s

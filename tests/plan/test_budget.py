@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -106,10 +107,17 @@ def test_time_over_makes_trials_longer_then_more_of_them(document: dict[str, Any
     assert most.throughput.repetitions == REPETITIONS_MAX
 
 
+def test_loads_of_latency_go_before_starts_that_narrow_every_interval() -> None:
+    plan = override(SUITES["quick"], switch="sim,sim", scenario="p2p,v2v")
+    fitted = [fit(plan, expand(plan), budget_s) for budget_s in range(150, 60, -1)]
+    stages = dict.fromkeys((it.throughput.repetitions, it.latency.loads, it.latency.repetitions) for it in fitted)
+    assert list(stages)[:4] == [(5, (0.1, 0.5, 0.9), 3), (5, (0.5,), 3), (4, (0.5,), 3), (3, (0.5,), 3)]
+
+
 def test_further_passes_get_the_time_that_is_over() -> None:
     plan = override(SUITES["quick"], switch="sim")
     rich = fit(plan, expand(plan), 1e5)
-    assert rich.throughput == plan.throughput and rich.latency == plan.latency
+    assert rich.throughput == replace(plan.throughput, repetitions=5) and rich.latency == plan.latency
     assert rich.time_budget_s == 1e5 - RESERVE_S
 
 
