@@ -152,6 +152,5 @@ def test_passes_after_the_third_begin_only_while_there_is_time(tmp_path: Path, s
     plan = plan_of("0%", loads="none")
     plan = replace(plan, parts=(), throughput=replace(plan.throughput, repetitions=5, repetitions_max=8))
     budget_s = 1.01 * estimate(plan, expand(plan), COSTS)
-    took_s, trials = run(replace(plan, time_budget_s=budget_s), tmp_path, slower=slower, always_open=False)
+    _, trials = run(replace(plan, time_budget_s=budget_s), tmp_path, slower=slower, always_open=False)
     assert {t.repetition for t in trials} == set(range(passes))
-    assert took_s <= max(1.0, 0.6 * slower) * budget_s
