@@ -221,7 +221,6 @@ def test_colours() -> None:
     assert not COLOUR.search(on_a_terminal("--no-color", "--help"))
     assert COLOUR.search(on_a_terminal("--color", "--help", NO_COLOR="1"))
     assert "\x1b" not in on_a_terminal("--help", TERM="dumb")
-    assert COLOUR.search(on_a_terminal("doctor"))
     assert not COLOUR.search(on_a_terminal("--no-color", "doctor"))
 
 

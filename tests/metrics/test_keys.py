@@ -140,7 +140,7 @@ def test_the_key_of_a_point_is_every_field() -> None:
     assert set(KEYS) == set(tables.TABLES)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(plans())
 @example(plan_from_document(DOCUMENT, "any"))
 def test_no_two_rows_of_an_output_have_one_key(plan: Plan) -> None:

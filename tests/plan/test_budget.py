@@ -50,7 +50,7 @@ def test_what_is_no_time_is_refused(text: str) -> None:
         parse_budget(text)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.sampled_from(sorted(SUITES)), st.floats(30, 7200))
 def test_it_fits_or_is_as_short_as_it_can_be_or_another_plan_was_meant(suite: str, budget_s: float) -> None:
     plan = override(SUITES[suite], switch="planed,testpmd")
