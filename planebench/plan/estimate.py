@@ -131,6 +131,8 @@ ring or burst holds, so that what is in flight at its ends does not tell."""
 WARMUP_FLOOR_S = 0.05
 REPETITIONS_FLOOR = 3
 """Saturating trials: fewer have no interval, and compare does not test them (docs/design/results.md)."""
+REPETITIONS_WANTED = 5
+"""Of a plan with further passes, before its trials become longer: its intervals are half as wide as with three."""
 PROBES_FLOOR = 100
 """Of a latency trial: with fewer there is no 99th percentile. At a load below the probe rate every frame is one."""
 SLOW_PROBES_FLOOR = 20
@@ -216,17 +218,16 @@ def duration_words(seconds: float) -> str:
 def _fewer(plan: Plan) -> Iterator[Plan]:
     """Yield the plan with less and less: repetitions, those of latency down to one, then restarts.
 
-    One with further passes comes with those of its second look first, and gives one load of latency in the place of
-    several for them: more starts narrow every interval.
+    One with further passes begins with REPETITIONS_WANTED, and gives one load of latency in the place of several for
+    them: more starts narrow every interval. Parts keep their loads, of which each is one of a paper's figure.
     """
-    looks = plan.throughput.looks
-    if len(looks) > 1:
-        plan, asked = _with_throughput(plan, repetitions=looks[1]), plan
-        yield plan
-        plan = _everywhere(plan, lambda part: replace(part, latency=_one_load(part.latency)))
-        for count in range(looks[1], looks[0], -1):
+    if plan.throughput.repetitions_max is not None and not plan.parts:
+        wanted = max(plan.throughput.repetitions, min(REPETITIONS_WANTED, plan.throughput.repetitions_max))
+        yield _with_throughput(plan, repetitions=wanted)
+        plan = replace(plan, latency=replace(plan.latency, loads=_middle(plan.latency.loads)))
+        for count in range(wanted, REPETITIONS_FLOOR, -1):
             yield _with_throughput(plan, repetitions=count)
-        plan = _with_throughput(plan, repetitions=asked.throughput.repetitions)
+        plan = _with_throughput(plan, repetitions=min(REPETITIONS_FLOOR, plan.throughput.repetitions))
     yield plan
     repetitions = [plan.throughput.repetitions, *(part.latency.repetitions for part in plan.sections)]
     for count in range(max(repetitions) - 1, 0, -1):
@@ -249,9 +250,8 @@ def _fewer(plan: Plan) -> Iterator[Plan]:
         yield plan
 
 
-def _one_load(latency: LatencyPlan) -> LatencyPlan:
-    """Keep the middle one of the loads that are shares."""
-    return replace(latency, loads=latency.loads[len(latency.loads) // 2 :][:1])
+def _middle(loads: tuple[float, ...]) -> tuple[float, ...]:
+    return loads[len(loads) // 2 :][:1]
 
 
 def _more(plan: Plan, takes_s: Callable[[Plan], float], room_s: float) -> Plan:

@@ -72,6 +72,7 @@ class Watcher:
 def plan_of(switch: str, **options: Any) -> Plan:
     chosen = {"scenario": "p2p", "frame_size": "64", "direction": "unidirectional", "loads": "none", **options}
     quick = load_plan("quick")
+    quick = replace(quick, throughput=replace(quick.throughput, repetitions=3))
     plan = override(replace(quick, latency=replace(quick.latency, of="r_plus")), switch=switch, **chosen)
     return with_repetitions_max(replace(plan, latency=replace(plan.latency, repetitions=1)), None)
 

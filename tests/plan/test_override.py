@@ -140,7 +140,7 @@ def test_searches() -> None:
     assert (plan.search.duration_s, plan.search.max_r) == (0.2, 4)
     settings = search_settings(plan, senders=2)
     assert (settings.duration_s, settings.max_r, settings.max_load_pps) == (0.2, 4, None)
-    assert settings.r_plus_duration_s == 0.2
+    assert settings.r_plus_duration_s == QUICK.throughput.duration_s
 
 
 def test_a_line_rate_is_per_direction() -> None:
@@ -162,7 +162,7 @@ def test_restarts_and_curve() -> None:
         ({"search": ""}, "empty entry"),
         ({"search_duration": 0.0}, '--search-duration: "0.0" is not valid. Valid: above 0'),
         ({"max_r": 0}, '--max-r: "0" is not valid. Valid: 1..100'),
-        ({"restarts": 3}, 'restarts "3" is not valid for 3 repetitions. Valid: 0..2'),
+        ({"restarts": 5}, 'restarts "5" is not valid for 5 repetitions. Valid: 0..4'),
         ({"restarts": -1}, '--restarts: "-1" is not valid'),
         ({"max_rate": "fast"}, 'rate "fast" is not valid'),
         ({"line": "fast"}, 'bit rate "fast" is not valid'),

@@ -17,7 +17,7 @@ from planebench.plan.override import override
 from planebench.plan.passes import further_pass, latency_of, passes, searches_of
 from planebench.plan.schema import load_plan, plan_from_document
 
-QUICK = load_plan("quick")
+QUICK = replace(load_plan("quick"), throughput=ThroughputPlan(0.2, 3, 0.05, repetitions_max=8))
 SLOW = {"planed": SwitchCost(start_s=23.0)}
 
 
