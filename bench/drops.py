@@ -26,8 +26,6 @@ TASKS = (
     "firewall",
     "nat44",
     "load_balancer",
-    "flow_monitor",
-    "rate_limiter",
 )
 RATIO_MAX = 0.85
 BURSTS, BURST = 200, 32

@@ -64,7 +64,7 @@ LATE = 0.02
 """The largest share of slots that the tester was too late for."""
 FULL = 0.95
 """The largest share of slots that a saturated switch forwards."""
-FUNCTIONS = ("l2fwd", "l3fwd", "firewall", "nat44", "load_balancer", "monitor", "rate_limiter")
+FUNCTIONS = ("l2fwd", "l3fwd", "firewall", "nat44", "load_balancer")
 
 
 def _vnf(name: str) -> Vnf:

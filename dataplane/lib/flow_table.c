@@ -26,19 +26,6 @@ static void *zeroed(size_t bytes)
 	return memory;
 }
 
-void flow_table_flush(struct flow_table *table)
-{
-	const uint32_t head = table->capacity;
-
-	memset(table->slots, 0, ((size_t)table->mask + 1) * sizeof(*table->slots));
-	memset(table->flows, 0, (size_t)table->capacity * sizeof(*table->flows));
-	table->links[head] = (struct flow_link){head, head};
-	for (uint32_t i = 0; i < table->capacity; i++)
-		table->links[i].newer = i + 1 < table->capacity ? i + 1 : FLOW_NONE;
-	table->free = 0;
-	table->count = 0;
-}
-
 int flow_table_open(struct flow_table *table, uint32_t capacity, uint64_t timeout_tsc)
 {
 	uint32_t slots = rte_align32pow2(capacity * 2);
@@ -52,7 +39,11 @@ int flow_table_open(struct flow_table *table, uint32_t capacity, uint64_t timeou
 	if (!table->slots || !table->flows || !table->links)
 		return -ENOMEM;
 	secret_make(table);
-	flow_table_flush(table);
+	table->links[capacity] = (struct flow_link){capacity, capacity};
+	for (uint32_t i = 0; i < capacity; i++)
+		table->links[i].newer = i + 1 < capacity ? i + 1 : FLOW_NONE;
+	table->free = 0;
+	table->count = 0;
 	return 0;
 }
 
@@ -94,12 +85,19 @@ static void slot_free(struct flow_table *table, uint32_t index)
 	table->slots[hole] = 0;
 }
 
+uint32_t flow_table_oldest(const struct flow_table *table)
+{
+	uint32_t oldest = table->links[table->capacity].newer;
+
+	return oldest == table->capacity ? FLOW_NONE : oldest;
+}
+
 static void forget(struct flow_table *table, uint32_t index)
 {
 	struct flow *flow = &table->flows[index];
 
 	if (table->gone)
-		table->gone(table->owner, flow, index);
+		table->gone(table->owner, flow);
 	slot_free(table, index);
 	flow_table_unlink(table, index);
 	*flow = (struct flow){0};
@@ -138,7 +136,7 @@ void flow_table_renew(struct flow_table *table, uint32_t index)
 	struct flow *flow = &table->flows[index];
 
 	if (table->gone)
-		table->gone(table->owner, flow, index);
+		table->gone(table->owner, flow);
 	memset(flow->value, 0, sizeof(flow->value));
 }
 
@@ -151,32 +149,4 @@ void flow_table_expire(struct flow_table *table, uint64_t now_tsc, uint32_t max)
 			return;
 		forget(table, oldest);
 	}
-}
-
-// --- On the control thread -------------------------------------------------------------------------------
-
-uint32_t flow_table_put(struct flow_table *table, const struct flow *flow)
-{
-	uint32_t hash = flow_table_hash(table, &flow->key), index;
-
-	if (table->count == table->capacity)
-		forget(table, flow_table_oldest(table));
-	index = add(table, &flow->key, hash, flow->last_tsc);
-	memcpy(table->flows[index].value, flow->value, sizeof(flow->value));
-	return index;
-}
-
-static uint32_t number(const struct flow_table *table, uint32_t link)
-{
-	return link == table->capacity ? FLOW_NONE : link;
-}
-
-uint32_t flow_table_oldest(const struct flow_table *table)
-{
-	return number(table, table->links[table->capacity].newer);
-}
-
-uint32_t flow_table_newer(const struct flow_table *table, uint32_t index)
-{
-	return number(table, table->links[index].newer);
 }

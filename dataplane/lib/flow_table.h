@@ -97,8 +97,7 @@ struct flow_table {
 	uint64_t timeout_tsc;
 	uint64_t now_tsc; // the latest that the owner was told
 	uint64_t secret[FLOW_KEY_WORDS + 1];
-	void (*gone)(void *owner, const struct flow *flow,
-	             uint32_t index); // of one that is about to be forgotten
+	void (*gone)(void *owner, const struct flow *flow); // of one that is about to be forgotten
 	void *owner;
 };
 
@@ -150,11 +149,6 @@ static inline uint32_t flow_table_find(const struct flow_table *table, const str
 		if (slot >> 32 == hash && flow_key_equal(&table->flows[(uint32_t)slot - 1].key, key))
 			return (uint32_t)slot - 1;
 	return FLOW_NONE;
-}
-
-static inline bool flow_table_is_used(const struct flow_table *table, uint32_t index)
-{
-	return table->flows[index].key.words[FLOW_KEY_WORDS - 1]; // the version is in it
 }
 
 // Time may come from another CPU and be a little behind what was noted.
@@ -216,13 +210,5 @@ static inline void flow_table_touch(struct flow_table *table, uint32_t index, ui
 // Forget flows that are idle, at most max of them, and note the time.
 void flow_table_expire(struct flow_table *table, uint64_t now_tsc, uint32_t max);
 
-// --- On the control thread -------------------------------------------------------------------------------
-
-// Take over a flow of another table as the newest: the oldest makes room, idle or not. Returns its number.
-uint32_t flow_table_put(struct flow_table *table, const struct flow *flow);
-
-// From the oldest to the newest; FLOW_NONE: there is none, or no more.
+// The flow that was not seen for longest; FLOW_NONE: there is none.
 uint32_t flow_table_oldest(const struct flow_table *table);
-uint32_t flow_table_newer(const struct flow_table *table, uint32_t index);
-
-void flow_table_flush(struct flow_table *table); // gone() is not called

@@ -8,7 +8,7 @@
 
 #include "lib/bucket.h"
 
-enum { LOG_UNSAID_BYTES = 64 };
+enum { LOG_UNSAID_BYTES = 64, LOG_RATE_PERIOD_MS = 60000 };
 
 struct log_rate {
 	pthread_mutex_t lock;
@@ -19,7 +19,7 @@ struct log_rate {
 static inline void log_rate_init(struct log_rate *rate, uint32_t burst, uint32_t per_minute, uint64_t now_ms)
 {
 	pthread_mutex_init(&rate->lock, NULL);
-	rate->lines = bucket_full(burst, per_minute, now_ms);
+	rate->lines = bucket_full(burst, per_minute, LOG_RATE_PERIOD_MS, now_ms);
 	rate->unsaid = 0;
 }
 

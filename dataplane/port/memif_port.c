@@ -3,8 +3,8 @@
 // server listens on a unix socket; a client connects, makes the memory, and connects again when the server has gone. The
 // port's thread (port/memif_session.c) speaks the protocol; workers move the frames.
 //
-// Frames that come lie in the shared memory: they are lent to tasks where they lie, or copied once for those that change
-// them. Those that are sent are copied once, or not at all: from one client with "zero_copy" to another. Until the other
+// Frames that come lie in the shared memory: they are lent to tasks where they lie. Those that are sent are copied once, or
+// not at all: from one client with "zero_copy" to another. Until the other
 // end is there nothing is received, and nothing sent is taken.
 #include <errno.h>
 #include <stdlib.h>
@@ -96,29 +96,6 @@ static void release(const struct port *port, uint16_t index, struct view *view)
 	leave(queue);
 }
 
-// For tasks that change frames: in mbufs. Without mbufs the frames stay in the ring, and are tried again.
-static uint16_t receive(const struct port *port, uint16_t index, struct rte_mbuf **pkts, uint16_t n)
-{
-	struct ring_queue *queue = source_queue(port, index);
-	const struct frames_lost lost = queue->none;
-	struct view view;
-	uint16_t received;
-
-	if (peek(port, index, &view, n) == 0)
-		return 0;
-	if (unlikely(rte_pktmbuf_alloc_bulk(port->rx_pool, pkts, view.count) != 0)) {
-		counter_add(&queue->packets, -(uint64_t)view.count);
-		counter_add(&queue->none.bad, lost.bad - queue->none.bad);
-		counter_add(&queue->none.oversize, lost.oversize - queue->none.oversize);
-		counter_add(&queue->no_mbuf, view.count);
-		leave(queue);
-		return 0;
-	}
-	received = frames_fill(port->rx_pool, pkts, view.frames, view.count, &queue->no_mbuf);
-	release(port, index, &view);
-	return received;
-}
-
 // polled: the task receives from this queue, too.
 static inline unsigned copy_out(const struct port *port, uint16_t index, const struct frame *frames,
                                 unsigned n, bool polled)
@@ -151,6 +128,34 @@ static unsigned deliver_polled(const struct port *port, uint16_t index, const st
                                unsigned n)
 {
 	return copy_out(port, index, frames, n, true);
+}
+
+// Inside the gate until send_placed(), if there are any.
+static unsigned place(const struct port *port, uint16_t index, const struct frame *frames, unsigned n,
+                      bool final, struct placed *placed)
+{
+	struct ring_queue *queue = sink_queue(port, index);
+	unsigned count = 0;
+
+	placed->full = true;
+	if (enter_sink(queue)) {
+		count = memif_place_frames(&queue->memif, frames, n, placed);
+		if (count == 0)
+			leave(queue);
+	}
+	if (final && placed->full)
+		counter_add(&queue->refused, n - count);
+	return count;
+}
+
+static void send_placed(const struct port *port, uint16_t index, const struct placed *placed, unsigned n)
+{
+	struct ring_queue *queue = sink_queue(port, index);
+
+	memif_send_placed(&queue->memif, placed, n);
+	counter_add(&queue->packets, n);
+	bell_after_send(source_queue(port, index), queue);
+	leave(queue);
 }
 
 // Inside the gate until publish(), if there are any: the buffers are the client's memory.
@@ -337,7 +342,8 @@ static void count(const struct port *port, struct port_counters *out)
 }
 
 #define MEMIF_OPS                                                                                            \
-	.backend = "own", .stop = stop_port, .peek = peek, .rx = receive, .counters = count, VRING_PORT_OPS
+	.backend = "own", .stop = stop_port, .peek = peek, .place = place, .send_placed = send_placed,       \
+	.counters = count, VRING_PORT_OPS
 
 static const struct port_ops memif_server_ops = {.kind = "memif-server",
                                                  .listens = true,

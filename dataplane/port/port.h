@@ -10,6 +10,7 @@
 
 #include "lib/limits.h"
 #include "ring/offload.h"
+#include "ring/placed.h"
 #include "ring/vhost_message.h"
 
 enum { CONFIG_PORTS_MAX = 128, CONFIG_DEVICE_MAX = 256 };
@@ -98,7 +99,7 @@ struct port_ops {
 	bool takes_mac;       // may have the key "mac"
 	bool listens;         // on its path: no two ports have the same
 	bool refuses;         // messages of drivers, and counts them; has the keys of config_drivers
-	bool view_writable;   // in rings: a task may change the frames where they lie; else rx copies them
+	bool view_writable;   // in rings: a task may change the frames where they lie
 	bool takes_offloads;  // may have the key "offloads"
 	bool takes_zero_copy; // may have the key "zero_copy"
 	bool lends_others;    // reserve: buffers of the other end, which may write to them between two loans
@@ -119,7 +120,10 @@ struct port_ops {
 	unsigned (*deliver_polled)(const struct port *port, uint16_t queue, const struct frame *frames,
 	                           unsigned n); // or NULL: deliver
 	unsigned (*pass)(const struct port *from, const struct port *to, uint16_t queue,
-	                 struct view *view);                    // or NULL: deliver_polled
+	                 struct view *view); // or NULL: deliver_polled
+	unsigned (*place)(const struct port *port, uint16_t queue, const struct frame *frames, unsigned n,
+	                  bool final, struct placed *placed); // or NULL, and so is the next
+	void (*send_placed)(const struct port *port, uint16_t queue, const struct placed *placed, unsigned n);
 	void (*warm)(const struct port *port, uint16_t queue);  // or NULL
 	void (*flush)(const struct port *port, uint16_t queue); // or NULL: nothing is ever owed
 
@@ -170,8 +174,8 @@ struct port {
 	bool hotplugged;
 };
 
-// One poll of a task: peek; read, or write after port_peek_writable(); pass the view, or views of parts of it, or
-// deliver frames; release. queue: of the port's queue pairs, 0 .. queues - 1. n: at most RING_BATCH_MAX.
+// One poll of a task: peek; read, or write where port_view_writable(); pass the view, or views of parts of it, or
+// place or deliver frames; release. queue: of the port's queue pairs, 0 .. queues - 1. n: at most RING_BATCH_MAX.
 //
 // Between two ports of DPDK frames stay in their mbufs, and between two of our virtio driver, or two memif clients with
 // "zero_copy", in their buffers; else they are copied once. An ethdev is called directly: its burst functions are a call of
@@ -194,13 +198,10 @@ static inline unsigned port_peek(const struct port *port, uint16_t queue, struct
 	return view_received(view, port->ops->rx(port, queue, view->pkts, (uint16_t)n));
 }
 
-// The same, to be changed by the task: in its memory, not a guest's.
-static inline unsigned port_peek_writable(const struct port *port, uint16_t queue, struct view *view,
-                                          unsigned n)
+// Whether the task may change the frames of a view where they lie: in memory of ours, not a guest's.
+static inline bool port_view_writable(const struct port *port, const struct view *view)
 {
-	if (port->port_id != RTE_MAX_ETHPORTS || port->ops->view_writable)
-		return port_peek(port, queue, view, n);
-	return view_received(view, port->ops->rx(port, queue, view->pkts, (uint16_t)n));
+	return view_in_mbufs(view) || port->ops->view_writable;
 }
 
 // The same as port_peek(), for who only reads: where each frame is, in spans; *whole: each in one piece. If it is, the
@@ -251,6 +252,28 @@ static inline unsigned port_deliver_polled(const struct port *port, uint16_t que
 	if (port->ops->deliver_polled)
 		return port->ops->deliver_polled(port, queue, frames, n);
 	return port_deliver(port, queue, frames, n);
+}
+
+// Whether port_place() is there.
+static inline bool port_places(const struct port *port)
+{
+	return port->ops->place != NULL;
+}
+
+// Copy the first of n frames, in order, to where they will leave the port from: in placed->frames they are to be changed
+// before they do. Returns how many; unless that is 0, the same poll goes on to port_send_placed(), which sends the first of
+// them, all or none. The others may be delivered after that; final: if the port is full, they never are, and are counted as
+// not taken. The task receives from this queue of the port as well.
+static inline unsigned port_place(const struct port *port, uint16_t queue, const struct frame *frames,
+                                  unsigned n, bool final, struct placed *placed)
+{
+	return port->ops->place(port, queue, frames, n, final, placed);
+}
+
+static inline void port_send_placed(const struct port *port, uint16_t queue, const struct placed *placed,
+                                    unsigned n)
+{
+	port->ops->send_placed(port, queue, placed, n);
 }
 
 // Hand the frames of a view of from on to another port, in order: as they are where both are of one kind that can, else

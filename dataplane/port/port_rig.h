@@ -88,7 +88,7 @@ static inline bool rig_open(struct rig *r, const struct rig_kind *kind, unsigned
 		*config = (struct config_port){.ring_size = ring_size, .queues = 1};
 		config->ops = port_ops_find(i ? kind->peer : kind->kind, "");
 		snprintf(config->name, sizeof(config->name), "%s", i ? "peer" : "port");
-		snprintf(config->path, sizeof(config->path), "%s/socket", rig_directory);
+		snprintf(config->path, sizeof(config->path), "%s/%p", rig_directory, (void *)r);
 	}
 	if (kind->listens)
 		return rig_open_port(&r->port, &r->config[0]) && rig_open_port(&r->peer, &r->config[1]) &&

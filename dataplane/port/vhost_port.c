@@ -47,23 +47,6 @@ static inline struct ring_queue *sink_queue(const struct port *port, uint16_t in
 	return &((struct vring_port *)port->own)->queues[PAIR_RINGS * index + GUEST_RECEIVEQ];
 }
 
-static uint16_t receive(const struct port *port, uint16_t index, struct rte_mbuf **pkts, uint16_t n)
-{
-	struct ring_queue *queue = source_queue(port, index);
-	uint16_t base, received;
-
-	bell_at_poll(queue, sink_queue(port, index));
-	if (!gate_enter(&queue->gate))
-		return 0;
-	base = ring_base(&queue->ring);
-	received = frames_receive(&queue->ring, port->rx_pool, pkts, n, &queue->none, &queue->no_mbuf);
-	counter_add(&queue->packets, received);
-	note_fault(queue);
-	call_by_poll(queue, ring_base(&queue->ring) != base);
-	gate_leave(&queue->gate);
-	return received;
-}
-
 static inline void count_sent(struct ring_queue *queue, unsigned offered, unsigned taken, uint64_t too_long)
 {
 	counter_add(&queue->packets, taken - too_long);
@@ -144,6 +127,43 @@ static unsigned deliver_polled(const struct port *port, uint16_t index, const st
                                unsigned n)
 {
 	return copy_out(port, index, frames, n, true);
+}
+
+static void leave_sink(const struct port *port, uint16_t index, bool moved)
+{
+	struct ring_queue *queue = sink_queue(port, index);
+
+	note_fault(queue);
+	call_by_poll(queue, moved);
+	bell_after_send(source_queue(port, index), queue);
+	gate_leave(&queue->gate);
+}
+
+// Inside the gate until send_placed(), if there are any.
+static unsigned place(const struct port *port, uint16_t index, const struct frame *frames, unsigned n,
+                      bool final, struct placed *placed)
+{
+	struct ring_queue *queue = sink_queue(port, index);
+	unsigned count = 0;
+
+	placed->full = true;
+	if (gate_enter(&queue->gate)) {
+		count = ring_place(&queue->ring, frames, n, placed);
+		if (count == 0)
+			leave_sink(port, index, false);
+	}
+	if (final && placed->full)
+		counter_add(&queue->refused, n - count);
+	return count;
+}
+
+static void send_placed(const struct port *port, uint16_t index, const struct placed *placed, unsigned n)
+{
+	struct ring_queue *queue = sink_queue(port, index);
+
+	ring_send_placed(&queue->ring, placed, n);
+	counter_add(&queue->packets, n);
+	leave_sink(port, index, n > 0);
 }
 
 // --- With offloads ---------------------------------------------------------------------------------------
@@ -325,9 +345,10 @@ static void count(const struct port *port, struct port_counters *out)
 	                .listens = true, .refuses = true, .takes_offloads = true, .stop = stop_port,         \
 	                .counters = count
 
-const struct port_ops vhost_port_ops = {VHOST_PORT_OPS, .peek = peek, .rx = receive, .hop = hop_over};
+const struct port_ops vhost_port_ops = {VHOST_PORT_OPS, .peek = peek, .place = place,
+                                        .send_placed = send_placed, .hop = hop_over};
 PORT_KIND(vhost_port_ops)
 
-// The same kind, of a port with offloads. Frames to be changed (rx) have none: only tasks that pass them on take it.
+// The same kind, of a port with offloads: only tasks that pass frames on as they are take it.
 static const struct port_ops offload_port_ops = {VHOST_PORT_OPS, .peek = peek_offloads, .offloads = room_of,
                                                  .send_offloads = send_offloads};

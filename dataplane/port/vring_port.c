@@ -133,7 +133,6 @@ void vring_port_counters(const struct port *port, struct port_counters *out)
 		port_counters_add(out, i, counter_read(&rx->packets), counter_read(&tx->packets),
 		                  counter_read(&tx->refused));
 		out->rx_errors += counter_read(&rx->none.bad) + counter_read(&rx->none.oversize);
-		out->rx_nombuf += counter_read(&rx->no_mbuf);
 		out->tx_errors += counter_read(&tx->lost);
 	}
 	out->broken_rings = atomic_load(&own->broken);

@@ -41,7 +41,6 @@ struct ring_queue {
 	struct fault_word fault;           // of the ring; stays until the other end sets it up anew
 	uint64_t packets;
 	uint64_t refused, lost; // sending: not taken; taken, but no buffer can hold it, or gone with the ring
-	uint64_t no_mbuf;       // receiving
 	struct frames_lost none; // receiving: buffers that made no frame
 } __attribute__((aligned(64)));
 

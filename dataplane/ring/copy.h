@@ -107,7 +107,7 @@ static inline void copy_bytes(uint8_t *to, const uint8_t *from, uint32_t n)
 }
 
 // A frame from its pieces.
-static inline void copy_scattered(uint8_t *to, const struct scatter *at, uint32_t n)
+static __rte_always_inline void copy_scattered(uint8_t *to, const struct scatter *at, uint32_t n)
 {
 	const struct ring_piece *piece = at->piece;
 	uint32_t run = piece->length - at->offset;

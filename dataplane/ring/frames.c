@@ -344,24 +344,3 @@ uint16_t frames_fill(struct rte_mempool *pool, struct rte_mbuf **pkts, const str
 	}
 	return filled;
 }
-
-uint16_t frames_receive(struct ring *from, struct rte_mempool *pool, struct rte_mbuf **pkts, uint16_t n,
-                        struct frames_lost *lost, uint64_t *no_mbuf)
-{
-	struct frames_lost now = {0};
-	struct view view;
-	unsigned count;
-
-	if (view_peek(from, &view, n, &now) == 0)
-		return 0;
-	count = view.count;
-	if (unlikely(count && rte_pktmbuf_alloc_bulk(pool, pkts, count) != 0)) {
-		counter_add(no_mbuf, count);
-		return 0;
-	}
-	counter_add(&lost->bad, now.bad);
-	counter_add(&lost->oversize, now.oversize);
-	count = frames_fill(pool, pkts, view.frames, count, no_mbuf);
-	view_commit(from, &view);
-	return (uint16_t)count;
-}

@@ -251,15 +251,8 @@ void view_commit(struct ring *from, const struct view *view);
 
 // --- To mbufs, by one copy --------------------------------------------------------------------------------
 
-// Take up to n frames (at most RING_BATCH_MAX) from a guest's transmit ring. Returns how many; the caller
-// owns them. A frame that is longer than the room of one mbuf comes in a chain of them. *no_mbuf counts
-// frames that the pool had no mbufs for: they stay in the guest's ring and are tried again, but for one whose
-// chain could not be ended: that is lost.
-uint16_t frames_receive(struct ring *from, struct rte_mempool *pool, struct rte_mbuf **pkts, uint16_t n,
-                        struct frames_lost *lost, uint64_t *no_mbuf);
-
-// Copy count frames into as many empty mbufs of the pool. What is not filled, since its chain could not be
-// ended, is freed and counted. Returns how many are filled: the first ones of pkts.
+// Copy count frames into as many empty mbufs of the pool. A frame that is longer than the room of one mbuf comes in a chain
+// of them; what is not filled, since its chain could not be ended, is freed and counted. Returns how many are filled: the first ones of pkts.
 uint16_t frames_fill(struct rte_mempool *pool, struct rte_mbuf **pkts, const struct frame *frames,
                      unsigned count, uint64_t *no_mbuf);
 

@@ -415,6 +415,28 @@ unsigned memif_ring_publish(struct memif_ring *ring, unsigned n, uint64_t *too_l
 	return n;
 }
 
+static __rte_always_inline void say_lengths(const struct memif_ring *ring, const struct placed *placed,
+                                            unsigned n, bool client)
+{
+	for (unsigned i = 0; i < n; i++)
+		memif_say_length(ring, i, client ? 0 : memif_half(memif_slot(ring, i)),
+		                 placed->frames[i].total, client);
+}
+
+void memif_send_placed(struct memif_ring *ring, const struct placed *placed, unsigned n)
+{
+	const struct memif_ring own = *ring;
+
+	if (n == 0)
+		return;
+	if (own.client)
+		say_lengths(&own, placed, n, true);
+	else
+		say_lengths(&own, placed, n, false);
+	memif_advance(ring, n);
+	doorbell_owe(&ring->bell);
+}
+
 void memif_ring_warm(struct memif_ring *ring)
 {
 	uint8_t *data;

@@ -18,6 +18,7 @@
 #include "ring/frames.h"
 #include "ring/memif_message.h"
 #include "ring/memif_pool.h"
+#include "ring/placed.h"
 
 enum {
 	MEMIF_CHAIN_MAX = 64,         // descriptors of a frame
@@ -121,6 +122,21 @@ static inline unsigned memif_deliver(struct memif_ring *ring, const struct frame
 	return table[ring->isa](ring, frames, n, too_long);
 }
 
+// The same in two steps, as ring_place() and ring_send_placed().
+ISA_DECLARE(unsigned, memif_place_frames,
+            (struct memif_ring * ring, const struct frame *frames, unsigned n, struct placed *placed));
+
+static inline unsigned memif_place_frames(struct memif_ring *ring, const struct frame *frames, unsigned n,
+                                          struct placed *placed)
+{
+	static unsigned (*const table[])(struct memif_ring *, const struct frame *, unsigned,
+	                                 struct placed *) = ISA_TABLE(memif_place_frames);
+
+	return table[ring->isa](ring, frames, n, placed);
+}
+
+void memif_send_placed(struct memif_ring *ring, const struct placed *placed, unsigned n);
+
 // Lend up to n (at most RING_BATCH_MAX) buffers of the client for frames of these lengths, as port_reserve(); send the first n
 // of these, or none if the ring has no chain for a long one now. A server that has a spare buffer. lengths stays the
 // caller's until then. A frame that no chain holds is taken and counted in *too_long.
@@ -178,6 +194,18 @@ static inline uint64_t memif_half_of(uint64_t room, uint32_t length, uint16_t fl
 static inline uint64_t memif_own_half(uint32_t length)
 {
 	return memif_half_of(MEMIF_BUFFER_REGION << 16, length, 0);
+}
+
+// A slot, whose half says of which region it is, has a frame of this length. A descriptor of a client that says the same as
+// the last time round is not written: its line stays in both caches.
+static __rte_always_inline void memif_say_length(const struct memif_ring *ring, unsigned distance,
+                                                 uint64_t room, uint32_t length, bool client)
+{
+	struct memif_descriptor *d = memif_slot(ring, distance);
+	uint64_t half = client ? memif_own_half(length) : memif_half_of(room, length, 0);
+
+	if (!client || memif_half(d) != half)
+		memif_set_half(d, half);
 }
 
 static inline void memif_set_place(const struct memif_ring *ring, struct memif_descriptor *d,

@@ -45,10 +45,11 @@ static __rte_always_inline void look_up(struct memif_ring *ring, struct rooms *r
 	rooms->count = i;
 }
 
-// The frames of which each fits its buffer. Returns how many. A descriptor of a client that says the same as the last time
-// round is not written: its line stays in both caches.
-static __rte_always_inline unsigned place_plain(const struct memif_ring *ring, const struct rooms *rooms,
-                                                const struct frame *frames, unsigned n, bool client)
+// The frames of which each fits its buffer. Returns how many. placed: where they are then, for who sends them later; NULL:
+// what the descriptors say of them is written.
+static __rte_always_inline unsigned copy_plain(const struct memif_ring *ring, const struct rooms *rooms,
+                                               const struct frame *frames, unsigned n, bool client,
+                                               struct placed *placed)
 {
 	const struct memif_ring own = *ring;
 	unsigned i;
@@ -56,7 +57,6 @@ static __rte_always_inline unsigned place_plain(const struct memif_ring *ring, c
 	n = RTE_MIN(n, rooms->count);
 	for (i = 0; i < n; i++) {
 		const struct frame *frame = &frames[i];
-		struct memif_descriptor *d = memif_slot(&own, i);
 		uint64_t length =
 		        frame->length; // 32 bits GCC 12 widens in memory, where they are read before
 		                       // the cache has them: after all stores that wait for a line
@@ -73,16 +73,18 @@ static __rte_always_inline unsigned place_plain(const struct memif_ring *ring, c
 			copy_fetch_again(rooms->data[i + COPY_AGAIN], scatter_start(&frame[COPY_AGAIN].at));
 		}
 		copy_scattered(rooms->data[i], &frame->at, (uint32_t)length);
-		if (!client)
-			memif_set_half(d, memif_half_of(rooms->half[i], (uint32_t)length, 0));
-		else if (memif_half(d) != memif_own_half((uint32_t)length))
-			memif_set_half(d, memif_own_half((uint32_t)length));
+		if (placed)
+			placed->frames[i] =
+			        (struct vnf_frame){rooms->data[i], (uint32_t)length, (uint32_t)length};
+		else
+			memif_say_length(&own, i, client ? 0 : rooms->half[i], (uint32_t)length, client);
 	}
 	return i;
 }
 
 static __rte_always_inline unsigned deliver_plain(struct memif_ring *ring, struct rooms *rooms,
-                                                  const struct frame *frames, unsigned n, bool client)
+                                                  const struct frame *frames, unsigned n, bool client,
+                                                  struct placed *placed)
 {
 	unsigned ready = RTE_MIN(memif_ready(ring, n), n);
 
@@ -90,7 +92,7 @@ static __rte_always_inline unsigned deliver_plain(struct memif_ring *ring, struc
 		look_up_own(ring, rooms, ready);
 	else
 		look_up(ring, rooms, ready);
-	return place_plain(ring, rooms, frames, n, client);
+	return copy_plain(ring, rooms, frames, n, client, placed);
 }
 
 unsigned ISA_NAME(memif_deliver)(struct memif_ring *ring, const struct frame *frames, unsigned n,
@@ -104,9 +106,9 @@ unsigned ISA_NAME(memif_deliver)(struct memif_ring *ring, const struct frame *fr
 		unsigned placed, chained = 0;
 
 		if (ring->client)
-			placed = deliver_plain(ring, &rooms, &frames[taken], n - taken, true);
+			placed = deliver_plain(ring, &rooms, &frames[taken], n - taken, true, NULL);
 		else
-			placed = deliver_plain(ring, &rooms, &frames[taken], n - taken, false);
+			placed = deliver_plain(ring, &rooms, &frames[taken], n - taken, false, NULL);
 		taken += placed;
 		if (unlikely(taken < n && placed < rooms.count)) // it is longer than its buffer
 			chained = memif_deliver_chain(ring, placed, &frames[taken]);
@@ -123,4 +125,19 @@ unsigned ISA_NAME(memif_deliver)(struct memif_ring *ring, const struct frame *fr
 			break;
 	}
 	return taken;
+}
+
+unsigned ISA_NAME(memif_place_frames)(struct memif_ring *ring, const struct frame *frames, unsigned n,
+                                      struct placed *placed)
+{
+	struct rooms rooms;
+	unsigned done;
+
+	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	if (ring->client)
+		done = deliver_plain(ring, &rooms, frames, n, true, placed);
+	else
+		done = deliver_plain(ring, &rooms, frames, n, false, placed);
+	placed->full = done == rooms.count;
+	return done;
 }

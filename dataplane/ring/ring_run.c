@@ -8,6 +8,7 @@
 
 #include "ring/copy.h"
 #include "ring/frames.h"
+#include "ring/placed.h"
 #include "ring/ring_read.h"
 
 struct ring_run {
@@ -159,34 +160,33 @@ static __rte_always_inline uint32_t ring_written_at(const struct ring_written *w
 
 // Under VIRTIO_F_IN_ORDER the last of a batch stands for all of it where nothing was written (s2.7.9): where
 // something was, each has its length to tell.
-static __rte_always_inline void ring_run_commit_split(struct ring *ring, const struct ring_run *run,
-                                                      unsigned n, const struct ring_written *written)
+static __rte_always_inline void ring_run_commit_split(struct ring *ring, const uint16_t *ids, unsigned n,
+                                                      const struct ring_written *written)
 {
 	uint16_t mask = ring->size - 1;
 
 	if (!written->lengths && ring->in_order) {
-		ring_split_use(ring, ring->next & mask, run->id[n - 1], 0);
+		ring_split_use(ring, ring->next & mask, ids[n - 1], 0);
 	} else {
 		for (unsigned i = 0; i < n; i++)
-			ring_split_use(ring, (ring->next + i) & mask, run->id[i],
-			               ring_written_at(written, i));
+			ring_split_use(ring, (ring->next + i) & mask, ids[i], ring_written_at(written, i));
 	}
 	ring->next += (uint16_t)n;
 	__atomic_store_n(&ring->used->idx, ring->next, __ATOMIC_RELEASE); // s2.7.8.2: the index last
 }
 
 // As above, s2.8.9. The guest waits for the first: it is written last and shows all others with it.
-static __rte_always_inline void ring_run_commit_packed(struct ring *ring, const struct ring_run *run,
-                                                       unsigned n, const struct ring_written *written)
+static __rte_always_inline void ring_run_commit_packed(struct ring *ring, const uint16_t *ids, unsigned n,
+                                                       const struct ring_written *written)
 {
 	uint16_t first = ring->next, slot = first;
 	bool wrap = ring->wrap, all = written->lengths || !ring->in_order;
-	uint64_t half = ring_packed_used(run->id[all ? 0 : n - 1], ring_written_at(written, 0), wrap);
+	uint64_t half = ring_packed_used(ids[all ? 0 : n - 1], ring_written_at(written, 0), wrap);
 
 	for (unsigned i = 0; i < n; i++) {
 		if (i > 0 && all)
 			__atomic_store_n(ring_packed_half(ring, slot),
-			                 ring_packed_used(run->id[i], ring_written_at(written, i), wrap),
+			                 ring_packed_used(ids[i], ring_written_at(written, i), wrap),
 			                 __ATOMIC_RELAXED);
 		if (++slot == ring->size) {
 			slot = 0;
@@ -198,42 +198,46 @@ static __rte_always_inline void ring_run_commit_packed(struct ring *ring, const 
 	ring->wrap = wrap;
 }
 
-// Hand the first n buffers of a run back.
-static __rte_always_inline void ring_run_commit(struct ring *ring, const struct ring_run *run, unsigned n,
+// Hand the first n buffers of a run, of these ids, back.
+static __rte_always_inline void ring_run_commit(struct ring *ring, const uint16_t *ids, unsigned n,
                                                 const struct ring_written *written)
 {
 	if (n == 0)
 		return;
 	if (ring->packed)
-		ring_run_commit_packed(ring, run, n, written);
+		ring_run_commit_packed(ring, ids, n, written);
 	else
-		ring_run_commit_split(ring, run, n, written);
+		ring_run_commit_split(ring, ids, n, written);
 }
 
-// --- deliver() -------------------------------------------------------------------------------------------
+// --- deliver(), ring_place() -----------------------------------------------------------------------------
 
-// deliver() into plain buffers: a frame of any number of pieces goes straight into a buffer of one. The first
-// frame that does not fit its buffer, or a buffer that is not plain, leaves the rest to deliver_any().
-static inline unsigned deliver_frames(const struct ring_run *rx, const struct frame *frames, unsigned n,
-                                      uint32_t header)
+// Copy frames into plain buffers: one of any number of pieces goes straight into a buffer of one. The first frame that
+// does not fit its buffer, or a buffer that is not plain, ends it. placed: where they are then, or NULL.
+static __rte_always_inline unsigned copy_frames(const struct ring_run *rx, const struct frame *frames,
+                                                unsigned n, uint32_t header, struct placed *placed)
 {
 	unsigned i;
 
 	n = RTE_MIN(n, rx->count);
 	for (i = 0; i < n; i++) {
 		const struct frame *frame = &frames[i];
+		uint8_t *data = rx->data[i]; // kept: for the compiler, what is copied could be either of them
+		uint32_t length = frame->length;
 
-		if (unlikely(frame->length > COPY_SMALL)) {
+		if (unlikely(length > COPY_SMALL)) {
 			if (i + COPY_AHEAD < n)
 				ring_run_fetch(rx, i + COPY_AHEAD, header, frame[COPY_AHEAD].length);
 		} else if (i + COPY_AGAIN < n) {
 			ring_run_fetch_again(rx, i + COPY_AGAIN, header,
 			                     scatter_start(&frame[COPY_AGAIN].at));
 		}
-		if (unlikely(rx->length[i] < header + frame->length))
+		if (unlikely(rx->length[i] < header + length))
 			break;
-		header_write(rx->data[i], header);
-		copy_scattered(rx->data[i] + header, &frame->at, frame->length);
+		header_write(data, header);
+		copy_scattered(data + header, &frame->at, length);
+		if (placed)
+			placed->frames[i] = (struct vnf_frame){data + header, length, length};
 	}
 	return i;
 }
@@ -248,14 +252,40 @@ unsigned ISA_NAME(deliver)(struct ring *to, const struct frame *frames, unsigned
 		return 0;
 	ring_run_peek(to, &rx, n, true, true);
 	if (likely(to->header_bytes == RING_HEADER))
-		done = deliver_frames(&rx, frames, n, RING_HEADER);
+		done = copy_frames(&rx, frames, n, RING_HEADER, NULL);
 	else
-		done = deliver_frames(&rx, frames, n, to->header_bytes);
-	ring_run_commit(to, &rx, done,
+		done = copy_frames(&rx, frames, n, to->header_bytes, NULL);
+	ring_run_commit(to, rx.id, done,
 	                &(struct ring_written){&frames->length, sizeof(*frames), to->header_bytes});
 	if (likely(done == n || (done == rx.count && !rx.odd)))
 		return done;
 	return done + deliver_any(to, &frames[done], n - done, too_long);
+}
+
+unsigned ISA_NAME(ring_place)(struct ring *to, const struct frame *frames, unsigned n, struct placed *placed)
+{
+	struct ring_run rx;
+	unsigned done;
+
+	placed->full = true;
+	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	if (ring_rests(to))
+		return 0;
+	ring_run_peek(to, &rx, n, true, true);
+	if (likely(to->header_bytes == RING_HEADER))
+		done = copy_frames(&rx, frames, n, RING_HEADER, placed);
+	else
+		done = copy_frames(&rx, frames, n, to->header_bytes, placed);
+	memcpy(placed->ids, rx.id, done * sizeof(rx.id[0]));
+	placed->full = done == rx.count && !rx.odd;
+	return done;
+}
+
+void ISA_NAME(ring_send_placed)(struct ring *to, const struct placed *placed, unsigned n)
+{
+	ring_run_commit(
+	        to, placed->ids, n,
+	        &(struct ring_written){&placed->frames->total, sizeof(placed->frames[0]), to->header_bytes});
 }
 
 // --- hop() -----------------------------------------------------------------------------------------------
@@ -312,7 +342,7 @@ static __rte_always_inline unsigned hop_plain(const struct ring_run *tx, unsigne
 static __rte_always_inline void hop_commit(struct ring *to, const struct ring_run *rx, unsigned n,
                                            const struct ring *from, const uint32_t *bytes)
 {
-	ring_run_commit(to, rx, n,
+	ring_run_commit(to, rx->id, n,
 	                &(struct ring_written){bytes, sizeof(*bytes), to->header_bytes - from->header_bytes});
 }
 
@@ -382,7 +412,7 @@ struct hop_counts ISA_NAME(hop)(struct ring *from, struct ring *to, unsigned n)
 		hop_drop(&tx, done, from->header_bytes, &counts);
 		taken = tx.count;
 	}
-	ring_run_commit(from, &tx, taken, &(struct ring_written){NULL, 0, 0});
+	ring_run_commit(from, tx.id, taken, &(struct ring_written){NULL, 0, 0});
 	if (unlikely((tx.odd || taken < tx.count) && !enough))
 		hop_any(from, to, n - taken, &counts);
 	return counts;
@@ -393,11 +423,14 @@ struct hop_counts ISA_NAME(hop)(struct ring *from, struct ring *to, unsigned n)
 static inline void view_add(struct view *view, unsigned i, const struct ring_run *run, uint32_t header)
 {
 	struct ring_piece *piece = &view->batch.pieces[i];
+	struct ring_buffer *buffer = &view->batch.buffers[i]; // of which no more is asked
 	uint32_t length = run->length[i] - header;
 
 	*piece = (struct ring_piece){run->data[i] + header, length};
 	view->frames[i] = (struct frame){{piece, 0}, length, 0};
-	view->batch.buffers[i] = (struct ring_buffer){.id = run->id[i], .slots = 1};
+	buffer->id = run->id[i];
+	buffer->slots = 1;
+	buffer->written = 0;
 }
 
 unsigned ISA_NAME(view_peek)(struct ring *from, struct view *view, unsigned n, struct frames_lost *lost)

@@ -39,7 +39,8 @@ enum {
 	CONNECTIONS_BURST = 64, // of a port
 	// Of a port; a ring that a worker has to let go counts as one more: it interrupts all workers for a moment.
 	MESSAGES_BURST = 4096,
-	MESSAGES_PER_MINUTE = 2000 * 60,
+	MESSAGES_PER_S = 2000,
+	MS_PER_S = 1000,
 	LINES_BURST = 8, // log lines of a port
 	LINES_PER_MINUTE = 1,
 };
@@ -402,8 +403,8 @@ static bool check_drivers(struct vhost_door *door)
 
 static uint64_t look_after(struct vhost_door *door, uint64_t now_ms)
 {
-	uint64_t messages_ms = bucket_wait_ms(&door->messages, now_ms);
-	uint64_t rest_ms = bucket_wait_ms(&door->connections, now_ms), due_ms = UINT64_MAX;
+	uint64_t messages_ms = bucket_wait(&door->messages, now_ms);
+	uint64_t rest_ms = bucket_wait(&door->connections, now_ms), due_ms = UINT64_MAX;
 
 	if (now_ms >= door->check_ms)
 		door->check_ms = check_drivers(door) ? now_ms + CHECK_MS : 0;
@@ -500,8 +501,8 @@ static struct vhost_door *door_create(const struct vhost_door_config *config)
 	if (door == NULL)
 		return NULL;
 	door->config = *config;
-	door->connections = bucket_full(CONNECTIONS_BURST, config->connections_per_s * 60, now_ms);
-	door->messages = bucket_full(MESSAGES_BURST, MESSAGES_PER_MINUTE, now_ms);
+	door->connections = bucket_full(CONNECTIONS_BURST, config->connections_per_s, MS_PER_S, now_ms);
+	door->messages = bucket_full(MESSAGES_BURST, MESSAGES_PER_S, MS_PER_S, now_ms);
 	log_rate_init(&door->lines, LINES_BURST, LINES_PER_MINUTE, now_ms);
 	for (unsigned i = 0; i < LINKS_MAX; i++) {
 		door->links[i].source.door = door;

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <sys/un.h>
 
-#include "lib/bucket.h"
 #include "lib/clock.h"
 #include "ring/vhost_door.h"
 #include "test/unit.h"

@@ -103,10 +103,16 @@ static void poll_mbufs(struct ring *from, struct ring *to, unsigned n)
 	struct ring_piece pieces[RING_PIECES_MAX];
 	struct frame frames[RING_BATCH_MAX];
 	uint64_t empty = 0, too_long = 0;
-	uint16_t got = frames_receive(from, pool, pkts, (uint16_t)n, &bad, &empty);
-	unsigned sent;
+	struct view view;
+	unsigned got, sent;
 
-	must(got <= n, "received <= n");
+	if (view_peek(from, &view, n, &bad) == 0)
+		return;
+	must(view.count <= n, "frames <= n");
+	got = rte_pktmbuf_alloc_bulk(pool, pkts, view.count)
+	              ? 0
+	              : frames_fill(pool, pkts, view.frames, view.count, &empty);
+	view_commit(from, &view);
 	for (unsigned i = 0; i < got; i++)
 		check_mbuf(pkts[i]);
 	sent = deliver(to, frames, frames_describe(pkts, got, frames, pieces), &too_long);

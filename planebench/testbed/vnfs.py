@@ -175,31 +175,6 @@ _KINDS = (
             Option("other", "text", "action for traffic to no service", "forward", ("forward", "drop")),
         ),
     ),
-    VnfKind(
-        "rate_limiter",
-        "rate_limiter",
-        "drops traffic above a rate and a burst size (token bucket)",
-        (
-            Option("rate_bps", "whole", "rate in bits per second", "100G"),
-            Option("rate_pps", "whole", "instead of rate_bps: rate in packets per second"),
-            Option("burst_bytes", "whole", "bucket size in bytes"),
-            Option("burst_packets", "whole", "bucket size in packets"),
-            Option("per", "text", "scope of one bucket", "all", ("all", "direction", "source", "destination")),
-            Option(
-                "directions", "text", "directions that are limited", "both", ("both", "from_clients", "from_servers")
-            ),
-            Option("buckets_max", "whole", "maximum number of buckets"),
-        ),
-    ),
-    VnfKind(
-        "monitor",
-        "flow_monitor",
-        "counts packets and bytes of each flow, and forwards everything",
-        (
-            Option("flows_max", "whole", "maximum number of flows", "65536"),
-            Option("idle_timeout_s", "whole", "timeout in seconds after which an idle flow may be replaced", "60"),
-        ),
-    ),
 )
 
 VNFS: Mapping[str, VnfKind] = {kind.name: kind for kind in _KINDS}

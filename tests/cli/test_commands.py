@@ -66,7 +66,7 @@ def test_list_names_a_switch_that_is_not_here_and_how_to_get_it(planebench, monk
 @pytest.mark.parametrize(
     ("what", "column", "values"),
     [
-        ("vnfs", "vnf", {"l2fwd", "l3fwd", "firewall", "nat44", "load_balancer", "rate_limiter", "monitor"}),
+        ("vnfs", "vnf", {"l2fwd", "l3fwd", "firewall", "nat44", "load_balancer"}),
         ("traffic", "traffic", {"plain", "imix", "facebook", "fib", "pcap"}),
         ("scenarios", "scenario", {"p2p", "p2v", "v2v", "loopback"}),
         ("suites", "suite", {"quick", "can17"}),

@@ -60,10 +60,20 @@ def test_a_chain_of_two_in_vms(switch: str) -> None:
 
 
 def test_a_mixed_chain_and_what_a_function_in_a_container_drops(bench: Bench) -> None:
-    """The command: of up to 2500 frames a limiter in a container lets 20 through, and 50 more in half a second."""
+    """The command: a router in a container drops the long datagrams of a mix of sizes."""
     needs("container", "separate")
-    chain = "separate:l2fwd,container:rate_limiter:rate_pps=100:burst_packets=20:pids=64,monitor"
-    matrix = ("--chain", chain, "--direction", "unidirectional", "--max-rate", "5k", "--no-calibrate")
+    chain = "separate:l2fwd,container:l3fwd:mtu=1000:pids=64,l2fwd"
+    matrix = (
+        "--chain",
+        chain,
+        "--traffic",
+        "imix",
+        "--direction",
+        "unidirectional",
+        "--max-rate",
+        "5k",
+        "--no-calibrate",
+    )
     bench.run("run", bench.plan, *matrix, "--duration", 0.5)
     (trial,) = [it for it in bench.trials() if it["role"] == "r_plus"]
     assert (trial["point"]["chain"], trial["point"]["hosting"]) == (chain, "process")
@@ -71,7 +81,7 @@ def test_a_mixed_chain_and_what_a_function_in_a_container_drops(bench: Bench) ->
     (dropped,) = [n for key, n in trial["tester_drops"].items() if key.startswith("vnf1:")]
     lost = sum((*trial["tester_drops"].values(), *trial["switch"]["drops"].values()))
     assert way["offered_packets"] == way["forwarded_packets"] + lost, trial
-    assert 0 < way["forwarded_packets"] <= 20 + 100 and dropped > 0
+    assert way["forwarded_packets"] > dropped > 0
     (conditions,) = [json.loads(line) for line in (bench.folder / "conditions.jsonl").read_text().splitlines()]
     assert [(fact["vnf"], fact["hosting"]) for fact in conditions["hosting"]] == [
         ("vnf0", "separate"),

@@ -251,7 +251,7 @@ def test_probes_that_all_got_lost_are_a_record_without_samples() -> None:
 def test_every_reason_of_a_network_function_is_kept() -> None:
     firewall = vnf("vnf0", v1=2) | {"kind": "firewall"}
     firewall["drops"] |= {"rule": 7, "default": 0, "of_tomorrow": 3}
-    watcher = vnf("vnf1-q1", runts=4) | {"kind": "flow_monitor"}
+    watcher = vnf("vnf1-q1", runts=4) | {"kind": "load_balancer"}
     seen = stats(generator("n0"), monitor("n1"), firewall, watcher)
     assert tester_counts(seen, p2p()).tester_drops == {
         "v1:tx_full": 2,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The flow of a packet, for the models of load_balancer, rate_limiter and flow_monitor; and random frames."""
+"""The flow of a packet, for the model of load_balancer; and random frames."""
 
 from __future__ import annotations
 

@@ -42,10 +42,9 @@ class Service:
     backends: list[Backend]
     table: list[int | None] = field(default_factory=list)
 
-    def fill(self, size: int) -> int:
-        """The table anew; how many of its entries changed."""
-        before, self.table = self.table, populate([(b.name, b.weight * b.up) for b in self.backends], size)
-        return sum(a != b for a, b in zip(before, self.table, strict=False))
+    def fill(self, size: int) -> None:
+        """The table anew."""
+        self.table = populate([(b.name, b.weight * b.up) for b in self.backends], size)
 
 
 @dataclass
@@ -135,22 +134,12 @@ class LoadBalancer:
         while self.connections and now - next(iter(self.connections.values()))[1] >= timeout:
             self.connections.popitem(last=False)
 
-    def backend(self, service: int, name: str, up: bool) -> int:
-        """A backend comes or goes; how many entries of the table changed."""
+    def backend(self, service: int, name: str, up: bool) -> None:
+        """A backend comes or goes."""
         for backend in self.services[service].backends:
             if backend.name == name:
                 backend.up = up
-        return self.services[service].fill(self.settings["table_size"])
-
-    def adopt(self, old: LoadBalancer) -> None:
-        """What fits of the connections of another."""
-        for key, (was, seen) in old.connections.items():
-            found = [s for s in self.services if self._is_for(s, key) and s.port in (0, key.destination_port)]
-            now = [b for s in found[:1] for b in s.backends if b.name == was.name and b.up]
-            if now and self.settings["connections"]:
-                self.connections[key] = now[0], seen
-                if len(self.connections) > self.settings["connections"]:
-                    self.connections.popitem(last=False)
+        self.services[service].fill(self.settings["table_size"])
 
     def backends(self, now: int) -> list[list[dict[str, Any]]]:
         """The backends of each service, as load_balancer.backends lists them."""

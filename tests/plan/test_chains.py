@@ -47,8 +47,8 @@ def test_chains_of_a_length_replace_those_by_name_and_the_other_way_round(docume
     both = plan_from_document(document | {"chains": ["l3fwd"]}, "it")
     assert chains_of(both) == [(1, ""), (2, ""), (1, "l3fwd")]
     assert chains_of(override(both, chain_length="3")) == [(3, "")]
-    assert chains_of(override(both, chain=["monitor"])) == [(1, "monitor")]
-    assert chains_of(override(both, chain=["monitor"], chain_length="4")) == [(4, ""), (1, "monitor")]
+    assert chains_of(override(both, chain=["nat44"])) == [(1, "nat44")]
+    assert chains_of(override(both, chain=["nat44"], chain_length="4")) == [(4, ""), (1, "nat44")]
     assert override(both, scenario="p2p").chains == ()
     assert override(both, chain=[]) == both
 

@@ -18,7 +18,7 @@ from planebench.planed.client import RpcError
 pytestmark = pytest.mark.dataplane
 
 NO_VNFS = {"generator", "monitor", "patch", "bridge", "fib_offload", "fib_source"}
-KINDS = ("l2fwd", "l3fwd", "firewall", "nat44", "load_balancer", "rate_limiter", "flow_monitor")
+KINDS = ("l2fwd", "l3fwd", "firewall", "nat44", "load_balancer")
 
 
 def test_no_kind_is_left_out(tmp_path: Path) -> None:
@@ -38,10 +38,7 @@ FIRST_PAGES: dict[str, tuple[Document, str]] = {
     "nat44.sessions": ({"limit": 3}, "sessions"),
     "nat44.flush": ({}, "flushed"),
     "load_balancer.backends": ({}, "services"),
-    "load_balancer.backend": ({"service": 0, "backend": "backend-0", "up": True}, "changed_slots"),
-    "flow_monitor.top": ({"by": "bytes", "limit": 3}, "flows"),
-    "flow_monitor.flows": ({"limit": 3}, "flows"),
-    "flow_monitor.flush": ({}, "flushed"),
+    "load_balancer.backend": ({"service": 0, "backend": "backend-0", "up": True}, "up"),
 }
 HOSTILE: tuple[Any, ...] = (None, -1, 0, 1.5, True, 2**63, 10**30, "", "\0", "x" * 5000, "é\n", [], [[]], {}, {"a": {}})
 
@@ -67,7 +64,6 @@ def test_methods_answer_and_refuse(planed: Planed) -> None:
     for method, words in (
         ("firewall.flush", 'kind firewall has no method "flush"; valid: rules'),
         ("l2fwd.rules", 'kind l2fwd has no method "rules"'),
-        ("rate_limiter.x", 'kind rate_limiter has no method "x"'),
     ):
         with pytest.raises(RpcError, match=words):
             planed.call(method, {"task": method.partition(".")[0]})
@@ -111,10 +107,6 @@ BAD: list[tuple[str, Any, str]] = [
     ("nat44", {"sessions_max": 10**12}, "sessions_max"),
     ("load_balancer", {"service": []}, 'unknown key "service"'),
     ("load_balancer", {"table_size": 1000}, "no prime"),
-    ("rate_limiter", {"rate": 1}, 'unknown key "rate"'),
-    ("rate_limiter", {"rate_bps": 1, "rate_pps": 1}, "exclude each other"),
-    ("flow_monitor", {"flows": 1}, 'unknown key "flows"'),
-    ("flow_monitor", {"flows_max": 0}, "flows_max"),
     *((kind, 7, "settings") for kind in KINDS),
 ]
 

@@ -36,7 +36,7 @@ from planebench.planed.client import RpcError
 
 pytestmark = pytest.mark.dataplane
 
-KINDS = ("l2fwd", "l3fwd", "firewall", "nat44", "load_balancer", "rate_limiter", "flow_monitor")
+KINDS = ("l2fwd", "l3fwd", "firewall", "nat44", "load_balancer")
 MODES = ("vhost", "vhost-dpdk", "virtio", "virtio-dpdk")
 """Frames are handled in place with ``virtio``, and in mbufs with the others."""
 

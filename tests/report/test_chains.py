@@ -28,7 +28,7 @@ from planebench.report.images import write_figures
 from planebench.report.terminal.table import table_text
 
 A, B = "firewall:rules=/a/my.rules,l3fwd", "firewall:rules=/b/my.rules,l3fwd"
-CHAINS = {"firewall:rules=/a/my.rules": 9.0, "l3fwd": 12.0, "": 14.0, A: 6.0, B: 5.0, "monitor,l3fwd": 4.0}
+CHAINS = {"firewall:rules=/a/my.rules": 9.0, "l3fwd": 12.0, "": 14.0, A: 6.0, B: 5.0, "nat44,l3fwd": 4.0}
 
 
 def chain(text: str, switch: str = "planed", **changes: Any) -> Point:
@@ -85,7 +85,7 @@ def test_the_table_names_chains_and_keeps_its_width(run: Run, width: int, unicod
     text = table_text(Derived(run), width, unicode)
     assert max(map(len, text.splitlines())) <= width
     assert "\nChains\n" in text and "Chain throughput compared with its slowest function measured alone" in text
-    for name in ("l3fwd", "monitor,l3fwd", "firewall:rules=my.rules")[: 3 if width > 80 else 2]:
+    for name in ("l3fwd", "nat44,l3fwd", "firewall:rules=my.rules")[: 3 if width > 80 else 2]:
         assert name in text, name
     assert unicode or text.isascii()
 
@@ -103,7 +103,7 @@ def test_the_page_has_a_section(run: Run) -> None:
     page = to_html(Derived(run)).decode()
     assert '<section id="chains">' in page
     assert "Chain latency compared with the sum of its functions measured alone" in page
-    assert "no trial of monitor alone at this load counts" in page
+    assert "no trial of nat44 alone at this load counts" in page
     ids = re.findall(r' id="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     assert "parts-unidirectional-64-100kpps" in ids
@@ -130,7 +130,7 @@ def test_exports_have_the_chain(run: Run) -> None:
     document = json.loads(to_json(Derived(run)))
     assert {r["chain"] for r in document["results"]} == {text or "l2fwd" for text in CHAINS}
     claims = document["chains"]
-    assert {c["point"]["chain"] for c in claims["latency"]} == {A, B, "monitor,l3fwd"}
+    assert {c["point"]["chain"] for c in claims["latency"]} == {A, B, "nat44,l3fwd"}
     (row, *_) = (r for r in csv.DictReader(io.StringIO(table_csv("results", Derived(run)).decode())) if r["chain"] == A)
     assert row["chain_length"] != ""
     latency = csv.DictReader(io.StringIO(table_csv("latency", Derived(run)).decode()))

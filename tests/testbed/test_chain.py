@@ -34,7 +34,7 @@ def test_a_chain_has_one_text_whatever_the_order_of_options(rules: Path) -> None
 
 
 def test_resolving_twice_changes_nothing(rules: Path) -> None:
-    once = resolve_chain("firewall:rules=my.rules,monitor", rules.parent)
+    once = resolve_chain("firewall:rules=my.rules,l2fwd", rules.parent)
     assert resolve_chain(once, Path("/")) == once
 
 
@@ -58,8 +58,7 @@ def test_a_file_of_settings_and_options_over_it(tmp_path: Path, rules: Path) -> 
         ("l3fwd:mtu=1500:own_mac_only=true", {"mtu": 1500, "own_mac_only": True}),
         ("l3fwd:fib=cuckoo:synthetic=1000", {"fib": "cuckoo", "synthetic": 1000}),
         ("nat44:outside=192.0.2.1+192.0.2.2:hairpin=no", {"outside": ["192.0.2.1", "192.0.2.2"], "hairpin": False}),
-        ("rate_limiter:rate_bps=10G:per=source", {"rate_bps": 10_000_000_000, "per": "source"}),
-        ("monitor:flows_max=64k", {"flows_max": 64_000}),
+        ("nat44:sessions_max=64k", {"sessions_max": 64_000}),
         ("load_balancer:connections=0", {"connections": 0}),
     ],
 )

@@ -169,12 +169,12 @@ def test_a_chain_by_name_has_its_kinds_and_settings(tmp_path: Path) -> None:
     rules.write_text("permit ip from any to any\n" * 10_000)
     plain, named = (
         full(build_chain("loopback", 3, chain=chain))
-        for chain in ("", f"firewall:rules={rules},monitor:flows_max=9,l2fwd")
+        for chain in ("", f"firewall:rules={rules},nat44:sessions_max=9,l2fwd")
     )
     vnfs = [task for task in named["tasks"] if task["name"].startswith("vnf")]
     assert vnfs == [
         {"name": "vnf0", "kind": "firewall", "ports": ["v0", "v1"], "settings": {"rules_file": str(rules)}},
-        {"name": "vnf1", "kind": "flow_monitor", "ports": ["v2", "v3"], "settings": {"flows_max": 9}},
+        {"name": "vnf1", "kind": "nat44", "ports": ["v2", "v3"], "settings": {"sessions_max": 9}},
         {"name": "vnf2", "kind": "l2fwd", "ports": ["v4", "v5"]},
     ]
     assert (named["ports"], named["workers"]) == (plain["ports"], plain["workers"])

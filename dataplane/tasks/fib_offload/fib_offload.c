@@ -43,7 +43,7 @@ static void learn(struct offload *o, const struct offload_vnf *to, unsigned wire
 static __rte_noinline uint8_t offload_punt(struct offload *o, struct offload_vnf *to, unsigned wire,
                                            const struct vnf_frame *frame, uint64_t now_tsc)
 {
-	if (!token_bucket_take(&o->meter, &to->punts.credit, &to->punts.seen_tsc, 0, now_tsc)) {
+	if (!bucket_take(&to->punts, now_tsc)) {
 		to->limited++;
 		return VNF_DROP | OFFLOAD_PUNT_LIMITED;
 	}

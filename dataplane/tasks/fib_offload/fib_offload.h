@@ -12,9 +12,9 @@
 
 #include "fib/fib.h"
 #include "fib/fib_session.h"
+#include "lib/bucket.h"
 #include "lib/mac_table.h"
 #include "lib/packet.h"
-#include "lib/token_bucket.h"
 #include "tasks/vnf/vnf.h"
 
 enum {
@@ -131,7 +131,7 @@ struct offload_vnf {
 	bool offload, punts_misses;
 	uint8_t mac[RTE_ETHER_ADDR_LEN];
 	struct offload_session *session; // NULL: not offloaded
-	struct token_bucket punts;
+	struct bucket punts;
 	uint64_t forwarded, punted, limited, no_route, sent;
 } __attribute__((aligned(64)));
 
@@ -142,7 +142,6 @@ struct offload {
 	uint8_t wire_ports[OFFLOAD_WIRES_MAX]; // verdicts; of no wire: a drop
 	uint8_t wire_of[CONFIG_TASK_PORTS_MAX], vnf_of[CONFIG_TASK_PORTS_MAX]; // or OFFLOAD_NONE
 	uint8_t doubt[256]; // by the lower byte of a port: bit 0 TCP, bit 1 UDP; a rule may say so
-	struct token_meter meter;
 	struct offload_settings settings;
 	struct offload_fib *fib;
 	struct mac_table *neighbours; // of VNFs (the VNF's number is the VLAN): by which wire they were heard

@@ -303,7 +303,7 @@ static void vnf_set(struct offload *o, unsigned i)
 	        .offload = settings->offload,
 	        .punts_misses = settings->punts_misses,
 	        .session = settings->offload ? o->fib->sessions[settings->vnf] : NULL,
-	        .punts.credit = o->meter.full,
+	        .punts = bucket_full(o->settings.punt_burst, o->settings.punt_pps, clock_hz(), 0),
 	};
 	memcpy(o->vnfs[i].mac, settings->mac, sizeof(settings->mac));
 	o->vnf_of[settings->port] = (uint8_t)i;
@@ -315,7 +315,6 @@ static void sides_set(struct offload *o)
 {
 	const struct offload_settings *settings = &o->settings;
 
-	o->meter = token_meter_of_packets(settings->punt_pps, settings->punt_burst, clock_hz());
 	memset(o->wire_of, OFFLOAD_NONE, sizeof(o->wire_of));
 	memset(o->vnf_of, OFFLOAD_NONE, sizeof(o->vnf_of));
 	memset(o->wire_ports, VNF_DROP | OFFLOAD_NO_ROUTE, sizeof(o->wire_ports));

@@ -181,18 +181,21 @@ static void control_answer(struct fib_source *s, const struct vnf_frame *frame)
 static unsigned receive(struct fib_source *s, uint64_t now_tsc)
 {
 	struct task *task = &s->task;
-	struct vnf_frame spans[CONFIG_BURST_MAX];
+	uint8_t bytes[FRAME_MAX];
 	struct view view;
-	unsigned n = port_peek_writable(task->ports[0], task->queue, &view, s->burst);
+	unsigned n = port_peek(task->ports[0], task->queue, &view, s->burst);
 
+	for (unsigned i = 0; i < n; i++) {
+		const uint32_t total = view_span(&view, i).total;
+		const struct vnf_frame frame = {bytes, view_copy(&view, i, bytes, sizeof(bytes)), total};
+
+		if (is_message(&frame))
+			fib_client_received(s->client, frame.data, frame.length, ns_of(s, now_tsc));
+		else
+			control_answer(s, &frame);
+	}
 	if (n == 0)
 		return 0;
-	view_spans(&view, spans);
-	for (unsigned i = 0; i < n; i++)
-		if (is_message(&spans[i]))
-			fib_client_received(s->client, spans[i].data, spans[i].length, ns_of(s, now_tsc));
-		else
-			control_answer(s, &spans[i]);
 	port_release(task->ports[0], task->queue, &view);
 	counter_add(&task->counters.rx_packets, n);
 	return n;

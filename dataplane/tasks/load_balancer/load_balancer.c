@@ -26,7 +26,7 @@ static const struct counter drops[] = {
 
 // --- Made and ended --------------------------------------------------------------------------------------
 
-void lb_gone(void *owner, const struct flow *flow, uint32_t index)
+static void gone(void *owner, const struct flow *flow)
 {
 	struct lb *lb = owner;
 
@@ -45,7 +45,7 @@ static int lb_open(struct vnf *vnf, const struct config_task *config)
 		LOG_ERROR("task %s: no memory for its tables", config->name);
 		return -ENOMEM;
 	}
-	lb->connections.gone = lb_gone;
+	lb->connections.gone = gone;
 	lb->connections.owner = lb;
 	return 0;
 }
@@ -270,7 +270,6 @@ static const struct task_ops load_balancer_ops = {
         .counters = lb_counters,
         .clear = lb_clear,
         .report = lb_report,
-        .adopt = lb_adopt,
         .methods = lb_methods,
         .ports_min = 2,
         .ports_max = 2,

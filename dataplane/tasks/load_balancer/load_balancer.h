@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parts of load_balancer: the data path (load_balancer.c); settings, tables, methods and hand-over
+// The parts of load_balancer: the data path (load_balancer.c); settings, tables and methods
 // (load_balancer_services.c).
 //
 // A service owns a Maglev table of numbers of its backends, which lie together in lb->backends, by name. A
@@ -144,8 +144,6 @@ static inline unsigned lb_find(const struct lb *lb, const struct flow_key *key)
 	return i;
 }
 
-void lb_gone(void *owner, const struct flow *flow, uint32_t index);
-void lb_adopt(struct task *task, struct task *old);
 extern const struct counter lb_counters[];
 void lb_report(const struct task *task, json_t *object, uint64_t now_tsc);
 extern const struct task_method lb_methods[];

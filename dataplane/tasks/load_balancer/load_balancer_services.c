@@ -337,8 +337,7 @@ int lb_build(struct lb *lb)
 
 // --- Report and methods ----------------------------------------------------------------------------------
 
-// What is seen of load_balancer, backends up and down, and the hand-over of connections. Control thread,
-// worker parked.
+// Control thread, worker parked.
 
 // --- backends --------------------------------------------------------------------------------------------
 
@@ -403,23 +402,6 @@ static struct lb_backend *backend_find(const struct lb *lb, const struct lb_serv
 	return NULL;
 }
 
-// Fill the table anew. Returns how many entries changed, or -1 without memory: then nothing has.
-static json_int_t refill(struct lb *lb, struct lb_service *service)
-{
-	size_t size = lb->settings.table_size;
-	uint16_t *before = malloc(size * sizeof(*before));
-	json_int_t changed = 0;
-
-	if (!before)
-		return -1;
-	memcpy(before, service->table, size * sizeof(*before));
-	lb_fill(lb, service);
-	for (size_t i = 0; i < size; i++)
-		changed += before[i] != service->table[i];
-	free(before);
-	return changed;
-}
-
 // Connections of backends that are up stay where they are; those of this one, if it went, move as their
 // packets come.
 static json_t *call_backend(struct task *task, const void *params, uint64_t now_tsc, char *error)
@@ -427,8 +409,6 @@ static json_t *call_backend(struct task *task, const void *params, uint64_t now_
 	const struct backend_params *given = params;
 	struct lb *lb = (struct lb *)task;
 	struct lb_backend *backend;
-	json_int_t changed;
-	bool was;
 
 	if (given->service >= lb->settings.service_count)
 		return config_error_null(error,
@@ -439,14 +419,9 @@ static json_t *call_backend(struct task *task, const void *params, uint64_t now_
 		return config_error_null(
 		        error, "params.backend: services[%u] has no \"%s\"; see load_balancer.backends",
 		        given->service, given->backend);
-	was = backend->up;
 	backend->up = given->up;
-	changed = refill(lb, &lb->settings.services[given->service]);
-	if (changed < 0) {
-		backend->up = was;
-		return config_error_null(error, "no memory");
-	}
-	return json_pack("{s:I}", "changed_slots", changed);
+	lb_fill(lb, &lb->settings.services[given->service]);
+	return json_pack("{s:b}", "up", backend->up);
 }
 
 const struct task_method lb_methods[] = {
@@ -454,43 +429,6 @@ const struct task_method lb_methods[] = {
         {.name = "backends", .call = call_backends},
         {0},
 };
-
-// --- Hand-over -------------------------------------------------------------------------------------------
-
-// Where a connection goes now: to the backend of that name, if its packets are still for a service that has
-// it and it is up. Returns NULL if not.
-static struct lb_backend *backend_now(struct lb *lb, const struct lb *old, const struct flow *flow)
-{
-	unsigned service = lb_find(lb, &flow->key);
-	struct lb_backend *backend;
-
-	if (flow->value[0] == 0 || service == LB_NONE)
-		return NULL;
-	backend = backend_find(lb, &lb->settings.services[service],
-	                       old->settings.backends[flow->value[0] - 1].name);
-	return backend && backend->up ? backend : NULL;
-}
-
-// From the oldest on: what does not fit is the oldest.
-void lb_adopt(struct task *task, struct task *before)
-{
-	struct lb *lb = (struct lb *)task, *old = (struct lb *)before;
-	const struct flow_table *table = &old->connections;
-
-	if (!lb->connections.capacity || !table->capacity)
-		return;
-	lb->connections.now_tsc = table->now_tsc;
-	for (uint32_t i = flow_table_oldest(table); i != FLOW_NONE; i = flow_table_newer(table, i)) {
-		struct flow flow = table->flows[i];
-		struct lb_backend *backend = backend_now(lb, old, &flow);
-
-		if (!backend)
-			continue;
-		flow.value[0] = (uint64_t)(backend - lb->settings.backends) + 1;
-		flow_table_put(&lb->connections, &flow);
-		backend->connections++;
-	}
-}
 
 // --- Report ----------------------------------------------------------------------------------------------
 
@@ -506,14 +444,7 @@ const struct counter lb_counters[] = {
 void lb_report(const struct task *task, json_t *object, uint64_t now_tsc)
 {
 	struct lb *lb = (struct lb *)(uintptr_t)task;
-	uint64_t packets = 0, bytes = 0;
 
 	flow_table_expire(&lb->connections, lb->connections.now_tsc, UINT32_MAX);
-	for (uint32_t i = 0; i < lb->settings.backend_count; i++) {
-		packets += lb->settings.backends[i].packets;
-		bytes += lb->settings.backends[i].bytes;
-	}
 	json_object_set_new(object, "connections", json_integer(lb->connections.count));
-	json_object_set_new(object, "balanced_packets", json_integer((json_int_t)packets));
-	json_object_set_new(object, "balanced_bytes", json_integer((json_int_t)bytes));
 }

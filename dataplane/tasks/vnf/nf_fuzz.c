@@ -64,12 +64,6 @@ static struct subject {
                      "\"sessions_max\": 16}",
          .fresh = true},
         {.kind = "load_balancer", .settings = "{\"table_size\": 1009, \"connections\": 16}", .fresh = true},
-        {.kind = "rate_limiter", .fresh = true},
-        {.kind = "flow_monitor", .settings = "{\"flows_max\": 16}", .fresh = true},
-        // What none of the above looks at: every address a bucket of few; one bit a second.
-        {.kind = "rate_limiter",
-         .settings = "{\"rate_bps\": 1, \"per\": \"source\", \"buckets_max\": 2}",
-         .fresh = true},
         {.kind = "load_balancer",
          .settings = "{\"services\": [{\"address\": \"198.19.0.1\", \"protocol\": \"udp\", \"backends\": "
                      "[{\"name\": \"a\", \"mac\": \"02:00:00:00:00:0a\"}]}, {\"address\": \"2001:db8:1::2\", "

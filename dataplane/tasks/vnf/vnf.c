@@ -188,6 +188,8 @@ int vnf_create(const struct config_task *config, struct port *const *ports, stru
 	status = sides_set(vnf, config);
 	if (status == 0)
 		status = buffers_set(vnf, config);
+	for (unsigned i = 0; i < vnf->side_count; i++)
+		vnf->places[i] = vnf->side_count <= 2 && !vnf->sends_later && port_places(ports[vnf->out[i]]);
 	if (status == 0 && vnf->ops->open)
 		status = vnf->ops->open(vnf, config);
 	if (status != 0) {
@@ -335,34 +337,27 @@ static __attribute__((noinline)) unsigned drain(struct vnf *vnf, uint64_t now_ts
 	return n;
 }
 
+// This and what calls it return how many frames the next port did not take.
 static inline unsigned pass(struct vnf *vnf, unsigned in, unsigned out, struct view *view)
 {
 	unsigned sent;
 
 	if (unlikely(vnf->sends_later)) {
 		pass_later(vnf, out, view);
-		return view->count;
+		return 0;
 	}
 	sent = port_pass(vnf->task.ports[in], vnf->task.ports[out], vnf->task.queue, view);
 	count_sent(vnf, out, sent, view->count);
-	return sent;
-}
-
-// While the other port takes less than it is offered, a side takes hardly more: the other frames wait in its ring, whose sender
-// drops what is too much, and are not worked on in vain. Not where a third port would have room for some of them.
-static inline uint16_t next_burst(const struct vnf *vnf, unsigned offered, unsigned sent)
-{
-	if (likely(sent == offered) || vnf->side_count > 2 || !vnf->ops->dear)
-		return vnf->burst;
-	return (uint16_t)RTE_MIN(2 * sent + 1, (unsigned)vnf->burst);
+	return view->count - sent;
 }
 
 // Those that leave by different ports, or not at all.
-static __attribute__((noinline)) void pass_mixed(struct vnf *vnf, unsigned in, struct view *view,
-                                                 const uint8_t *verdicts)
+static __attribute__((noinline)) unsigned pass_mixed(struct vnf *vnf, unsigned in, struct view *view,
+                                                     const uint8_t *verdicts)
 {
 	struct leaving leaving;
 	struct view part;
+	unsigned refused = 0;
 
 	leaving_sort(&leaving, vnf, verdicts, view->count);
 	for (unsigned k = 0; k < leaving.count; k++) {
@@ -372,33 +367,152 @@ static __attribute__((noinline)) void pass_mixed(struct vnf *vnf, unsigned in, s
 		for (unsigned i = 0, at = leaving.first[out]; i < leaving.lengths[out];
 		     i++, at = leaving.next[at])
 			view_part_add(&part, view, at);
-		pass(vnf, in, out, &part);
+		refused += pass(vnf, in, out, &part);
 	}
+	return refused;
+}
+
+// Frames that are processed where they lie.
+static inline unsigned handle(struct vnf *vnf, unsigned in, struct view *view, uint64_t now_tsc)
+{
+	struct vnf_frame frames[CONFIG_BURST_MAX];
+	uint8_t verdicts[CONFIG_BURST_MAX];
+	unsigned out = vnf->out[in];
+
+	view_spans(view, frames);
+	if (likely(burst_process(vnf, in, frames, view->count, now_tsc, verdicts) ||
+	           leaving_is_uniform(verdicts, view->count, &out)))
+		return pass(vnf, in, out, view);
+	return pass_mixed(vnf, in, view, verdicts);
+}
+
+// Copy frames into mbufs: those of a ring that are processed there. All, or none without mbufs for them: then they count as
+// not taken by the port by which frames of this side leave.
+static bool copy_to_mbufs(struct vnf *vnf, unsigned in, struct view *view, const struct frame *frames,
+                          unsigned n)
+{
+	struct rte_mempool *pool = vnf->task.ports[in]->rx_pool;
+	uint64_t no_mbuf = 0;
+	unsigned filled = 0;
+
+	if (rte_pktmbuf_alloc_bulk(pool, view->pkts, n) == 0)
+		filled = frames_fill(pool, view->pkts, frames, n, &no_mbuf);
+	if (likely(view_received(view, filled) == n))
+		return true;
+	rte_pktmbuf_free_bulk(view->pkts, filled);
+	count_sent(vnf, vnf->out[in], 0, n);
+	return false;
+}
+
+static __attribute__((noinline)) unsigned
+handle_copies(struct vnf *vnf, unsigned in, const struct frame *frames, unsigned n, uint64_t now_tsc)
+{
+	struct view view;
+	unsigned refused;
+
+	if (!copy_to_mbufs(vnf, in, &view, frames, n))
+		return n;
+	refused = handle(vnf, in, &view, now_tsc);
+	port_release(vnf->task.ports[in], vnf->task.queue, &view);
+	return refused;
+}
+
+// Frames that have been processed in the buffers of the port that only some of them leave by. The next bursts are probably
+// mixed, too.
+enum { COPIED_BURSTS = 16 };
+static __attribute__((noinline)) unsigned pass_placed_mixed(struct vnf *vnf, unsigned in,
+                                                            const struct placed *placed, unsigned n,
+                                                            const uint8_t *verdicts)
+{
+	struct ring_piece pieces[CONFIG_BURST_MAX];
+	struct frame frames[CONFIG_BURST_MAX];
+	unsigned refused = n;
+	struct view view;
+	bool copied;
+
+	for (unsigned i = 0; i < n; i++) {
+		pieces[i] = (struct ring_piece){placed->frames[i].data, placed->frames[i].total};
+		frames[i] = (struct frame){{&pieces[i], 0}, placed->frames[i].total, 0};
+	}
+	copied = copy_to_mbufs(vnf, in, &view, frames, n);
+	port_send_placed(vnf->task.ports[vnf->out[in]], vnf->task.queue, placed, 0);
+	vnf->copied_bursts[in] = COPIED_BURSTS;
+	if (!copied)
+		return refused;
+	refused = pass_mixed(vnf, in, &view, verdicts);
+	port_release(vnf->task.ports[in], vnf->task.queue, &view);
+	return refused;
+}
+
+// Frames that are copied to where they leave from, and processed there. Returns how many these are; what a full port has no
+// room for is not processed in vain, unless it may leave elsewhere.
+static inline unsigned handle_placed(struct vnf *vnf, unsigned in, const struct view *view, uint64_t now_tsc,
+                                     unsigned *refused)
+{
+	const bool final = !vnf->ops->dear;
+	unsigned out = vnf->out[in], n;
+	const struct port *to = vnf->task.ports[out];
+	uint8_t verdicts[CONFIG_BURST_MAX];
+	struct placed placed;
+
+	n = port_place(to, vnf->task.queue, view->frames, view->count, final, &placed);
+	if (likely(n)) {
+		if (likely(burst_process(vnf, in, placed.frames, n, now_tsc, verdicts) ||
+		           (leaving_is_uniform(verdicts, n, &out) && out == vnf->out[in]))) {
+			port_send_placed(to, vnf->task.queue, &placed, n);
+			count_sent(vnf, vnf->out[in], n, n);
+		} else {
+			*refused = pass_placed_mixed(vnf, in, &placed, n, verdicts);
+		}
+	}
+	if (likely(n == view->count) || !placed.full || !final)
+		return n;
+	count_sent(vnf, vnf->out[in], 0, view->count - n);
+	*refused += view->count - n;
+	return view->count;
+}
+
+// Frames in the rings of another end, which must not change while they are processed.
+static inline unsigned handle_shared(struct vnf *vnf, unsigned in, const struct view *view, uint64_t now_tsc)
+{
+	unsigned refused = 0, done = 0;
+
+	if (likely(vnf->places[in] && vnf->copied_bursts[in] == 0))
+		done = handle_placed(vnf, in, view, now_tsc, &refused);
+	else if (vnf->places[in])
+		vnf->copied_bursts[in]--;
+	if (unlikely(done < view->count))
+		refused += handle_copies(vnf, in, &view->frames[done], view->count - done, now_tsc);
+	return refused;
+}
+
+// While the other port takes less than it is offered, a side takes hardly more: the other frames wait in its ring, whose sender
+// drops what is too much, and are not worked on in vain. Not where a third port would have room for some of them.
+static inline uint16_t next_burst(const struct vnf *vnf, unsigned offered, unsigned refused)
+{
+	if (likely(refused == 0) || vnf->side_count > 2 || !vnf->ops->dear)
+		return vnf->burst;
+	return (uint16_t)RTE_MIN(2 * (offered - refused) + 1, (unsigned)vnf->burst);
 }
 
 static unsigned poll_side(struct vnf *vnf, unsigned in, uint16_t burst, uint64_t now_tsc)
 {
 	const struct port *from = vnf->task.ports[in];
-	struct vnf_frame frames[CONFIG_BURST_MAX];
-	uint8_t verdicts[CONFIG_BURST_MAX];
 	struct view view;
-	unsigned n, out = vnf->out[in];
+	unsigned n, refused;
 
 	if (task_rests(&vnf->task, in))
 		return 0;
-	n = port_peek_writable(from, vnf->task.queue, &view, RTE_MIN(burst, vnf->next_burst[in]));
+	n = port_peek(from, vnf->task.queue, &view, RTE_MIN(burst, vnf->next_burst[in]));
 	if (n == 0) {
 		if (unlikely(vnf->task.stamps))
 			vnf->empty_tsc[in] = now_tsc;
 		return 0;
 	}
-	view_spans(&view, frames);
 	counter_add(&vnf->task.counters.rx_packets, n);
-	if (likely(burst_process(vnf, in, frames, n, now_tsc, verdicts) ||
-	           leaving_is_uniform(verdicts, n, &out)))
-		vnf->next_burst[in] = next_burst(vnf, n, pass(vnf, in, out, &view));
-	else
-		pass_mixed(vnf, in, &view, verdicts);
+	refused = port_view_writable(from, &view) ? handle(vnf, in, &view, now_tsc)
+	                                          : handle_shared(vnf, in, &view, now_tsc);
+	vnf->next_burst[in] = next_burst(vnf, n, refused);
 	port_release(from, vnf->task.queue, &view);
 	task_tire(&vnf->task, in, vnf->burst);
 	return n;

@@ -3,6 +3,10 @@
 // there and says of each by which port it leaves or why it is dropped. Receiving, sending, counting, and the
 // stamps of probes are done here (vnf.c), whatever the ports are (port.h).
 //
+// Where they lie: in mbufs, or the rings of our own driver, as they came. What is in the rings of another end is copied first,
+// once: with two ports into buffers of the one by which it leaves, if they hold each frame in one piece (port_place()), else
+// to mbufs. If not all of a burst leave by that port, they are copied to mbufs after they were processed.
+//
 // A new function is a kind of task (tasks/task.h): a file with a struct vnf_ops and a struct task_ops that has
 // VNF_TASK_OPS, and a line in meson.build. Its settings are decoded by itself.
 //
@@ -35,7 +39,7 @@ struct vnf;
 
 struct vnf_ops {
 	size_t size; // of the kind's struct, which begins with struct vnf; zeroed
-	bool dear;   // most of what a frame costs is process(): see next_burst() in vnf.c
+	bool dear; // most of what a frame costs is process(): see next_burst() in vnf.c. Else all leave by out[], or are dropped
 
 	// Fields of the key "settings", in the kind's settings, which begin with struct vnf_settings. settings_check(): as in
 	// struct task_ops; object: the key's value, or NULL where it is not there. Both may be NULL.
@@ -78,7 +82,9 @@ struct vnf {
 	uint8_t fast_count, slow_count;
 	uint8_t slow_next;                          // of slow[], whose turn it is
 	uint16_t next_burst[CONFIG_TASK_PORTS_MAX]; // of each side: at most burst
-	bool sends_later;                           // by buffers[], one of each side
+	bool places[CONFIG_TASK_PORTS_MAX]; // of each side: frames are processed in buffers of the port out[]
+	uint8_t copied_bursts[CONFIG_TASK_PORTS_MAX]; // of such a side: so many that are not
+	bool sends_later;                             // by buffers[], one of each side
 	struct send_buffer *buffers[CONFIG_TASK_PORTS_MAX];
 	uint64_t drain_due_tsc, drain_tsc;
 	uint64_t tick_due_tsc, tick_tsc;
