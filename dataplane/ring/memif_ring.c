@@ -234,9 +234,8 @@ unsigned memif_ring_peek_unread(struct memif_ring *ring, struct view *view, unsi
 unsigned memif_ring_peek_spans(struct memif_ring *ring, struct view *view, struct vnf_frame *spans,
                                unsigned n)
 {
-	struct guest_region near = memif_region_near(ring);
+	struct memif_alike alike = {0};
 	struct memif_ring own;
-	enum memif_fault fault;
 	uint32_t bytes = 0;
 	unsigned i;
 
@@ -245,18 +244,19 @@ unsigned memif_ring_peek_spans(struct memif_ring *ring, struct view *view, struc
 	n = RTE_MIN(memif_ready(ring, n), n);
 	own = *ring;
 	for (i = 0; i < n && bytes < POLL_BYTES_MAX; i++) {
-		uint64_t half = memif_half(memif_slot(&own, i));
+		const struct memif_descriptor *d = memif_slot(&own, i);
+		uint64_t half = memif_half(d), offset = memif_offset(d);
 		uint32_t length = half >> 32;
-		uint8_t *data = memif_place_near(&near, &own, i, half);
+		uint8_t *data;
 
-		if (unlikely((half & MEMIF_NEXT) || length - 1 >= FRAME_LENGTH_MAX))
-			break;
-		if (unlikely(data == NULL)) {
-			data = memif_place(ring, i, half, &fault);
-			if (data == NULL)
+		if (unlikely(half != alike.half)) {
+			if ((half & MEMIF_NEXT) || length - 1 >= FRAME_LENGTH_MAX)
 				break;
-			near = memif_region_near(ring);
+			alike = memif_alike_of(&own, half);
 		}
+		if (unlikely(offset >= alike.offsets))
+			break;
+		data = alike.host + offset;
 		rte_prefetch0(data);
 		spans[i] = (struct vnf_frame){data, length, length};
 		bytes += length;
@@ -355,7 +355,7 @@ static __attribute__((noinline)) unsigned lend_spare(struct memif_ring *ring, ui
 
 unsigned memif_ring_reserve(struct memif_ring *ring, const uint16_t *lengths, uint8_t **data, unsigned n)
 {
-	struct guest_region near = memif_region_near(ring);
+	struct memif_alike alike = {0};
 	struct memif_ring own;
 	unsigned i;
 
@@ -364,17 +364,21 @@ unsigned memif_ring_reserve(struct memif_ring *ring, const uint16_t *lengths, ui
 	own = *ring;
 	memif_take_lines(&own, n);
 	for (i = 0; i < n; i++) {
-		uint64_t half = memif_half(memif_slot(&own, i));
+		const struct memif_descriptor *d = memif_slot(&own, i);
+		uint64_t half = memif_half(d), offset = memif_offset(d);
 
-		if (unlikely(half >> 32 < RTE_MAX((uint64_t)lengths[i], (uint64_t)MEMIF_LEND_MIN)))
-			break;
-		data[i] = memif_place_near(&near, &own, i, half);
-		if (unlikely(data[i] == NULL)) {
-			data[i] = memif_room(ring, i, half);
-			if (data[i] == NULL)
+		if (unlikely(half != alike.half)) {
+			if (half >> 32 < MEMIF_LEND_MIN)
 				break;
-			near = memif_region_near(ring);
+			alike = memif_alike_of(&own, half);
 		}
+		if (unlikely(lengths[i] > half >> 32))
+			break;
+		if (unlikely(offset >= alike.offsets)) {
+			memif_room(ring, i, half); // the ring's fault, if it is the first
+			break;
+		}
+		data[i] = alike.host + offset;
 		prefetch_to_write(data[i]);
 	}
 	ring->lent = lengths;
