@@ -145,28 +145,46 @@ unsigned driver_ring_peek(struct driver_ring *ring, unsigned n, struct frame *fr
 	return i;
 }
 
-// Ask for the first lines of the frames from head on, each once: those of a burst travel while the one before is looked at.
-static inline void fetch_frames(struct driver_ring *ring, unsigned n)
+// Frames in slots that follow one another: their first lines are asked for.
+static inline void fetch_slots(const struct driver_ring *ring, unsigned slot, unsigned n)
 {
-	const struct driver_ring own = *ring; // stays in registers
+	const struct ring_piece *pieces = &ring->pieces[slot];
 
-	for (unsigned i = own.fetched; i < n; i++)
-		rte_prefetch0(own.pieces[slot_of(&own, own.head + i)].data);
-	ring->fetched = (uint16_t)RTE_MAX((unsigned)own.fetched, n);
+#pragma GCC unroll 4
+	for (unsigned i = 0; i < n; i++)
+		rte_prefetch0(pieces[i].data);
 }
 
-// Where the frames in n slots from this one on lie. Returns how many: those before the first that is not of this length.
+// The same of the n frames from head on, each once: those of a burst travel while the one before is looked at.
+static inline void fetch_frames(struct driver_ring *ring, unsigned n)
+{
+	unsigned slot = slot_of(ring, ring->head + ring->fetched), more, straight;
+
+	if (ring->fetched >= n)
+		return;
+	more = n - ring->fetched;
+	straight = RTE_MIN(more, ring->size - slot);
+	fetch_slots(ring, slot, straight);
+	fetch_slots(ring, 0, more - straight);
+	ring->fetched = (uint16_t)n;
+}
+
+// Where the frames in slots that follow one another lie. Returns how many: those before the first that is not of this length.
 static inline unsigned spans_of(const struct driver_ring *ring, unsigned slot, unsigned n, uint32_t length,
                                 struct vnf_frame *spans)
 {
 	const ring_word *used = (const ring_word *)(const void *)&ring->used->ring[slot];
 	const struct ring_piece *pieces = &ring->pieces[slot];
-	const uint64_t first =
-	        (uint64_t)(RING_HEADER + length) << 32 | slot; // an element: length, and the slot's id
+	uint64_t due =
+	        (uint64_t)(RING_HEADER + length) << 32 | slot; // an element: the length, and the slot's id
 	unsigned i;
 
-	for (i = 0; i < n && likely(__atomic_load_n(&used[i], __ATOMIC_RELAXED) == first + i); i++)
+#pragma GCC unroll 4
+	for (i = 0; i < n; i++) {
+		if (unlikely(__atomic_load_n(&used[i], __ATOMIC_RELAXED) != due + i))
+			break;
 		spans[i] = (struct vnf_frame){pieces[i].data, length, length};
+	}
 	return i;
 }
 

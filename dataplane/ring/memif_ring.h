@@ -157,6 +157,12 @@ static inline struct memif_descriptor *memif_slot(const struct memif_ring *ring,
 	return &ring->shared->descriptors[(ring->at + distance) & (ring->size - 1u)];
 }
 
+// How many of n slots from a distance on follow one another: the others begin the ring again.
+static inline unsigned memif_straight(const struct memif_ring *ring, unsigned distance, unsigned n)
+{
+	return RTE_MIN(n, ring->size - ((ring->at + distance) & (ring->size - 1u)));
+}
+
 // One load, and one store: flags, region and length.
 static inline uint64_t memif_half(const struct memif_descriptor *d)
 {
@@ -288,20 +294,22 @@ static __rte_always_inline uint8_t *memif_place_near(const struct guest_region *
 // What slot after slot of a client says is the same, as a rule, but for the offset: flags, region and length. Then what was
 // found of one of them is true of the next one.
 struct memif_alike {
-	uint64_t half;    // what they say
+	uint64_t half; // what they say
+	uint32_t length;
 	uint64_t offsets; // they may be below this one; 0: their region is none
 	uint8_t *host;    // where the region begins
 };
 
 static inline struct memif_alike memif_alike_of(const struct memif_ring *ring, uint64_t half)
 {
-	const uint64_t address = half << 16 & 0xffff00000000, length = half >> 32;
+	const uint64_t address = half << 16 & 0xffff00000000;
+	const uint32_t length = half >> 32;
 	const unsigned found = guest_memory_find(ring->memory, address);
 	const struct guest_region *region = &ring->memory->regions[found];
 
 	if (unlikely(found == ring->memory->count || region->address != address || length > region->size))
-		return (struct memif_alike){.half = half};
-	return (struct memif_alike){half, region->size - length + 1, region->host};
+		return (struct memif_alike){half, length, 0, NULL};
+	return (struct memif_alike){half, length, region->size - length + 1, region->host};
 }
 
 static inline struct guest_region memif_region_near(const struct memif_ring *ring)

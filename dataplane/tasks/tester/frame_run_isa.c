@@ -88,6 +88,7 @@ static inline void heads_write(const struct head *head, uint8_t *const *data, un
 	const __m512i order = _mm512_load_si512(turn), add = _mm512_load_si512(step);
 	__m512i next = _mm512_load_si512(head->bytes);
 
+#pragma GCC unroll 4
 	for (unsigned i = 0; i < n; i++) {
 		_mm512_storeu_si512(data[i], _mm512_shuffle_epi8(next, order));
 		next = _mm512_add_epi32(next, add);
@@ -171,9 +172,12 @@ static inline void heads_write(const struct head *head, uint8_t *const *data, un
 	const vec first = vec_load(head->bytes), order = vec_load(turn_upper), add = vec_load(&step[8]);
 	vec next = vec_load(head->bytes + WIDTH);
 
+#pragma GCC unroll 4
 	for (unsigned i = 0; i < n; i++) {
-		vec_store(data[i], first);
-		vec_store(data[i] + WIDTH, _mm256_shuffle_epi8(next, order));
+		uint8_t *to = data[i];
+
+		vec_store(to, first);
+		vec_store(to + WIDTH, _mm256_shuffle_epi8(next, order));
 		next = vec_add(next, add);
 	}
 }
@@ -246,10 +250,12 @@ static inline void heads_write(const struct head *head, uint8_t *const *data, un
 	vec third = vec_load(head->bytes + 32), fourth = vec_load(head->bytes + 48);
 
 	for (unsigned i = 0; i < n; i++) {
-		vec_store(data[i], first);
-		vec_store(data[i] + 16, second);
-		vec_store(data[i] + 32, vec_turn(third, 2));
-		vec_store(data[i] + 48, vec_turn(fourth, 0));
+		uint8_t *to = data[i];
+
+		vec_store(to, first);
+		vec_store(to + 16, second);
+		vec_store(to + 32, vec_turn(third, 2));
+		vec_store(to + 48, vec_turn(fourth, 0));
 		third = vec_add(third, vec_load(&step[8]));
 		fourth = vec_add(fourth, vec_load(&step[12]));
 	}
@@ -322,34 +328,30 @@ static __rte_always_inline unsigned check_groups(const struct frame_look *look, 
 {
 	const uint8_t *pattern = frame_pattern();
 	const uint32_t length = look->length;
+	const struct vnf_frame *at = frames, *end = &frames[n - n % group];
 	struct comparison heads = comparison_begin(head, length);
-	unsigned i;
 
-	for (i = 0; i + group <= n; i += group) {
+	for (; at < end; at += group) {
 		uint32_t other_length = 0;
 		bool wrong = false;
 
-		for (unsigned j = 0; j < group; j++)
-			other_length |= frames[i + j].length ^ length;
+		for (unsigned i = 0; i < group; i++)
+			other_length |= at[i].length ^ length;
 		if (unlikely(other_length))
 			break;
-		for (unsigned j = 0; j < group; j++) {
-			const struct vnf_frame *ahead = &frames[i + j + FRAME_AHEAD];
-
-			compare_next(&heads, frames[i + j].data);
+		for (unsigned i = 0; i < group; i++) {
+			compare_next(&heads, at[i].data);
 			if (bodies) {
-				frame_prefetch(ahead);
-				wrong |= body_differs(frames[i + j].data, pattern, length);
-			} else {
-				rte_prefetch0(RTE_PTR_ADD(ahead->data,
-				                          FRAME_HEADER_BYTES -
-				                                  1)); // its second line, if it has one
+				frame_prefetch(&at[i + FRAME_AHEAD]);
+				wrong |= body_differs(at[i].data, pattern, length);
+			} else { // only the second line, if it has one: the first has been asked for
+				rte_prefetch0(RTE_PTR_ADD(at[i + FRAME_AHEAD].data, FRAME_HEADER_BYTES - 1));
 			}
 		}
 		if (unlikely(wrong | found_wrong(&heads)))
 			break;
 	}
-	return i;
+	return (unsigned)(at - frames);
 }
 
 enum { GROUP = 4 };
