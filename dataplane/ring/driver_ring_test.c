@@ -106,8 +106,8 @@ static void the_device_sees_the_length_of_each_frame(void **state)
 	struct pair p;
 
 	pair_open(&p, 64);
-	for (unsigned step = 0; step < RANDOM_STEPS / 10; step++) {
-		unsigned what = (unsigned)rand_r(&seed) % 50, n = (unsigned)rand_r(&seed) % 65;
+	for (unsigned step = 0; step < RANDOM_STEPS / 100; step++) {
+		unsigned what = (unsigned)rand_r(&seed) % 30, n = (unsigned)rand_r(&seed) % 65;
 
 		if (what == 0) {
 			device_takes_all(&p);
@@ -178,13 +178,12 @@ static void frames_of_one_length_come_in_as_spans(void **state)
 
 			pair_open(&p, sizes[s]);
 			p.length = 60;
-			for (unsigned round = 0; round < ROUNDS; round++) {
+			for (unsigned round = 0; round < ROUNDS / 10; round++) {
 				unsigned n = RTE_MIN(bursts[b], sizes[s]), part = n / 3;
 
 				assert_int_equal(pair_device_give(&p, n), n);
 				assert_int_equal(pair_look_at_spans(&p, part), part);
-				assert_int_equal(pair_look_at_spans(&p, RING_BATCH_MAX),
-				                 n); // nothing changed
+				assert_int_equal(pair_look_at_spans(&p, RING_BATCH_MAX), n);
 				driver_ring_release(&p.receive.driver, part);
 				p.came += part;
 				assert_int_equal(pair_look_at_spans(&p, RING_BATCH_MAX), n - part);
