@@ -65,6 +65,7 @@ lowest: setup ## make smoke's tests with the oldest release of each dependency t
 
 test-requirements:
 	@$(MAKE) unit-tests
+	@scripts/setup.sh valgrind || echo "test: no valgrind, so the instructions of the tester are not counted"
 	@# Four at once on two cores as well: the longest of them wait.
 	meson test -C build --print-errorlogs --num-processes 4
 	@scripts/setup.sh chromium fonts-liberation || echo "test: no chromium, so the tests of the page in a browser are skipped"

@@ -81,6 +81,22 @@ static unsigned peek(const struct port *port, uint16_t index, struct view *view,
 	return view->count;
 }
 
+static unsigned peek_spans(const struct port *port, uint16_t index, struct view *view,
+                           struct vnf_frame *spans, unsigned n)
+{
+	struct ring_queue *queue = source_queue(port, index);
+
+	if (!enter(queue))
+		return 0;
+	n = driver_ring_peek_spans(&queue->driver, spans, n);
+	counter_add(&queue->packets, n);
+	view->held = VIEW_IN_RING;
+	view->count = view->batch.count = n;
+	if (n == 0)
+		leave(queue);
+	return n;
+}
+
 static void release(const struct port *port, uint16_t index, struct view *view)
 {
 	struct ring_queue *queue = source_queue(port, index);
@@ -437,5 +453,6 @@ const struct port_ops virtio_port_ops = {.kind = "virtio-user",
                                          .pass = pass,
                                          .counters = vring_port_counters,
                                          .peek = peek,
+                                         .peek_spans = peek_spans,
                                          VRING_PORT_OPS};
 PORT_KIND(virtio_port_ops)

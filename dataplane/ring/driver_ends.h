@@ -77,5 +77,6 @@ static inline void publish(struct driver_ring *ring, unsigned n)
 	if (n == 0)
 		return;
 	ring->head += (uint16_t)n;
+	ring->alike = 0;
 	make_available(ring, ring->head);
 }

@@ -14,6 +14,7 @@ static void receive_lie(void (*lie)(struct pair *), enum driver_fault fault)
 	assert_int_equal(pair_look(&p, 16, frames), 3);
 	driver_ring_release(&p.receive.driver, 3);
 	lie(&p);
+	assert_int_equal(pair_look_at_spans(&p, 16), 0);
 	assert_int_equal(driver_ring_peek(&p.receive.driver, 16, frames, &count, &empty), 0);
 	assert_int_equal(count + empty, 0);
 	assert_int_equal(p.receive.driver.fault, fault);

@@ -64,6 +64,7 @@ void driver_ring_reset(struct driver_ring *ring, bool in_order)
 {
 	ring->in_order = in_order;
 	ring->head = ring->used_seen = ring->lent = 0;
+	ring->alike = ring->fetched = 0;
 	ring->bell.owed = ring->receive;
 	ring->fault = DRIVER_OK;
 	ring->used->flags = 0;
@@ -95,8 +96,8 @@ const char *driver_fault_text(enum driver_fault fault)
 
 // --- Receive ---------------------------------------------------------------------------------------------
 
-// How many of n have come. The device's index is looked at only when what we know is not enough: its cache
-// line travels between the cores each time.
+// How many have come, as far as we know. The device's index is looked at only when these are fewer than n: its cache line
+// travels between the cores each time.
 static inline unsigned arrived(struct driver_ring *ring, unsigned n)
 {
 	uint16_t ready = ring->used_seen - ring->head;
@@ -112,7 +113,7 @@ static inline unsigned arrived(struct driver_ring *ring, unsigned n)
 		ring->used_seen = used;
 		ready = now;
 	}
-	return RTE_MIN(ready, n);
+	return ready;
 }
 
 unsigned driver_ring_peek(struct driver_ring *ring, unsigned n, struct frame *frames, unsigned *count,
@@ -123,7 +124,8 @@ unsigned driver_ring_peek(struct driver_ring *ring, unsigned n, struct frame *fr
 	*count = *empty = 0;
 	if (unlikely(ring->fault != DRIVER_OK))
 		return 0;
-	n = arrived(ring, RTE_MIN(n, (unsigned)RING_BATCH_MAX));
+	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	n = RTE_MIN(arrived(ring, n), n);
 	for (i = 0; i < n; i++) {
 		uint16_t slot = slot_of(ring, ring->head + i);
 		struct vring_used_elem used = used_element(ring, slot);
@@ -143,32 +145,126 @@ unsigned driver_ring_peek(struct driver_ring *ring, unsigned n, struct frame *fr
 	return i;
 }
 
+// Frames in slots that follow one another: their first lines are asked for.
+static inline void fetch_slots(const struct driver_ring *ring, unsigned slot, unsigned n)
+{
+	const struct ring_piece *pieces = &ring->pieces[slot];
+
+#pragma GCC unroll 4
+	for (unsigned i = 0; i < n; i++)
+		rte_prefetch0(pieces[i].data);
+}
+
+// The same of the n frames from head on, each once: those of a burst travel while the one before is looked at.
+static inline void fetch_frames(struct driver_ring *ring, unsigned n)
+{
+	unsigned slot = slot_of(ring, ring->head + ring->fetched), more, straight;
+
+	if (ring->fetched >= n)
+		return;
+	more = n - ring->fetched;
+	straight = RTE_MIN(more, ring->size - slot);
+	fetch_slots(ring, slot, straight);
+	fetch_slots(ring, 0, more - straight);
+	ring->fetched = (uint16_t)n;
+}
+
+// Where the frames in slots that follow one another lie. Returns how many: those before the first that is not of this length.
+static inline unsigned spans_of(const struct driver_ring *ring, unsigned slot, unsigned n, uint32_t length,
+                                struct vnf_frame *spans)
+{
+	const ring_word *used = (const ring_word *)(const void *)&ring->used->ring[slot];
+	const struct ring_piece *pieces = &ring->pieces[slot];
+	uint64_t due =
+	        (uint64_t)(RING_HEADER + length) << 32 | slot; // an element: the length, and the slot's id
+	unsigned i;
+
+#pragma GCC unroll 4
+	for (i = 0; i < n; i++) {
+		if (unlikely(__atomic_load_n(&used[i], __ATOMIC_RELAXED) != due + i))
+			break;
+		spans[i] = (struct vnf_frame){pieces[i].data, length, length};
+	}
+	return i;
+}
+
+unsigned driver_ring_peek_spans(struct driver_ring *ring, struct vnf_frame *spans, unsigned n)
+{
+	unsigned slot = slot_of(ring, ring->head), ready, straight;
+	uint32_t length;
+
+	if (unlikely(ring->fault != DRIVER_OK))
+		return 0;
+	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	ready = arrived(ring, n);
+	n = RTE_MIN(ready, n);
+	if (n == 0)
+		return 0;
+	fetch_frames(ring, RTE_MIN(ready, 2 * n));
+	length = used_element(ring, (uint16_t)slot).len - RING_HEADER;
+	if (unlikely(length - 1 >= ring->room))
+		return 0;
+	straight = RTE_MIN(n, ring->size - slot);
+	if (unlikely(spans_of(ring, slot, straight, length, spans) < straight))
+		return 0;
+	if (unlikely(spans_of(ring, 0, n - straight, length, &spans[straight]) < n - straight))
+		return 0;
+	return n;
+}
+
 void driver_ring_release(struct driver_ring *ring, unsigned buffers)
 {
+	ring->fetched -= (uint16_t)RTE_MIN((unsigned)ring->fetched, buffers);
 	ring->head += (uint16_t)buffers;
 	make_available(ring, (uint16_t)(ring->head + ring->size));
 }
 
 // --- Transmit --------------------------------------------------------------------------------------------
 
+// The descriptors of the n slots that are next say these lengths. Frames of one length are the rule: once they have been all
+// round the ring, every descriptor says it, and none is looked at.
+static inline void set_lengths(struct driver_ring *ring, const uint16_t *lengths, unsigned n)
+{
+	unsigned differ = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		differ |= lengths[i] ^ ring->length;
+	ring->lent_alike = differ == 0;
+	if (likely(ring->lent_alike && ring->alike == ring->size))
+		return;
+	for (unsigned i = 0; i < n; i++)
+		set_length(ring, slot_of(ring, ring->head + i), lengths[i]);
+	if (differ) {
+		ring->length = lengths[0];
+		ring->alike = 0;
+	}
+}
+
 unsigned driver_ring_reserve(struct driver_ring *ring, const uint16_t *lengths, uint8_t **data, unsigned n)
 {
-	n = free_slots(ring, RTE_MIN(n, (unsigned)RING_BATCH_MAX));
-	for (unsigned i = 0; i < n; i++) {
-		uint16_t slot = slot_of(ring, ring->head + i);
+	const struct ring_piece *pieces = ring->pieces;
+	unsigned slot = slot_of(ring, ring->head), straight, i;
 
-		set_length(ring, slot, lengths[i]);
-		data[i] = ring->pieces[slot].data;
-	}
+	n = free_slots(ring, RTE_MIN(n, (unsigned)RING_BATCH_MAX));
+	set_lengths(ring, lengths, n);
+	straight = RTE_MIN(n, ring->size - slot);
+	for (i = 0; i < straight; i++)
+		data[i] = pieces[slot + i].data;
+	for (; i < n; i++)
+		data[i] = pieces[i - straight].data;
 	ring->lent = (uint16_t)n;
 	return n;
 }
 
 unsigned driver_ring_publish(struct driver_ring *ring, unsigned n)
 {
+	unsigned alike;
+
 	n = RTE_MIN(n, (unsigned)ring->lent);
+	alike = ring->lent_alike ? ring->alike + n : 0;
 	ring->lent = 0;
 	publish(ring, n);
+	ring->alike = (uint16_t)RTE_MIN(alike, (unsigned)ring->size);
 	return n;
 }
 

@@ -41,6 +41,10 @@ struct driver_ring {
 	uint16_t head;      // free running. Transmit: the slot to send next. Receive: the slot to come next
 	uint16_t used_seen; // the device's index when we last looked
 	uint16_t lent;      // transmit: slots from head on that were reserved since the last reset
+	uint16_t length;    // transmit: of the frames that were reserved last, if they were of one length
+	uint16_t alike;     // transmit: so many slots before head say this length; all do, if it is size
+	bool lent_alike;    // transmit: those that are lent say it too
+	uint16_t fetched;   // receive: frames from head on whose first lines were asked for
 	uint32_t room;      // bytes of a frame that a buffer holds
 	enum driver_fault fault;
 	struct vring_desc *desc;
@@ -71,6 +75,11 @@ const char *driver_fault_text(enum driver_fault fault);
 unsigned driver_ring_peek(struct driver_ring *ring, unsigned n, struct frame *frames, unsigned *count,
                           unsigned *empty);
 void driver_ring_release(struct driver_ring *ring, unsigned buffers);
+
+// The same of up to n frames that are all of one length, with nothing but where they lie, in spans. Returns how many: as
+// many as have come, at most n; or 0: none, or driver_ring_peek() has to look at them. The lines of those that come behind
+// them are asked for.
+unsigned driver_ring_peek_spans(struct driver_ring *ring, struct vnf_frame *spans, unsigned n);
 
 // Transmit: lend up to n empty buffers for frames of these lengths, as port_reserve(); send the first n of these.
 // Returns how many, 0 if the ring was reset meanwhile.

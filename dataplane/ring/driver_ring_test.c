@@ -91,6 +91,41 @@ static void what_was_reserved_before_a_reset_is_not_sent(void **state)
 	pair_close(&p);
 }
 
+static void device_takes_all(struct pair *p)
+{
+	while (pair_device_take(p, RING_BATCH_MAX))
+		;
+}
+
+// Lengths that stay for laps of the ring and change, are reserved and not sent, or come with frames that are copied.
+static void the_device_sees_the_length_of_each_frame(void **state)
+{
+	const uint16_t others[] = {1000, 61, 500}, lengths[] = {60, 100, 0};
+	uint8_t *data[RTE_DIM(others)];
+	unsigned seed = 11;
+	struct pair p;
+
+	pair_open(&p, 64);
+	for (unsigned step = 0; step < RANDOM_STEPS / 100; step++) {
+		unsigned what = (unsigned)rand_r(&seed) % 30, n = (unsigned)rand_r(&seed) % 65;
+
+		if (what == 0) {
+			device_takes_all(&p);
+			p.length = lengths[(unsigned)rand_r(&seed) % RTE_DIM(lengths)];
+		} else if (what == 1) {
+			driver_ring_reserve(&p.transmit.driver, others, data, RTE_DIM(others));
+		} else if (what == 2) {
+			pair_send_delivered(&p, n);
+		} else {
+			pair_send_reserved(&p, n);
+		}
+		pair_device_take(&p, (unsigned)rand_r(&seed) % 65);
+	}
+	device_takes_all(&p);
+	assert_true(p.came == p.sent && p.came > RANDOM_STEPS / 10);
+	pair_close(&p);
+}
+
 static void a_frame_too_long_is_taken_and_counted(void **state)
 {
 	static uint8_t bytes[PAIR_ROOM + 1];
@@ -133,6 +168,48 @@ static void frames_come_in(void **state)
 			assert_int_equal(p.receive.driver.fault, DRIVER_OK);
 			pair_close(&p);
 		}
+}
+
+static void frames_of_one_length_come_in_as_spans(void **state)
+{
+	for (unsigned s = 0; s < RTE_DIM(sizes); s++)
+		for (unsigned b = 0; b < RTE_DIM(bursts); b++) {
+			struct pair p;
+
+			pair_open(&p, sizes[s]);
+			p.length = 60;
+			for (unsigned round = 0; round < ROUNDS / 10; round++) {
+				unsigned n = RTE_MIN(bursts[b], sizes[s]), part = n / 3;
+
+				assert_int_equal(pair_device_give(&p, n), n);
+				assert_int_equal(pair_look_at_spans(&p, part), part);
+				assert_int_equal(pair_look_at_spans(&p, RING_BATCH_MAX), n);
+				driver_ring_release(&p.receive.driver, part);
+				p.came += part;
+				assert_int_equal(pair_look_at_spans(&p, RING_BATCH_MAX), n - part);
+				driver_ring_release(&p.receive.driver, n - part);
+				p.came += n - part;
+			}
+			assert_int_equal(p.receive.driver.fault, DRIVER_OK);
+			pair_close(&p);
+		}
+}
+
+static void frames_of_several_lengths_are_no_spans(void **state)
+{
+	struct frame frames[RING_BATCH_MAX];
+	struct pair p;
+
+	pair_open(&p, 16);
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		assert_int_equal(pair_device_give(&p, 5), 5);
+		assert_int_equal(pair_look_at_spans(&p, RING_BATCH_MAX), 0);
+		assert_int_equal(pair_look_at_spans(&p, 1), 1);
+		assert_int_equal(pair_look(&p, RING_BATCH_MAX, frames), 5);
+		driver_ring_release(&p.receive.driver, 5);
+		p.came += 5;
+	}
+	pair_close(&p);
 }
 
 static void a_device_fills_the_ring_and_no_more(void **state)
@@ -255,8 +332,11 @@ int main(void)
 	        cmocka_unit_test(a_full_ring_takes_what_fits),
 	        cmocka_unit_test(what_is_reserved_and_not_published_is_lent_again),
 	        cmocka_unit_test(what_was_reserved_before_a_reset_is_not_sent),
+	        cmocka_unit_test(the_device_sees_the_length_of_each_frame),
 	        cmocka_unit_test(a_frame_too_long_is_taken_and_counted),
 	        cmocka_unit_test(frames_come_in),
+	        cmocka_unit_test(frames_of_one_length_come_in_as_spans),
+	        cmocka_unit_test(frames_of_several_lengths_are_no_spans),
 	        cmocka_unit_test(a_device_fills_the_ring_and_no_more),
 	        cmocka_unit_test(buffers_without_a_frame_are_counted),
 	        cmocka_unit_test(a_reset_ring_begins_anew),

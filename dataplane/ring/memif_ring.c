@@ -231,40 +231,50 @@ unsigned memif_ring_peek_unread(struct memif_ring *ring, struct view *view, unsi
 	return peek(ring, view, n, lost, false);
 }
 
+// Frames in n slots that follow one another. Returns how many: those before the first that is not plain.
+static inline unsigned spans_of(const struct memif_ring *ring, unsigned distance, unsigned n,
+                                struct memif_alike *alike, uint32_t *bytes, struct vnf_frame *spans)
+{
+	const struct memif_descriptor *d = memif_slot(ring, distance);
+	unsigned i;
+
+	for (i = 0; i < n && *bytes < POLL_BYTES_MAX; i++) {
+		uint64_t half = memif_half(&d[i]), offset = memif_offset(&d[i]);
+		uint8_t *data;
+
+		if (unlikely(half != alike->half)) {
+			if ((half & MEMIF_NEXT) || (uint32_t)(half >> 32) - 1 >= FRAME_LENGTH_MAX)
+				break;
+			*alike = memif_alike_of(ring, half);
+		}
+		if (unlikely(offset >= alike->offsets))
+			break;
+		data = alike->host + offset;
+		rte_prefetch0(data);
+		spans[i] = (struct vnf_frame){data, alike->length, alike->length};
+		*bytes += alike->length;
+	}
+	return i;
+}
+
 unsigned memif_ring_peek_spans(struct memif_ring *ring, struct view *view, struct vnf_frame *spans,
                                unsigned n)
 {
-	struct guest_region near = memif_region_near(ring);
-	struct memif_ring own;
-	enum memif_fault fault;
+	struct memif_alike alike = {0};
 	uint32_t bytes = 0;
-	unsigned i;
+	unsigned straight, count;
 
 	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
 	memif_fetch_lines(ring, RTE_MIN(ring->found, n));
 	n = RTE_MIN(memif_ready(ring, n), n);
-	own = *ring;
-	for (i = 0; i < n && bytes < POLL_BYTES_MAX; i++) {
-		uint64_t half = memif_half(memif_slot(&own, i));
-		uint32_t length = half >> 32;
-		uint8_t *data = memif_place_near(&near, &own, i, half);
-
-		if (unlikely((half & MEMIF_NEXT) || length - 1 >= FRAME_LENGTH_MAX))
-			break;
-		if (unlikely(data == NULL)) {
-			data = memif_place(ring, i, half, &fault);
-			if (data == NULL)
-				break;
-			near = memif_region_near(ring);
-		}
-		rte_prefetch0(data);
-		spans[i] = (struct vnf_frame){data, length, length};
-		bytes += length;
-	}
-	ring->found = (uint16_t)i;
+	straight = memif_straight(ring, 0, n);
+	count = spans_of(ring, 0, straight, &alike, &bytes, spans);
+	if (count == straight)
+		count += spans_of(ring, straight, n - straight, &alike, &bytes, &spans[straight]);
+	ring->found = (uint16_t)count;
 	view->held = VIEW_IN_RING;
-	view->count = view->batch.count = i;
-	return i;
+	view->count = view->batch.count = count;
+	return count;
 }
 
 void memif_ring_release(struct memif_ring *ring, unsigned slots)
@@ -353,33 +363,47 @@ static __attribute__((noinline)) unsigned lend_spare(struct memif_ring *ring, ui
 	return 1;
 }
 
+// Buffers of n slots that follow one another. Returns how many: those before the first that cannot be lent.
+static inline unsigned lend(const struct memif_ring *ring, unsigned distance, unsigned n,
+                            struct memif_alike *alike, const uint16_t *lengths, uint8_t **data)
+{
+	const struct memif_descriptor *d = memif_slot(ring, distance);
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		uint64_t half = memif_half(&d[i]), offset = memif_offset(&d[i]);
+
+		if (unlikely(half != alike->half)) {
+			if (half >> 32 < MEMIF_LEND_MIN)
+				break;
+			*alike = memif_alike_of(ring, half);
+		}
+		if (unlikely(lengths[i] > alike->length || offset >= alike->offsets))
+			break;
+		data[i] = alike->host + offset;
+		prefetch_to_write(data[i]);
+	}
+	return i;
+}
+
 unsigned memif_ring_reserve(struct memif_ring *ring, const uint16_t *lengths, uint8_t **data, unsigned n)
 {
-	struct guest_region near = memif_region_near(ring);
-	struct memif_ring own;
-	unsigned i;
+	struct memif_alike alike = {0};
+	unsigned straight, count;
 
 	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
 	n = RTE_MIN(n, memif_ready(ring, n));
-	own = *ring;
-	memif_take_lines(&own, n);
-	for (i = 0; i < n; i++) {
-		uint64_t half = memif_half(memif_slot(&own, i));
-
-		if (unlikely(half >> 32 < RTE_MAX((uint64_t)lengths[i], (uint64_t)MEMIF_LEND_MIN)))
-			break;
-		data[i] = memif_place_near(&near, &own, i, half);
-		if (unlikely(data[i] == NULL)) {
-			data[i] = memif_room(ring, i, half);
-			if (data[i] == NULL)
-				break;
-			near = memif_region_near(ring);
-		}
-		prefetch_to_write(data[i]);
-	}
+	memif_take_lines(ring, n);
+	straight = memif_straight(ring, 0, n);
+	count = lend(ring, 0, straight, &alike, lengths, data);
+	if (count == straight)
+		count += lend(ring, straight, n - straight, &alike, &lengths[straight], &data[straight]);
 	ring->lent = lengths;
 	ring->spare_lent = false;
-	return unlikely(i == 0 && n && ring->fault == MEMIF_OK) ? lend_spare(ring, data) : i;
+	if (likely(count || n == 0))
+		return count;
+	memif_room(ring, 0, memif_half(memif_slot(ring, 0))); // sets the fault, if there is one
+	return ring->fault == MEMIF_OK ? lend_spare(ring, data) : 0;
 }
 
 static __attribute__((noinline)) unsigned publish_spare(struct memif_ring *ring, uint64_t *too_long)
@@ -399,17 +423,21 @@ static __attribute__((noinline)) unsigned publish_spare(struct memif_ring *ring,
 	return 1;
 }
 
+// Of slots that follow one another: their regions stay.
+static inline void say_lengths(struct memif_descriptor *d, const uint16_t *lengths, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		memif_set_half(&d[i], memif_half_of(memif_half(&d[i]), lengths[i], 0));
+}
+
 unsigned memif_ring_publish(struct memif_ring *ring, unsigned n, uint64_t *too_long)
 {
-	const struct memif_ring own = *ring;
+	unsigned straight = memif_straight(ring, 0, n);
 
-	if (unlikely(own.spare_lent))
+	if (unlikely(ring->spare_lent))
 		return publish_spare(ring, too_long);
-	for (unsigned i = 0; i < n; i++) {
-		struct memif_descriptor *d = memif_slot(&own, i);
-
-		memif_set_half(d, memif_half_of(memif_half(d), own.lent[i], 0)); // its region stays
-	}
+	say_lengths(memif_slot(ring, 0), ring->lent, straight);
+	say_lengths(memif_slot(ring, straight), &ring->lent[straight], n - straight);
 	memif_advance(ring, n);
 	doorbell_owe(&ring->bell);
 	return n;

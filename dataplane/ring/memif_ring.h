@@ -173,6 +173,12 @@ static inline struct memif_descriptor *memif_slot(const struct memif_ring *ring,
 	return &ring->shared->descriptors[(ring->at + distance) & (ring->size - 1u)];
 }
 
+// How many of n slots from a distance on follow one another: the others begin the ring again.
+static inline unsigned memif_straight(const struct memif_ring *ring, unsigned distance, unsigned n)
+{
+	return RTE_MIN(n, ring->size - ((ring->at + distance) & (ring->size - 1u)));
+}
+
 // One load, and one store: flags, region and length.
 static inline uint64_t memif_half(const struct memif_descriptor *d)
 {
@@ -182,6 +188,11 @@ static inline uint64_t memif_half(const struct memif_descriptor *d)
 static inline void memif_set_half(struct memif_descriptor *d, uint64_t half)
 {
 	__atomic_store_n((ring_word *)(void *)d, half, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t memif_offset(const struct memif_descriptor *d)
+{
+	return __atomic_load_n(&d->offset, __ATOMIC_RELAXED);
 }
 
 // That of a frame in the buffer of a half: its region stays.
@@ -278,8 +289,7 @@ static inline uint8_t *memif_buffer(const struct memif_ring *ring, unsigned dist
 // Of a server: where a slot says that its bytes are.
 static inline uint64_t memif_address(const struct memif_ring *ring, unsigned distance, uint64_t half)
 {
-	return (half << 16 & 0xffff00000000) |
-	       __atomic_load_n(&memif_slot(ring, distance)->offset, __ATOMIC_RELAXED);
+	return (half << 16 & 0xffff00000000) | memif_offset(memif_slot(ring, distance));
 }
 
 // Where the bytes of a slot are: of a frame that came, or of an empty buffer. NULL: *fault says why not.
@@ -307,6 +317,27 @@ static __rte_always_inline uint8_t *memif_place_near(const struct guest_region *
 	uint64_t offset = memif_address(ring, distance, half) - near->address, length = half >> 32;
 
 	return likely(offset < near->size && length <= near->size - offset) ? near->host + offset : NULL;
+}
+
+// What slot after slot of a client says is the same, as a rule, but for the offset: flags, region and length. Then what was
+// found of one of them is true of the next one.
+struct memif_alike {
+	uint64_t half; // what they say
+	uint32_t length;
+	uint64_t offsets; // they may be below this one; 0: their region is none
+	uint8_t *host;    // where the region begins
+};
+
+static inline struct memif_alike memif_alike_of(const struct memif_ring *ring, uint64_t half)
+{
+	const uint64_t address = half << 16 & 0xffff00000000;
+	const uint32_t length = half >> 32;
+	const unsigned found = guest_memory_find(ring->memory, address);
+	const struct guest_region *region = &ring->memory->regions[found];
+
+	if (unlikely(found == ring->memory->count || region->address != address || length > region->size))
+		return (struct memif_alike){half, length, 0, NULL};
+	return (struct memif_alike){half, length, region->size - length + 1, region->host};
 }
 
 static inline struct guest_region memif_region_near(const struct memif_ring *ring)

@@ -74,23 +74,21 @@ static uint8_t byte_of(uint32_t number, uint32_t offset)
 	return (uint8_t)(number * 31 + offset * 7 + (offset >> 8));
 }
 
-static uint32_t length_of(uint32_t number)
+static uint32_t length_of(const struct pair *p, uint32_t number)
 {
-	return 1 + number * 37 % PAIR_FRAME_MAX;
+	return p->length ? p->length : 1 + number * 37 % PAIR_FRAME_MAX;
 }
 
-static void write_frame(uint8_t *to, uint32_t number)
+static void write_frame(const struct pair *p, uint8_t *to, uint32_t number)
 {
-	for (uint32_t i = 0; i < length_of(number); i++)
+	for (uint32_t i = 0; i < length_of(p, number); i++)
 		to[i] = byte_of(number, i);
 }
 
-static void check_frame(const struct frame *frame, uint32_t number)
+static void check_frame(const struct pair *p, const uint8_t *data, uint32_t length, uint32_t number)
 {
-	const uint8_t *data = frame->at.piece->data + frame->at.offset;
-
-	assert_int_equal(frame->length, length_of(number));
-	for (uint32_t i = 0; i < frame->length; i++)
+	assert_int_equal(length, length_of(p, number));
+	for (uint32_t i = 0; i < length; i++)
 		if (data[i] != byte_of(number, i))
 			fail_msg("frame %u, byte %u: %u", number, i, data[i]);
 }
@@ -101,11 +99,11 @@ unsigned pair_send_reserved(struct pair *p, unsigned n)
 	uint8_t *data[RING_BATCH_MAX];
 
 	for (unsigned i = 0; i < n; i++)
-		lengths[i] = (uint16_t)length_of(p->sent + i);
+		lengths[i] = (uint16_t)length_of(p, p->sent + i);
 	n = driver_ring_reserve(&p->transmit.driver, lengths, data, n);
 	for (unsigned i = 0; i < n; i++) {
 		assert_int_equal((uintptr_t)data[i] % DRIVER_LINE, 0);
-		write_frame(data[i], p->sent + i);
+		write_frame(p, data[i], p->sent + i);
 	}
 	assert_int_equal(driver_ring_publish(&p->transmit.driver, n), n);
 	p->sent += n;
@@ -122,9 +120,9 @@ unsigned pair_send_delivered(struct pair *p, unsigned n)
 	unsigned taken;
 
 	for (unsigned i = 0; i < n; i++) {
-		uint32_t length = length_of(p->sent + i), half = length / 2;
+		uint32_t length = length_of(p, p->sent + i), half = length / 2;
 
-		write_frame(bytes[i], p->sent + i);
+		write_frame(p, bytes[i], p->sent + i);
 		pieces[2 * i] = (struct ring_piece){bytes[i], half ? half : length};
 		pieces[2 * i + 1] = (struct ring_piece){bytes[i] + half, length - half};
 		frames[i] = (struct frame){{&pieces[2 * i], 0}, length, 0};
@@ -148,7 +146,7 @@ static unsigned take_some(struct pair *p, unsigned n)
 		const uint8_t *header = batch.pieces[batch.buffers[i].first_piece].data;
 
 		batch.buffers[i].written = 0;
-		check_frame(&frames[i], p->came + i);
+		check_frame(p, scatter_start(&frames[i].at), frames[i].length, p->came + i);
 		for (unsigned k = 0; k < RING_HEADER; k++)
 			assert_int_equal(header[k], 0);
 	}
@@ -175,9 +173,9 @@ unsigned pair_device_give(struct pair *p, unsigned n)
 	uint64_t too_long = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		write_frame(bytes[i], p->sent + i);
-		pieces[i] = (struct ring_piece){bytes[i], length_of(p->sent + i)};
-		frames[i] = (struct frame){{&pieces[i], 0}, length_of(p->sent + i), 0};
+		write_frame(p, bytes[i], p->sent + i);
+		pieces[i] = (struct ring_piece){bytes[i], length_of(p, p->sent + i)};
+		frames[i] = (struct frame){{&pieces[i], 0}, length_of(p, p->sent + i), 0};
 	}
 	n = deliver(&p->receive.device, frames, n, &too_long);
 	assert_int_equal(too_long, 0);
@@ -192,6 +190,18 @@ unsigned pair_look(struct pair *p, unsigned n, struct frame *frames)
 	assert_int_equal(buffers, count);
 	assert_int_equal(empty, 0);
 	for (unsigned i = 0; i < count; i++)
-		check_frame(&frames[i], p->came + i);
+		check_frame(p, scatter_start(&frames[i].at), frames[i].length, p->came + i);
 	return count;
+}
+
+unsigned pair_look_at_spans(struct pair *p, unsigned n)
+{
+	struct vnf_frame spans[RING_BATCH_MAX];
+
+	n = driver_ring_peek_spans(&p->receive.driver, spans, n);
+	for (unsigned i = 0; i < n; i++) {
+		assert_int_equal(spans[i].total, spans[i].length);
+		check_frame(p, spans[i].data, spans[i].length, p->came + i);
+	}
+	return n;
 }

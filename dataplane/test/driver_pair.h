@@ -19,6 +19,7 @@ struct pair {
 	struct end receive, transmit;
 	struct guest_memory memory;
 	uint32_t sent, came; // frames, by number
+	uint32_t length;     // of all frames that are under way; 0: each has another
 };
 
 void pair_open(struct pair *p, uint16_t size);
@@ -38,3 +39,6 @@ unsigned pair_device_give(struct pair *p, unsigned n);
 
 // Look at up to n that have come: in order and intact.
 unsigned pair_look(struct pair *p, unsigned n, struct frame *frames);
+
+// The same by driver_ring_peek_spans().
+unsigned pair_look_at_spans(struct pair *p, unsigned n);

@@ -264,6 +264,57 @@ static void a_checksum_is_there(void **state)
 	each_isa(refuses_no_checksum);
 }
 
+// Bursts over all sums that numbers have, where 0xffffffff is followed by 0, too.
+static void runs_over_every_sum(const struct frame_run *run)
+{
+	struct frame_template t = template_make(64);
+	struct frame_look look = look_make(&t);
+	static uint8_t memory[BURST_MAX][FRAME_STORE_BYTES];
+	struct vnf_frame frames[BURST_MAX + FRAME_AHEAD] = {0};
+	uint8_t expected[FRAME_STORE_BYTES], *data[BURST_MAX];
+
+	for (unsigned i = 0; i < BURST_MAX; i++) {
+		data[i] = memory[i];
+		frames[i] = (struct vnf_frame){memory[i], t.length, t.length};
+	}
+	for (uint32_t at = 0; at < 0x11000; at += 61) {
+		uint32_t first = UINT32_C(0xffff8000) + at;
+
+		run->write(&t, data, BURST_MAX, first);
+		for (unsigned i = 0; i < BURST_MAX; i++) {
+			frame_write(&t, expected, first + i);
+			assert_memory_equal(memory[i], expected, sizeof(expected));
+		}
+		assert_int_equal(run->check(&look, frames, BURST_MAX, first), BURST_MAX);
+	}
+}
+
+static void bursts_run_over_every_sum(void **state)
+{
+	each_isa(runs_over_every_sum);
+}
+
+// A frame of another length among those of a burst ends the run, and nothing of it is read.
+static void ends_at_another_length(const struct frame_run *run)
+{
+	struct frame_template t = template_make(1024);
+	struct frame_look look = look_make(&t);
+	struct burst b;
+
+	burst_make(&b, &t, 9);
+	for (unsigned at = 0; at < 9; at++) {
+		b.frames[at] = (struct vnf_frame){at_the_edge(61), 61, 61};
+		assert_int_equal(run->check(&look, b.frames, 9, FIRST), at);
+		b.frames[at] = (struct vnf_frame){b.memory[at] + (at * 12 + 9) % 64, t.length, t.length};
+	}
+	free(b.memory);
+}
+
+static void a_run_ends_at_another_length(void **state)
+{
+	each_isa(ends_at_another_length);
+}
+
 static void only_ours_are_learned(void **state)
 {
 	struct frame_template t = template_make(100);
@@ -328,6 +379,8 @@ int main(void)
 	        cmocka_unit_test(each_flipped_bit_is_found),
 	        cmocka_unit_test(all_lengths_agree_with_the_model),
 	        cmocka_unit_test(a_checksum_is_there),
+	        cmocka_unit_test(bursts_run_over_every_sum),
+	        cmocka_unit_test(a_run_ends_at_another_length),
 	        cmocka_unit_test(only_ours_are_learned),
 	        cmocka_unit_test(mixed_frames_run_by_sums),
 	};
