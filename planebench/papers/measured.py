@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
+from functools import cache, cached_property
 from itertools import product
 
 from planebench.analysis.compare import Derived
@@ -39,15 +39,12 @@ LATENCIES: tuple[ClaimMetric, ...] = ("latency", "deviation", "jitter")
 """The metrics that are taken at a load."""
 
 
-@dataclass(frozen=True)
 class RunFigures:
     """Look up figures in a run and in what is derived from it."""
 
-    derived: Derived
-    _known: dict[tuple[Point, ClaimMetric, str | None], FigureSample | None] = field(
-        default_factory=dict, compare=False
-    )
-    """The figures that were asked for already: claims share them, and decoding histograms is slow."""
+    def __init__(self, derived: Derived) -> None:
+        self.derived = derived
+        self.sample = cache(self._sample)  # claims share figures, and decoding histograms is slow
 
     @cached_property
     def by_point(self) -> Mapping[Point, Result]:
@@ -102,14 +99,8 @@ class RunFigures:
         ordered = [sorted(group, key=lambda point: speed_of(point.cpu_clock)) for group in groups.values()]
         return [(group[0], group[-1]) for group in ordered if len(group) > 1]
 
-    def sample(self, point: Point, metric: ClaimMetric, load: str | None) -> FigureSample | None:
-        """Return the figure of a point; None if the point, or its latency at this load, was not measured."""
-        key = point, metric, load
-        if key not in self._known:
-            self._known[key] = self._sample(point, metric, load)
-        return self._known[key]
-
     def _sample(self, point: Point, metric: ClaimMetric, load: str | None) -> FigureSample | None:
+        """Return the figure of a point; None if the point, or its latency at this load, was not measured."""
         result = self.by_point.get(point)
         if result is None:
             return None
@@ -173,14 +164,6 @@ class RunFigures:
         logs = by_start(_latency_blocks(counted.trials, metric))
         estimate = self._latency_noise[metric].estimate(logs)
         return FigureSample(tuple(map(math.exp, logs)), VerdictKind.VALID, us(figure), estimate)
-
-    def latency_trials(self, point: Point, load: str) -> tuple[Trial, ...]:
-        """Return the trials of a latency that counts; empty for another."""
-        result = self.by_point[point]
-        summary = next((s for s in result.latency if s.load == load), None)
-        if summary is None or not latency_counts(summary):
-            return ()
-        return self.derived.latency_trials(result)[load].trials
 
 
 def _paper_name(adapter: str) -> str:
