@@ -34,9 +34,9 @@ def papers(names: Sequence[str] | None, runs: Path | None, *, json: bool) -> Non
             said = ((it.model_dump(exclude_none=True, exclude_defaults=True, mode="json"), it) for it in all_claims())
             print_json({"papers": [{**document, "says": claim.sentence} for document, claim in said]})
         else:
-            for name, paper in all_papers().items():
+            for name, title in all_papers().items():
                 own = (it for it in all_claims() if it.paper == name)
-                print("\n".join([f"{name}: {paper.title}", *(f"  {it.id} ({it.where}): {it.sentence}" for it in own)]))
+                print("\n".join([f"{name}: {title}", *(f"  {it.id} ({it.where}): {it.sentence}" for it in own)]))
         return
     derived = [Derived(read_run(find_run(runs, name))) for name in names]
     measured = {it.run.header.run_id: RunFigures(it) for it in derived}
@@ -59,7 +59,7 @@ def _print_conclusions(conclusions: Sequence[Conclusion], *, several: bool) -> N
     console = Console(markup=False, highlight=False)
     width = max(console.width, 60)
     for name in dict.fromkeys(it.claim.paper for it in conclusions):
-        console.print(Text(f"{name}: {all_papers()[name].title}", style="bold"))
+        console.print(Text(f"{name}: {all_papers()[name]}", style="bold"))
         for it in conclusions:
             if it.claim.paper == name:
                 outcome = Text(f"  {it.words}", style=_STYLES[it.outcome])

@@ -51,9 +51,7 @@ def papers_found(derived: Derived) -> PapersFound:
     return PapersFound(
         ", ".join(f"{it['number']} {it['words']}" for it in counts(judgements)) if judgements else "",
         tuple(
-            page_table(
-                f"{name}: {all_papers()[name].title}", columns, [it for it in judgements if it.claim.paper == name]
-            )
+            page_table(f"{name}: {all_papers()[name]}", columns, [it for it in judgements if it.claim.paper == name])
             for name in dict.fromkeys(it.claim.paper for it in judgements)
         ),
         tuple(map(shape_table, shaped)),
