@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, cached_property
 from itertools import product
 
 from planebench.analysis.compare import Derived
-from planebench.analysis.counting import counts, latency_counts, saturating
+from planebench.analysis.counting import Counted, counts, latency_counts, saturating
 from planebench.analysis.histogram import merge, summarise
 from planebench.analysis.noise import Noise
 from planebench.analysis.starts import Blocks, blocks_of, by_start, noise_of_sides, throughput_blocks
@@ -22,7 +21,7 @@ from planebench.model.scenario import scenario_named
 from planebench.model.server import NEAR, OWN_CLOCK, mhz_of, speed_of
 from planebench.model.words import mpps, throughput, us
 from planebench.papers.claims import ANY, ClaimCell, ClaimMetric, Each
-from planebench.papers.told import FigureSample
+from planebench.papers.told import FigureSample, middle
 
 SIMULATED = "sim"
 """Adapter of switches that forward nothing: they confirm nothing."""
@@ -108,27 +107,25 @@ class RunFigures:
             return self._latency(result, load or "", metric)
         if not counts(result):
             return FigureSample((), result.verdict.kind, throughput(result))
-        blocks = throughput_blocks(saturating(self.derived.trials[point]).trials)
-        estimate = self._rates_noise.estimate(by_start(blocks))
-        kind, rates = result.verdict.kind, tuple(map(math.exp, by_start(blocks)))
+        rates = self._rates(saturating(self.derived.trials[point]), result.verdict.kind, throughput(result))
         if metric == "throughput":
-            return FigureSample(rates, kind, throughput(result), estimate)
+            return rates
         size = result.mean_frame_bytes or point.frame_size_bytes
         gbits = (size + L1_OVERHEAD_BYTES) * 8 / 1e9
-        estimate = estimate and replace(estimate, mean=estimate.mean + math.log(gbits))
-        mark = throughput(result).removesuffix(mpps(result.throughput_pps))
+        estimate = rates.estimate and replace(rates.estimate, mean=rates.estimate.mean + math.log(gbits))
+        mark = rates.shown.removesuffix(mpps(result.throughput_pps))
         shown = f"{mark}{result.throughput_l1_gbps or 0.0:.2f}"
-        return FigureSample(tuple(rate * gbits for rate in rates), kind, shown, estimate)
+        return FigureSample(tuple(rate * gbits for rate in rates.values), rates.kind, shown, estimate)
 
     def in_band(self, point: Point, band: str) -> FigureSample | None:
         """Return the throughput of a point at a core distance; None without a trial there."""
         counted = saturating(t for t in self.derived.trials[point] if t.band == band)
-        blocks = throughput_blocks(counted.trials)
-        rates = tuple(map(math.exp, by_start(blocks)))
-        if not rates:
-            return None
-        shown = mpps(statistics.geometric_mean(rates))
-        return FigureSample(rates, counted.verdict.kind, shown, self._rates_noise.estimate(by_start(blocks)))
+        rates = self._rates(counted, counted.verdict.kind, "")
+        return replace(rates, shown=mpps(middle(rates))) if rates.values else None
+
+    def _rates(self, counted: Counted, kind: VerdictKind, shown: str) -> FigureSample:
+        logs = by_start(throughput_blocks(counted.trials))
+        return FigureSample(tuple(map(math.exp, logs)), kind, shown, self._rates_noise.estimate(logs))
 
     @cached_property
     def _rates_noise(self) -> Noise:
