@@ -69,7 +69,7 @@ def _print_conclusions(conclusions: Sequence[Conclusion], *, several: bool) -> N
                 _print_wrapped(console, printable(runs + it.evidence), width, "dim")
     if why := open_words(conclusions):
         console.print(Text(f"inconclusive: {why}"))
-    console.print(", ".join(f"{row['number']} {row['words']}" for row in counts(conclusions)))
+    console.print(counts(conclusions))
 
 
 def _print_wrapped(console: Console, text: str, width: int, style: str = "") -> None:

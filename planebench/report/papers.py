@@ -20,13 +20,6 @@ from planebench.report.figure import Figure
 from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, page_table
 
-OUTCOMES: tuple[tuple[ClaimOutcome, str], ...] = (
-    (ClaimOutcome.CONFIRMED, "yes"),
-    (ClaimOutcome.NOT_CONFIRMED, "no"),
-    (ClaimOutcome.CANNOT_BE_TESTED, "open"),
-)
-"""The outcomes in the order of the page, with the class of their mark."""
-
 
 @dataclass(frozen=True, slots=True)
 class PapersFound:
@@ -49,7 +42,7 @@ def papers_found(derived: Derived) -> PapersFound:
         PageColumn("evidence", lambda it: it.evidence, "text"),
     )
     return PapersFound(
-        ", ".join(f"{it['number']} {it['words']}" for it in counts(judgements)) if judgements else "",
+        counts(judgements) if judgements else "",
         tuple(
             page_table(f"{name}: {all_papers()[name]}", columns, [it for it in judgements if it.claim.paper == name])
             for name in dict.fromkeys(it.claim.paper for it in judgements)
@@ -58,10 +51,10 @@ def papers_found(derived: Derived) -> PapersFound:
     )
 
 
-def counts(judgements: Sequence[Judgement | Conclusion]) -> list[dict[str, Any]]:
-    """Return the number of claims with each outcome."""
+def counts(judgements: Sequence[Judgement | Conclusion]) -> str:
+    """Return the number of claims with each outcome, in words."""
     number = Counter(it.outcome for it in judgements)
-    return [{"words": outcome.value, "mark": mark, "number": number[outcome]} for outcome, mark in OUTCOMES]
+    return ", ".join(f"{number[outcome]} {outcome.value}" for outcome in ClaimOutcome)
 
 
 def paper_records(derived: Derived) -> list[dict[str, Any]]:
