@@ -80,16 +80,15 @@ def answer(estimate: Estimate, alpha: float = ALPHA, bounds: Bounds = EXACT) -> 
 
 @dataclass(frozen=True, slots=True)
 class OneOfMany:
-    """One comparison of many. Those of the same ``unit``, as all of two switches, are judged together."""
+    """One comparison of many. Those of the same ``unit``, as all of two switches, are judged together.
 
-    estimate: Estimate
+    ``ratio`` is the one shown where there is no estimate.
+    """
+
+    estimate: Estimate | None
     bounds: Bounds
     unit: Hashable
-
-    @property
-    def p_value(self) -> float:
-        """Return the p-value of the hypothesis that the ratio is 1."""
-        return 1.0 if self.bounds.hide(self.estimate) else self.estimate.p_value()
+    ratio: float = math.nan
 
 
 def answers(family: Sequence[OneOfMany], alpha: float = ALPHA) -> list[Answer]:
@@ -101,26 +100,27 @@ def answers(family: Sequence[OneOfMany], alpha: float = ALPHA) -> list[Answer]:
     """
     from scipy.stats import false_discovery_control
 
-    units: dict[Hashable, list[int]] = {}
+    units: dict[Hashable, list[tuple[int, Estimate, Bounds]]] = {}
     for index, it in enumerate(family):
-        units.setdefault(it.unit, []).append(index)
+        if it.estimate is not None:
+            units.setdefault(it.unit, []).append((index, it.estimate, it.bounds))
     within: dict[Hashable, list[float]] = {}
-    for unit, at in units.items():  # the least of them is that of Simes (Biometrika 73, 1986), that all are true
-        within[unit] = false_discovery_control([family[index].p_value for index in at]).tolist()
+    for unit, members in units.items():  # the least of them is that of Simes (Biometrika 73, 1986), that all are true
+        p_values = [1.0 if bounds.hide(estimate) else estimate.p_value() for _, estimate, bounds in members]
+        within[unit] = false_discovery_control(p_values).tolist()
     over_all = dict(zip(units, holm([min(p_values) for p_values in within.values()]), strict=True))
     left = max(sum(p >= alpha for p in over_all.values()), 1)
-    found: dict[int, Answer] = {}
-    for unit, at in units.items():
+    found = [Answer(it.ratio, None, None, "untested") for it in family]
+    for unit, members in units.items():
         level = alpha if over_all[unit] < alpha else alpha / left
-        for index, p in zip(at, within[unit], strict=True):
-            it = family[index]
-            told = answer(it.estimate, bounds=it.bounds)
+        for (index, estimate, bounds), p in zip(members, within[unit], strict=True):
+            told = answer(estimate, bounds=bounds)
             differs = max(p, over_all[unit]) < alpha
             if told.answer == "open" or (told.answer == "different" and not differs):
-                starts = None if it.bounds.hide(it.estimate) else starts_missing(it.estimate, level)
+                starts = None if bounds.hide(estimate) else starts_missing(estimate, level)
                 told = replace(told, answer="open", starts=starts)
             found[index] = told
-    return [found[index] for index in range(len(family))]
+    return found
 
 
 def starts_missing(estimate: Estimate, alpha: float = ALPHA) -> int | None:

@@ -111,7 +111,6 @@ class _ClaimDraft(Generic[ChainClaim]):
     """
 
     claim: ChainClaim
-    point: Point
     whole: Blocks = ()
     parts: tuple[tuple[Point, Blocks], ...] = ()
     bounds: Bounds = EXACT
@@ -121,19 +120,20 @@ def _with_effects(drafts: Sequence[_ClaimDraft[ChainClaim]]) -> Iterator[ChainCl
     """Yield the claims with their effects. All are one family: noise and confidence are those of all together."""
     cells: dict[tuple[Point, Blocks], None] = {}
     for draft in drafts:
-        cells |= dict.fromkeys([(draft.point, draft.whole), *draft.parts])
+        cells |= dict.fromkeys([(draft.claim.point, draft.whole), *draft.parts])
     noise = noise_of_sides(cells)
-    estimates = [_estimate(draft, noise) if draft.parts else None for draft in drafts]
-    known = [(draft, estimate) for draft, estimate in zip(drafts, estimates, strict=True) if estimate is not None]
-    tested = [OneOfMany(it, draft.bounds, (draft.point.switch, draft.point.topology)) for draft, it in known]
-    told = {id(draft): answer for (draft, _), answer in zip(known, answers(tested), strict=True)}
-    for draft, estimate in zip(drafts, estimates, strict=True):
+    family = []
+    for draft in (it for it in drafts if it.parts):
+        ratio = (geometric_mean(draft.whole) or 0.0) / sum(geometric_mean(blocks) or 0.0 for _, blocks in draft.parts)
+        point = draft.claim.point
+        family.append(OneOfMany(_estimate(draft, noise), draft.bounds, (point.switch, point.topology), ratio))
+    told = iter(answers(family))
+    for draft in drafts:
         if not draft.parts:
             yield draft.claim
             continue
-        ratio = (geometric_mean(draft.whole) or 0.0) / sum(geometric_mean(blocks) or 0.0 for _, blocks in draft.parts)
-        note = "" if estimate is not None else "one start per side: how starts differ is not known"
-        effect = told.get(id(draft)) or Answer(ratio, None, None, "untested")
+        effect = next(told)
+        note = "one start per side: how starts differ is not known" if effect.answer == "untested" else ""
         yield replace(draft.claim, effect=effect, note="; ".join(filter(None, (draft.claim.note, note))))
 
 
@@ -185,7 +185,7 @@ def _latency(point: Point, load: str, trials: Mapping[Point, Sequence[Trial]]) -
         if not found:
             whose = "the chain" if side is point else f"{side.chain_label} alone"
             note = f"no trial of {whose} at this load counts"
-            return _ClaimDraft(ChainLatency(point, load, None, (), None, note=note), point)
+            return _ClaimDraft(ChainLatency(point, load, None, (), None, note=note))
     whole, *parts = (blocks_of(found, _mean_us) for found in usable)
     named = zip(sides[1:], parts, strict=True)
     claim = ChainLatency(
@@ -196,7 +196,7 @@ def _latency(point: Point, load: str, trials: Mapping[Point, Sequence[Trial]]) -
         None,
         min(map(len, usable)),
     )
-    return _ClaimDraft(claim, point, whole, tuple(zip(sides[1:], parts, strict=True)))
+    return _ClaimDraft(claim, whole, tuple(zip(sides[1:], parts, strict=True)))
 
 
 def _carried(trial: Trial) -> bool:
@@ -220,15 +220,15 @@ def _throughput(
     point, bound = result.point, result.verdict.kind.is_bound
     if not counts(result):
         note = f"no trial counts ({result.verdict.kind.value})"
-        return _ClaimDraft(ChainThroughput(point, None, note=note), point)
+        return _ClaimDraft(ChainThroughput(point, None, note=note))
     known = ChainThroughput(point, result.throughput_pps, bound)
     parts = list(dict.fromkeys(part_points(point, results)))
     alone = [results[part] for part in parts if part in results and counts(results[part])]
     if not parts:
-        return _ClaimDraft(known, point)
+        return _ClaimDraft(known)
     if len(alone) < len(parts):
         missing = [part.chain_label for part in parts if part not in {r.point for r in alone}]
-        return _ClaimDraft(replace(known, note=f"{', '.join(missing)} alone has no figure"), point)
+        return _ClaimDraft(replace(known, note=f"{', '.join(missing)} alone has no figure"))
     slowest = min(alone, key=lambda r: r.throughput_pps or 0.0)
     before, after = (throughput_blocks(saturating(trials[r.point]).trials) for r in (slowest, result))
     limited = slowest.verdict.kind.is_bound
@@ -236,7 +236,7 @@ def _throughput(
     claim = replace(
         known, against=slowest.point.chain_label, note=f"{which}: tester-limited (lower bound)" if which else ""
     )
-    return _ClaimDraft(claim, point, after, ((slowest.point, before),), Bounds(limited, bound))
+    return _ClaimDraft(claim, after, ((slowest.point, before),), Bounds(limited, bound))
 
 
 _WORDS: Mapping[AnswerKind, str] = {

@@ -463,15 +463,11 @@ def _answers(
         found = list(_estimates([drafts[i] for i in taken], [blocks[i] for i in taken], unit))
         for i, estimate in zip(at, found, strict=False):
             estimates[i] = estimate
-    known = [(i, estimate) for i, estimate in enumerate(estimates) if estimate is not None]
     family = [
-        OneOfMany(it, drafts[i].bounds, (drafts[i].a.name, drafts[i].b.name, drafts[i].metric)) for i, it in known
+        OneOfMany(estimate, it.bounds, (it.a.name, it.b.name, it.metric), it.ratio)
+        for it, estimate in zip(drafts, estimates, strict=True)
     ]
-    told = dict(zip((i for i, _ in known), answers(family, alpha), strict=True))
-    return [
-        (estimate, told.get(i) or Answer(drafts[i].ratio, None, None, "untested"))
-        for i, estimate in enumerate(estimates)
-    ]
+    return list(zip(estimates, answers(family, alpha), strict=True))
 
 
 def _comparison(

@@ -13,13 +13,13 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from itertools import combinations
-from statistics import fmean, geometric_mean, median
+from statistics import fmean
 from typing import Literal
 
 from planebench.analysis.answers import ALPHA, holm
 from planebench.analysis.counting import saturating
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import CoreDistance, Point, TopologyKey, Trial, VerdictKind
+from planebench.model.records import CoreDistance, Point, TopologyKey, Trial
 from planebench.model.text import seconds_since_epoch
 from planebench.model.time_had import stood_in
 
@@ -131,17 +131,12 @@ ALONE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class SharedCore:
-    """How often the core of the switch, or of the tester, was shared. ``least``: the least share of it that was had.
-
-    ``cycles_ratio``: cycles per packet of the switches with a shared core, divided by those with the core alone, at the
-    same test points and core distances, in saturating trials; None for the tester, and where no test point has both.
-    """
+    """How often the core of the switch, or of the tester, was shared. ``least``: the least share of it that was had."""
 
     owner: CoreOwner
     trials: int
     shared: int
     least: float
-    cycles_ratio: float | None = None
 
 
 def best_speed(distances: Iterable[CoreDistance | None]) -> float:
@@ -171,19 +166,9 @@ def core_shares(trials: Iterable[Trial]) -> dict[int, tuple[float, float]]:
 
 def shared_cores(trials: Iterable[Trial]) -> tuple[SharedCore, ...]:
     """Return how often the cores of switch and tester were shared; () where it is not known."""
-    trials = [trial for trial in trials if trial.role != "warmup"]
-    shares = core_shares(trials)
-    if not shares:
-        return ()
+    shares = core_shares(trial for trial in trials if trial.role != "warmup")
     of_owner = zip(*shares.values(), strict=True)
-    cycles: dict[object, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
-    for trial in trials:
-        needed = trial.switch.cycles_per_packet if trial.role == "r_plus" else None  # at a load, batches decide
-        if needed and trial.index in shares and trial.band and trial.verdict.kind is not VerdictKind.INVALID:
-            cycles[trial.point, trial.load, trial.band][is_shared(shares[trial.index][0], 1.0)].append(needed)
-    moved = [median(of_shared) / median(alone) for alone, of_shared in cycles.values() if alone and of_shared]
-    ratios = (geometric_mean(moved) if moved else None, None)
     return tuple(
-        SharedCore(owner, len(found), sum(is_shared(share, 1.0) for share in found), min(found), ratio)
-        for owner, found, ratio in zip(OWNERS, of_owner, ratios, strict=True)
+        SharedCore(owner, len(found), sum(is_shared(share, 1.0) for share in found), min(found))
+        for owner, found in zip(OWNERS, of_owner, strict=False)
     )

@@ -125,11 +125,16 @@ def summarise(counts: Counts) -> HistogramSummary | None:
 
 
 def percentile_ns(counts: Counts, share: float) -> float:
-    """Return the latency in ns that ``share`` (0..1) of the samples do not exceed: nearest rank. Needs a sample."""
+    """Return the latency in ns that ``share`` (0..1) of the samples do not exceed. Needs a sample."""
+    return float(_TOP_NS[place_of(counts, share)])
+
+
+def place_of(counts: Counts, share: float) -> int:
+    """Return the place in ``counts`` of the value that ``share`` of the samples do not exceed: nearest rank."""
     cumulative = np.cumsum(counts)
     # The tolerance keeps 0.999 x 1000, which floating point makes 999.0000000000001, at rank 999.
     rank = max(1, int(np.ceil(share * int(cumulative[-1]) - 1e-9)))
-    return float(_TOP_NS[int(np.searchsorted(cumulative, rank))])
+    return int(np.searchsorted(cumulative, rank))
 
 
 def used_ns(counts: Counts) -> tuple[NDArray[np.float64], Counts]:

@@ -14,7 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planebench.analysis.counting import LIMITED, VALID, Counted, of_kinds
-from planebench.analysis.histogram import Counts, HistogramSummary, decode, merge, percentile_ns, summarise, used_ns
+from planebench.analysis.histogram import (
+    Counts,
+    HistogramSummary,
+    decode,
+    merge,
+    percentile_ns,
+    place_of,
+    summarise,
+    used_ns,
+)
 from planebench.analysis.ledger import policy_packets
 from planebench.analysis.starts import Blocks, blocks_of
 from planebench.model.reasons import Reason, ReasonCode
@@ -91,7 +100,7 @@ def signed_jitter(rises: Iterable[str], falls: Iterable[str]) -> JitterSummary |
 
     The mean is near zero wherever latency does not drift; percentiles and maximum are of the signed values.
     """
-    up, down = (used_ns(merge(text for text in texts if text)) for texts in (rises, falls))
+    up, down = (used_ns(merge(filter(None, texts))) for texts in (rises, falls))
     values_us = np.concatenate([-down[0][::-1], up[0]]) / 1e3
     counts = np.concatenate([down[1][::-1], up[1]])
     return _summary(values_us, counts) if counts.size else None
@@ -110,15 +119,10 @@ def pdv(latency: Counts) -> JitterSummary | None:
 
 def _summary(values_us: NDArray[np.float64], counts: Counts) -> JitterSummary:
     """Return the figures of values in rising order, each with its count."""
-    cumulative = np.cumsum(counts)
-    samples = int(cumulative[-1])
-
-    def percentile(share: float) -> float:
-        rank = max(1, int(np.ceil(share * samples - 1e-9)))
-        return float(values_us[int(np.searchsorted(cumulative, rank))])
-
+    samples = int(counts.sum())
     mean = float((counts * values_us).sum()) / samples
-    return JitterSummary(mean, percentile(0.50), percentile(0.99), float(values_us[-1]), samples)
+    p50, p99 = (float(values_us[place_of(counts, share)]) for share in (0.50, 0.99))
+    return JitterSummary(mean, p50, p99, float(values_us[-1]), samples)
 
 
 # Latency against load: inversion (higher at a low load) and knee (the load above which it rises sharply).

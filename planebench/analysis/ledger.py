@@ -93,7 +93,7 @@ def counts_drops(switch: SwitchCycles) -> bool:
 
 def reason_of(key: str) -> str:
     """Return ``tx_full`` of ``v0:tx_full``, or of a bare ``tx_full``."""
-    return _split(key)[1]
+    return key.rpartition(":")[2]
 
 
 def _switch(trial: Trial, topology: Topology) -> Iterator[Loss]:
@@ -101,13 +101,13 @@ def _switch(trial: Trial, topology: Topology) -> Iterator[Loss]:
         port.name: "wire ring" if port.side == "wire" else "vhost ring" for port in topology.ports
     }
     for key, packets in trial.switch.drops.items():
-        port, reason = _split(key)
+        port, _, reason = key.rpartition(":")
         if reason == RING_FULL and port in rings:
             yield Loss(rings[port], f"full ({port})", packets)
         elif reason == NIC_DROPPED or _of_nic(trial, port, reason):
-            yield Loss("NIC", _cause(port, reason), packets)
+            yield Loss("NIC", _cause(port, reason, trial.point), packets)
         elif reason not in ATTEMPTS:
-            yield Loss("switch", _cause(port, reason), packets)
+            yield Loss("switch", _cause(port, reason, trial.point), packets)
 
 
 def _of_nic(trial: Trial, port: str, reason: str) -> bool:
@@ -119,18 +119,18 @@ def _of_nic(trial: Trial, port: str, reason: str) -> bool:
 def _tester(trial: Trial, topology: Topology) -> Iterator[Loss]:
     ports = {port.name for port in topology.ports}
     for key, packets in trial.tester_drops.items():
-        owner, reason = _split(key)
+        owner, _, reason = key.rpartition(":")
         if reason in ATTEMPTS or f"{owner}:{NIC_DROPPED}" in trial.switch.drops:
             continue
+        cause = _cause(owner, reason, trial.point)
         if _of_nic(trial, owner, reason):
             yield Loss("NIC", f"{_CAUSES.get(reason, reason)} ({owner}, tester)", packets)
-            continue
-        if reason == WIRE_FULL:
+        elif reason == WIRE_FULL:
             yield Loss("wire ring", f"full ({owner})", packets)
-            continue
-        place: LossPlace = "tester" if owner in ports and reason != RING_FULL else "VNF"
-        policy = place == "VNF" and reason != RING_FULL
-        yield Loss(place, _cause(_with_function(owner, trial.point), reason), packets, policy)
+        elif owner in ports and reason != RING_FULL:
+            yield Loss("tester", cause, packets)
+        else:
+            yield Loss("VNF", cause, packets, policy=reason != RING_FULL)
 
 
 def policy_packets(trial: Trial) -> int:
@@ -149,26 +149,16 @@ def policy_words(trial: Trial) -> str:
 def _by_policy(trial: Trial) -> list[tuple[str, int]]:
     found = []
     for key, packets in trial.tester_drops.items():
-        owner, reason = _split(key)
+        owner, _, reason = key.rpartition(":")
         if re.match(r"vnf\d", owner) and reason != RING_FULL and reason not in ATTEMPTS and packets:
-            found.append((_cause(_with_function(owner, trial.point), reason), packets))
+            found.append((_cause(owner, reason, trial.point), packets))
     return found
 
 
-def _with_function(owner: str, point: Point) -> str:
-    """Return ``vnf1 firewall`` for the second function of a named chain; other owners unchanged."""
-    match = re.match(r"vnf(\d+)", owner)
-    place = 0 if match is None or point.side_by_side else int(match[1])
-    return f"{owner} {vnf_name(point.chain, place)}" if match and point.chain else owner
-
-
-def _split(key: str) -> tuple[str, str]:
-    """Return owner and reason: ``v0:tx_full`` -> (v0, tx_full); a bare reason has no owner."""
-    owner, _, reason = key.rpartition(":")
-    return owner, reason
-
-
-def _cause(owner: str, reason: str) -> str:
+def _cause(owner: str, reason: str, point: Point) -> str:
+    """Return a reason with its owner: ``rule (vnf1 firewall)`` of the second function of a named chain."""
+    if point.chain and (match := re.match(r"vnf(\d+)", owner)):
+        owner = f"{owner} {vnf_name(point.chain, 0 if point.side_by_side else int(match[1]))}"
     words = _CAUSES.get(reason, reason)
     return f"{words} ({owner})" if owner else words
 

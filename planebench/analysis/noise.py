@@ -12,8 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -30,19 +28,19 @@ POWER = 0.8
 """Probability with which the least detectable difference is found."""
 
 
-@cache
-def _special() -> Any:
-    """Return scipy's functions. They are imported where they are used, as few commands need them; scipy.stats, whose
-    Student's t is this one, would be a quarter of a short run."""
-    from scipy import special
-
-    return special
+# Student's t is imported where it is used: few commands need it. scipy.stats would be a quarter of a short run.
 
 
-@cache
 def _quantile(share: float, degrees: float) -> float:
-    """Return the quantile of Student's t; all cells of a run ask for the same few."""
-    return float(_special().stdtrit(degrees, share))
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, share))
+
+
+def _probability(t: float, degrees: float) -> float:
+    from scipy.special import stdtr
+
+    return float(stdtr(degrees, t))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +62,15 @@ class Estimate:
 
     def p_value(self, null: float = 0.0) -> float:
         """Return the two-sided p-value of the hypothesis that the mean is ``null``; it agrees with the interval."""
-        return float(2 * _special().stdtr(self.degrees, -abs(self.mean - null) / self.error))
+        return 2 * min(self.p_above(null), self.p_below(null))
 
     def p_above(self, null: float) -> float:
         """Return the one-sided p-value of the hypothesis that the mean is at most ``null``."""
-        return float(_special().stdtr(self.degrees, -(self.mean - null) / self.error))
+        return _probability((null - self.mean) / self.error, self.degrees)
 
     def p_below(self, null: float) -> float:
         """Return the one-sided p-value of the hypothesis that the mean is at least ``null``."""
-        return float(_special().stdtr(self.degrees, (self.mean - null) / self.error))
+        return _probability((self.mean - null) / self.error, self.degrees)
 
     def interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Return the two-sided interval of the figure itself, not of its logarithm."""

@@ -7,7 +7,6 @@ import math
 import statistics
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from statistics import fmean
 from typing import Any
 
@@ -119,17 +118,21 @@ def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
     That of a switch which is disturbed more often than the others spans its throughput with and without what the host
     took.
     """
-    throughput = _noise((it.result.point, [it.throughput]) for it in found)
-    as_counted = _noise((it.result.point, [it.as_counted]) for it in found)
-    cycles = _noise((it.result.point, [it.cycles]) for it in found)
+    throughput = noise_of_sides((it.result.point, it.throughput) for it in found)
+    as_counted = noise_of_sides((it.result.point, it.as_counted) for it in found)
+    cycles = noise_of_sides((it.result.point, it.cycles) for it in found)
     noise = {
-        name: _noise((it.result.point, [of[name] for of in it.percentiles]) for it in found) for name in PERCENTILES
+        name: noise_of_sides((it.result.point, of[name]) for it in found for of in it.percentiles)
+        for name in PERCENTILES
     }
-    methods = dict.fromkeys(search.method for it in found for search in it.result.searches)
     searched = {}
-    for method in methods:  # with the noise of R+: searches are few, and starts differ alike
-        bounds = ((it.throughput, lower_bounds(with_a_rate(it.result.searches, method))) for it in found)
-        searched[method] = _noise((it.result.point, both) for it, both in zip(found, bounds, strict=True))
+    for method in dict.fromkeys(search.method for it in found for search in it.result.searches):
+        # With the noise of R+: searches are few, and starts differ alike.
+        searched[method] = noise_of_sides(
+            (it.result.point, blocks)
+            for it in found
+            for blocks in (it.throughput, lower_bounds(with_a_rate(it.result.searches, method)))
+        )
     for it in found:
         low, high = _ends(throughput, it.throughput)
         if it.result.disturbed and low is not None and high is not None:
@@ -175,10 +178,6 @@ def _search_figures(result: Result, noise: Mapping[str, Noise]) -> Iterator[Sear
         if high is not None:
             high = None if is_bound else high * math.exp(fmean(widths(ended)))
         yield SearchFigure(method, pps, len(blocks), is_bound, low, high)
-
-
-def _noise(found: Iterable[tuple[Point, Sequence[Blocks]]]) -> Noise:
-    return noise_of_sides(chain.from_iterable(((point, blocks) for blocks in several) for point, several in found))
 
 
 def _ends(noise: Noise, blocks: Blocks, scale: float = 1.0, fit: Estimate | None = None) -> IntervalEnds:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
@@ -44,14 +43,13 @@ Floats = NDArray[np.float64]
 class Change:
     """A step between the values with the indices ``first`` and ``last``; ``at``: probably the first value after it.
 
-    ``estimate``: log(level after / level before). ``deviation``: of a value from one next to it, over the root of two.
+    ``estimate``: log(level after / level before).
     """
 
     at: int
     first: int
     last: int
     estimate: Estimate
-    deviation: float
 
 
 def find_changes(values: Sequence[float], boots: Sequence[str] = ()) -> tuple[Change, ...]:
@@ -68,11 +66,11 @@ def find_changes(values: Sequence[float], boots: Sequence[str] = ()) -> tuple[Ch
     found = []
     for begin, end in spans:
         for step in _steps(logs[begin:end]):
-            found.append(Change(begin + step.at, begin + step.first, begin + step.last, step.estimate, step.deviation))
+            found.append(Change(begin + step.at, begin + step.first, begin + step.last, step.estimate))
             logs[begin + step.at :] -= step.estimate.mean
     for step in _steps(np.array([np.mean(logs[begin:end]) for begin, end in spans])):
         at, first, last = spans[step.at][0], spans[step.first][0], spans[step.last][1] - 1
-        found.append(Change(at, first, last, step.estimate, step.deviation))
+        found.append(Change(at, first, last, step.estimate))
     return tuple(sorted(found, key=lambda it: it.at))
 
 
@@ -104,8 +102,7 @@ def _steps(logs: Floats) -> Iterator[Change]:
         error = math.sqrt(variance * (1 / _worth(len(before), likely) + 1 / _worth(len(after), likely)))
         mean = _level(after, correlation) - _level(before, correlation)
         estimate = Estimate(mean, error, worth, min(len(before), len(after)))
-        deviation = math.sqrt(variance / (1 + correlation))
-        yield Change(at, int(min(possible)) - 1, int(max(possible)), estimate, deviation)
+        yield Change(at, int(min(possible)) - 1, int(max(possible)), estimate)
 
 
 def _without_outliers(logs: Floats) -> Floats:
@@ -158,11 +155,6 @@ def _partitions(costs: Floats, most: int) -> Iterator[tuple[list[int], float]]:
             best = np.min(total, axis=0)
 
 
-RUNS_MIN = 3
-"""Runs of each side of a confirmation, in turns, as of a comparison of runs."""
-RUNS_MAX = 100
-"""A confirmation that would need more has no price."""
-
 Cause = Literal["commit", "environment", "unknown"]
 
 VOLATILE = frozenset(
@@ -199,7 +191,6 @@ class TrendPoint:
     repository: str = ""
     dirty: bool = False
     facts: Mapping[str, str] = field(default_factory=dict)
-    minutes: float | None = None
     boot: str = ""
 
 
@@ -220,8 +211,6 @@ class TrendStep:
     probable: TrendPoint
     cause: Cause
     changed: tuple[str, ...]
-    confirm_runs: int | None
-    confirm_minutes: float | None
 
     @property
     def percent(self) -> float:
@@ -259,15 +248,13 @@ def find_trend(series: Series, samples: Sequence[TrendPoint]) -> Trend:
         return Trend(series, history, left_out=again, problem=f"{len(history)} runs; steps need {SERIES_MIN}")
     boots = [sample.boot for sample in history]
     changes = find_changes([sample.value for sample in history], boots)
-    minutes = [sample.minutes for sample in history if sample.minutes is not None]
-    price = statistics.median(minutes) if minutes else None
-    steps = tuple(_step(change, history, price) for change in changes)
+    steps = tuple(_step(change, history) for change in changes)
     number = len(list(groupby(boots)))
     few = f"{number} boots; steps from one to the next need {SERIES_MIN}" if 1 < number < SERIES_MIN else ""
     return Trend(series, history, steps, again, few)
 
 
-def _step(change: Change, history: Sequence[TrendPoint], price: float | None) -> TrendStep:
+def _step(change: Change, history: Sequence[TrendPoint]) -> TrendStep:
     low, high = change.estimate.interval()
     before, after = history[change.first], history[change.last]
     changed = []
@@ -276,7 +263,6 @@ def _step(change: Change, history: Sequence[TrendPoint], price: float | None) ->
             if b.facts.get(name, value) != value:
                 changed.append(f"{name}: {value or 'none'} → {b.facts[name] or 'none'} in {b.run_id}")
     new_commit = (before.repository, before.commit, before.dirty) != (after.repository, after.commit, after.dirty)
-    runs = runs_to_confirm(change)
     return TrendStep(
         change,
         figure_of(change.estimate.mean),
@@ -287,19 +273,4 @@ def _step(change: Change, history: Sequence[TrendPoint], price: float | None) ->
         history[change.at],
         "environment" if changed else "commit" if new_commit else "unknown",
         tuple(changed),
-        runs,
-        None if runs is None or price is None else 2 * runs * price,
     )
-
-
-def runs_to_confirm(change: Change) -> int | None:
-    """Return how many runs of the old and of the new commit, in turns, show the change with a probability of 80 %.
-
-    None for a change that is too small for RUNS_MAX.
-    """
-    wanted = abs(change.estimate.mean)
-    for runs in range(RUNS_MIN, RUNS_MAX + 1):
-        error = change.deviation * math.sqrt(2 / runs)
-        if Estimate(wanted, error, runs - 1, runs).detectable() <= wanted:
-            return runs
-    return None

@@ -290,9 +290,6 @@ def papers(
     names: Annotated[
         list[str] | None, argument("[RUN]...", "Runs to check the claims against. Without one, only list the claims.")
     ] = None,
-    tables: Annotated[
-        bool, option("--tables", "Print Tables 1, 2 and 5 of conext19 instead, beside what there is here (one run).")
-    ] = False,
 ) -> None:
     """Check published claims against runs: confirmed, not confirmed, or inconclusive (with the reason)."""
 

@@ -59,7 +59,7 @@ def trend(
     switch: Annotated[str | None, option("--switch", "Only this switch, by its label.", "NAME")] = None,
     html: Annotated[Path | None, option("--html", "File to write the page to.")] = None,
 ) -> None:
-    """Show when figures changed, in which range of commits, what else changed, and what a confirmation costs."""
+    """Show when figures changed, in which range of commits, and what else changed."""
 
 
 _JobsOption = Annotated[

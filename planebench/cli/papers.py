@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,36 +13,30 @@ from rich.text import Text
 
 from planebench.analysis.compare import Derived
 from planebench.cli.options import print_json
-from planebench.model.errors import UsageError
 from planebench.model.words import printable
 from planebench.papers.claims import all_claims, all_papers
-from planebench.papers.judge import Conclusion, conclude, judge_all, open_words, shown
+from planebench.papers.judge import Conclusion, conclude, open_words, shown
 from planebench.papers.measured import RunFigures
 from planebench.papers.told import ClaimOutcome
 from planebench.report.papers import conclusion_record, counts, record
-from planebench.report.published import TaxonomyRow, TuningRow, UseCase, kinds, tunings, use_cases, value_words
 from planebench.store import find_run, read_run
-from planebench.switches.registry import get_adapter
 
 _STYLES = {ClaimOutcome.CONFIRMED: "green", ClaimOutcome.NOT_CONFIRMED: "red", ClaimOutcome.CANNOT_BE_TESTED: "dim"}
 
 
-def papers(names: Sequence[str] | None, runs: Path | None, *, tables: bool = False, json: bool) -> None:
+def papers(names: Sequence[str] | None, runs: Path | None, *, json: bool) -> None:
     """Print every claim; with a run its outcome: all of a run without papers, else as on the page.
 
-    With several runs, one outcome of each claim from all of them. ``tables``: print those of conext19 instead.
+    With several runs, one outcome of each claim from all of them.
     """
-    if tables:
-        _print_tables(names or (), runs, json=json)
-        return
     if not names:
         if json:
             said = ((it.model_dump(exclude_none=True, exclude_defaults=True, mode="json"), it) for it in all_claims())
             print_json({"papers": [{**document, "says": claim.sentence} for document, claim in said]})
         else:
-            for name, paper in all_papers().items():
+            for name, title in all_papers().items():
                 own = (it for it in all_claims() if it.paper == name)
-                print("\n".join([f"{name}: {paper.title}", *(f"  {it.id} ({it.where}): {it.sentence}" for it in own)]))
+                print("\n".join([f"{name}: {title}", *(f"  {it.id} ({it.where}): {it.sentence}" for it in own)]))
         return
     derived = [Derived(read_run(find_run(runs, name))) for name in names]
     measured = {it.run.header.run_id: RunFigures(it) for it in derived}
@@ -66,7 +59,7 @@ def _print_conclusions(conclusions: Sequence[Conclusion], *, several: bool) -> N
     console = Console(markup=False, highlight=False)
     width = max(console.width, 60)
     for name in dict.fromkeys(it.claim.paper for it in conclusions):
-        console.print(Text(f"{name}: {all_papers()[name].title}", style="bold"))
+        console.print(Text(f"{name}: {all_papers()[name]}", style="bold"))
         for it in conclusions:
             if it.claim.paper == name:
                 outcome = Text(f"  {it.words}", style=_STYLES[it.outcome])
@@ -76,61 +69,9 @@ def _print_conclusions(conclusions: Sequence[Conclusion], *, several: bool) -> N
                 _print_wrapped(console, printable(runs + it.evidence), width, "dim")
     if why := open_words(conclusions):
         console.print(Text(f"inconclusive: {why}"))
-    console.print(", ".join(f"{row['number']} {row['words']}" for row in counts(conclusions)))
+    console.print(counts(conclusions))
 
 
 def _print_wrapped(console: Console, text: str, width: int, style: str = "") -> None:
     lines = textwrap.wrap(text, width - 4, break_on_hyphens=False)
     console.print(Text("\n".join(f"    {line}" for line in lines), style=style))
-
-
-# ``planebench papers --tables``: Tables 1, 2 and 5 of conext19, each row beside what there is of it here.
-
-
-def _print_tables(names: Sequence[str], runs_dir: Path | None, *, json: bool) -> None:
-    """Print the tables; with a run the function and the tuning of its switches, and where they lead.
-
-    Raises UsageError for several runs.
-    """
-    if len(names) > 1:
-        raise UsageError(f"--tables takes one run, not {len(names)}")
-    derived = Derived(read_run(find_run(runs_dir, names[0]))) if names else None
-    judgements = judge_all(RunFigures(derived)) if derived is not None else ()
-    found = kinds(derived), tunings(derived), use_cases(derived, judgements)
-    if json:
-        first = [{**asdict(it), "here": _differs(it)} for it in found[0]]
-        second, fifth = ([asdict(it) for it in rows] for rows in found[1:])
-        print_json({"paper": "conext19", "tables": {"table 1": first, "table 2": second, "table 5": fifth}})
-    else:
-        print("\n".join(_lines(*found)))
-
-
-def _differs(row: TaxonomyRow) -> dict[str, Any]:
-    """Return the columns of Table 1 that are others in our adapter."""
-    traits = get_adapter(row.switch).traits
-    return {name: getattr(traits, name) for name, value in row.published.items() if getattr(traits, name) != value}
-
-
-def _lines(first: Sequence[TaxonomyRow], second: Sequence[TuningRow], fifth: Sequence[UseCase]) -> Iterator[str]:
-    yield "conext19, Table 1: taxonomy"
-    for kind in first:
-        yield f"  {kind.switch}: {', '.join(map(value_words, kind.published.values()))}"
-        if differs := _differs(kind):
-            yield f"    here: {', '.join(map(value_words, differs.values()))}"
-        yield from _in_run(kind.run)
-    yield "conext19, Table 2: tunings"
-    for tuning in second:
-        yield f"  {tuning.switch}: {tuning.published}"
-        yield f"    here: {tuning.here}"
-        yield from _in_run(tuning.run)
-    yield "conext19, Table 5: use cases"
-    for case in fifth:
-        yield f"  {case.switch}: {case.best_at}; {case.remark}"
-        yield from _in_run(f"it leads in {case.leads_words}" if case.leads else "")
-        for claim in case.claims:
-            yield from _in_run(claim)
-
-
-def _in_run(words: str) -> Iterator[str]:
-    if words:
-        yield f"    in this run: {printable(words)}"

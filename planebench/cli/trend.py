@@ -14,7 +14,7 @@ from planebench.lab.store import histories
 from planebench.model.errors import unknown
 from planebench.model.results import Metric
 from planebench.report.export import write_bytes
-from planebench.report.trend import cause_words, change_words, found_in, price_words, range_words
+from planebench.report.trend import cause_words, change_words, found_in, range_words
 
 
 def trend(
@@ -48,10 +48,7 @@ def trend(
 def _document(found: Trend) -> dict[str, Any]:
     steps = [
         {
-            **{
-                name: getattr(step, name)
-                for name in ("ratio", "low", "high", "cause", "confirm_runs", "confirm_minutes")
-            },
+            **{name: getattr(step, name) for name in ("ratio", "low", "high", "cause")},
             "changed": list(step.changed),
             **{name: _run(getattr(step, name)) for name in ("before", "after", "probable")},
         }
@@ -73,10 +70,10 @@ def _print(trends: list[Trend]) -> None:
     for it in found:
         series, step = it.trend.series, it.step
         where = f"{series.point} ({series.testbed})"
-        texts = (change_words(step), range_words(step), cause_words(step), price_words(step))
+        texts = (change_words(step), range_words(step), cause_words(step))
         rows.append((step.probable.started_at[:10], series.switch, where, *texts))
     if rows:
-        print_table(("first run", "switch", "test point", "change", "range", "cause", "confirmation"), rows)
+        print_table(("first run", "switch", "test point", "change", "range", "cause"), rows)
     runs = {(it.series.testbed, sample.run_id) for it in trends for sample in it.samples}
     short = sum(bool(it.problem) for it in trends)
     note = f"; {short} with too few runs or boots" if short else ""

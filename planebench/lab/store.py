@@ -26,7 +26,7 @@ from planebench.model.errors import StoreError, UsageError, unknown
 from planebench.model.header import RunHeader, Subject
 from planebench.model.records import Point
 from planebench.model.results import Metric
-from planebench.model.text import FILES, named_digests, seconds_since_epoch, without_folders
+from planebench.model.text import FILES, named_digests, without_folders
 from planebench.model.words import load_words
 from planebench.store import read_run
 
@@ -174,7 +174,6 @@ def histories(
             }
             if not mine:
                 facts[f"version of {row['switch']}"] = row["version"]
-            minutes = (seconds_since_epoch(run["finished_at"]) - seconds_since_epoch(run["started_at"])) / 60
             series.setdefault(key, []).append(
                 TrendPoint(
                     run["run_id"],
@@ -185,7 +184,6 @@ def histories(
                     repository=run["subject_repository"] if mine else "",
                     dirty=bool(mine and run["subject_dirty"]),
                     facts={name: str(value) for name, value in facts.items() if name not in VOLATILE},
-                    minutes=minutes,
                     boot=str(json.loads(run["host"]).get("boot_id") or ""),
                 )
             )

@@ -243,16 +243,10 @@ class Claim(ClosedModel):
         return _FACT.sub(lambda found: format(facts[found[1]], found[2] or "g"), self.says)
 
 
-class PaperInfo(ClosedModel):
-    """A paper: its title, as it is cited."""
-
-    title: str
-
-
 class ClaimsModel(ClosedModel):
-    """claims.yaml."""
+    """claims.yaml. ``papers``: their titles, as they are cited."""
 
-    papers: dict[PaperName, PaperInfo]
+    papers: dict[PaperName, str]
     claims: tuple[Claim, ...]
 
 
@@ -266,8 +260,8 @@ def all_claims() -> tuple[Claim, ...]:
     return _document().claims
 
 
-def all_papers() -> dict[str, PaperInfo]:
-    """Return the papers by short name."""
+def all_papers() -> dict[str, str]:
+    """Return the titles of the papers by short name."""
     return _document().papers
 
 

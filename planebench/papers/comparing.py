@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from planebench.analysis.answers import ALPHA
-from planebench.analysis.counting import search_counts
+from planebench.analysis.counting import latency_counts, search_counts
 from planebench.analysis.node_capacity import predictions
 from planebench.analysis.noise import RESOLUTION
 from planebench.analysis.starts import Blocks, blocks_of, by_start, noise_of_sides
@@ -334,11 +334,11 @@ def _full(measured: RunFigures, point: Point) -> Compared | str:
     return Compared(words, f"{sample.shown} of {mpps(whole)} Mpps", answer.above, answer, with_ratio=False)
 
 
-def far_cores(claim: Claim, shape: FarCores, measured: RunFigures) -> PairsFound:
+def far_cores(claim: Claim, shape: FarCores, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
     """Compare each point on far cores with itself on near ones: it was measured on both where trials of both count."""
     found = PairsFound()
     of_what = "(core-to-core latency, not NUMA)"
-    for point in _points(found, measured, measured.labels(claim.switches), shape.cell):
+    for point in _points(found, measured, labels, shape.cell):
         far, near = (measured.in_band(point, band) for band in ("far", "near"))
         words = spot_words(Spot(point, None))
         if far is None or near is None:
@@ -350,13 +350,15 @@ def far_cores(claim: Claim, shape: FarCores, measured: RunFigures) -> PairsFound
     return found
 
 
-def clocks(claim: Claim, shape: Clocks, measured: RunFigures, *, emulated: bool) -> PairsFound:
+def clocks(
+    claim: Claim, shape: Clocks, measured: RunFigures, labels: Sequence[str], *, emulated: bool = False
+) -> PairsFound:
     """Compare each point at the highest CPU clock of the run with itself at the lowest one.
 
     ``emulated``: at clocks that are emulated by waiting, instead of those that a CPU was set to.
     """
     found = PairsFound()
-    for label in measured.labels(claim.switches):
+    for label in labels:
         for slow, fast in measured.by_clock(label, shape.cell, emulated=emulated):
             samples = [measured.sample(point, "throughput", None) for point in (fast, slow)]
             a, b = (sample for sample in samples if sample is not None)  # of points that the run has
@@ -368,7 +370,7 @@ def clocks(claim: Claim, shape: Clocks, measured: RunFigures, *, emulated: bool)
     return found
 
 
-def share(claim: Claim, shape: ShareClaim, measured: RunFigures) -> PairsFound:
+def share(claim: Claim, shape: ShareClaim, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
     """Compare the bounds of a part's share in each latency with stamped probes with the claim.
 
     The noise between starts is what the shares of all places have in common, as that of throughputs.
@@ -376,10 +378,11 @@ def share(claim: Claim, shape: ShareClaim, measured: RunFigures) -> PairsFound:
     found = PairsFound()
     kinds = (shape.part, "hosting") if shape.part == "switch" else (shape.part,)  # the papers' switch serves VMs
     bounds: dict[Spot, tuple[Blocks, Blocks]] = {}
-    for label in measured.labels(claim.switches):
+    for label in labels:
         for result in measured.derived.results:
-            for summary in result.latency if result.point.switch == label and of_the_plan(result.point) else ():
-                trials = measured.latency_trials(result.point, summary.load)
+            wanted = result.point.switch == label and of_the_plan(result.point)
+            for summary in filter(latency_counts, result.latency if wanted else ()):
+                trials = measured.derived.latency_trials(result)[summary.load].trials
                 low, high = (blocks_of(trials, partial(_share, kinds=kinds, highest=it)) for it in (False, True))
                 if low and high:
                     bounds[Spot(result.point, summary.load)] = low, high
@@ -417,12 +420,11 @@ def _share(trial: Trial, *, kinds: Sequence[str], highest: bool) -> float | None
     return max(sum(bounds), LEAST_NS) / sum(a.sum_ns for a in anatomies)
 
 
-def chain_below_parts(claim: Claim, measured: RunFigures) -> PairsFound:
+def chain_below_parts(claim: Claim, shape: bool, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
     """Compare each chain of two functions or more with its functions measured alone."""
     found = PairsFound()
-    wanted = set(measured.labels(claim.switches))
     for it in measured.derived.chains.latency:
-        if it.point.switch not in wanted:
+        if it.point.switch not in labels:
             continue
         what = spot_words(Spot(it.point, it.load))
         effect = it.effect
@@ -437,6 +439,28 @@ def chain_below_parts(claim: Claim, measured: RunFigures) -> PairsFound:
     if not found.compared:
         found.add("latency of a chain and of its functions alone, at one fixed load (--chain, --rates)")
     return found
+
+
+SHAPES: Mapping[str, Callable[..., PairsFound]] = {
+    "compare": compare,
+    "trend": trend,
+    "line_rate": line_rate,
+    "no_leader": no_leader,
+    "minimum": minimum,
+    "spread": spread,
+    "predicted": predicted,
+    "share": share,
+    "chain_below_parts": chain_below_parts,
+    "far_cores": far_cores,
+    "clocks": clocks,
+}
+"""The comparisons of each shape, by its field of a claim."""
+
+
+def compared(claim: Claim, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
+    """Return the comparisons of a claim for some switches."""
+    shapes = ((make, getattr(claim, name)) for name, make in SHAPES.items())
+    return next(make(claim, shape, measured, labels) for make, shape in shapes if shape is not None)
 
 
 def judged(a: FigureSample, b: FigureSample, limits: ClaimLimits) -> tuple[bool | None, Told]:

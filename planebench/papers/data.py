@@ -34,34 +34,6 @@ PaperFigures = dict[str, Any]
 """Single figures and lists of them, by the names that sentences of claims have for them; and ``testbed``."""
 
 
-class TaxonomyModel(ClosedModel):
-    """A row of conext19's Table 1."""
-
-    architecture: Literal["modular", "self-contained"]
-    paradigm: Literal["structured", "match/action"]
-    models: tuple[Literal["rtc", "pipeline"], ...]
-    virtual_interface: str
-    reprogrammability: Literal["low", "medium", "high"]
-    languages: tuple[str, ...]
-    purpose: str
-
-
-class TuningModel(ClosedModel):
-    """A row of conext19's Table 2; ``setting`` is its name among the settings of a switch of a run."""
-
-    tuning: str
-    setting: str = ""
-    here: str
-
-
-class UseCaseModel(ClosedModel):
-    """A row of conext19's Table 5, and the claims that measure it."""
-
-    best_at: str
-    remark: str
-    claims: tuple[PaperName, ...] = ()
-
-
 class Conext19Model(ClosedModel):
     """conext19."""
 
@@ -69,9 +41,6 @@ class Conext19Model(ClosedModel):
     throughput_gbps: dict[ScenarioName, dict[Direction, dict[int, dict[PaperName, Positive | PaperBounds]]]]
     rtt_latency_us: dict[PaperName, dict[PaperName, tuple[Positive, Positive, Positive] | None]]
     v2v_rtt_latency_us: dict[PaperName, Positive]
-    taxonomy: dict[PaperName, TaxonomyModel]
-    tunings: dict[PaperName, TuningModel]
-    use_cases: dict[PaperName, UseCaseModel]
 
 
 class PapersModel(ClosedModel):
@@ -133,11 +102,6 @@ def paper_figures() -> tuple[PaperFigure, ...]:
     for switch, us in paper.v2v_rtt_latency_us.items():
         found.append(PaperFigure("conext19", "latency", "v2v", 0, None, LATENCY_FRAME_BYTES, V2V_LOAD, switch, us))
     return tuple(found)
-
-
-def conext19_tables() -> Conext19Model:
-    """Return the tables of conext19: the taxonomy, the tunings and the use cases of its switches."""
-    return _papers().conext19
 
 
 @cache

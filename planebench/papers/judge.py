@@ -7,13 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from planebench.model.header import RunHeader
 from planebench.model.words import listed
 from planebench.papers import comparing
 from planebench.papers.claims import Claim, all_claims
-from planebench.papers.comparing import PairsFound
 from planebench.papers.measured import RunFigures
 from planebench.papers.ordering import (
     Ranked,
@@ -31,6 +29,8 @@ MAX_EVIDENCE = 3
 """Comparisons in the line of evidence; the rest is counted."""
 MAX_MISSING = 2
 
+_OUTCOMES = {True: ClaimOutcome.CONFIRMED, False: ClaimOutcome.NOT_CONFIRMED, None: ClaimOutcome.CANNOT_BE_TESTED}
+
 
 def judge_all(measured: RunFigures) -> tuple[Judgement, ...]:
     """Return a judgement for every claim of every paper."""
@@ -45,7 +45,9 @@ def shown(header: RunHeader, judgements: Iterable[Judgement]) -> tuple[Judgement
 
 def judge(claim: Claim, measured: RunFigures, share: float = 1.0) -> Judgement:
     """Return the judgement on a claim by a run, which has this share of the level of all runs that test it."""
-    emulated = [] if claim.clocks is None else comparing.clocks(claim, claim.clocks, measured, emulated=True).compared
+    labels, emulated = measured.labels(claim.switches), list[Compared]()
+    if claim.clocks is not None:
+        emulated = comparing.clocks(claim, claim.clocks, measured, labels, emulated=True).compared
     header = measured.derived.run.header
     # Of the host of the switch and the VNFs, where another one sends.
     if unmet := claim.needs.unmet(header.host if header.switch_host is None else header.switch_host.host):
@@ -64,25 +66,21 @@ def judge(claim: Claim, measured: RunFigures, share: float = 1.0) -> Judgement:
         ("ports of NICs that differ from those of VNFs (another wire)", claim.nic_ports and alike),
     )
     if missing := tuple(words for words, lacks in lacking if lacks):
-        words = _missing_words(claim, measured, missing)
-        return _untestable(claim, "not covered by this run", words, (), missing)
-    labels = measured.labels(claim.switches)
+        return _uncovered(claim, measured, missing)
     # Other switches can be tested too, beside, unless the claim compares one switch with others.
     of_one_switch = (claim.trend, claim.line_rate, claim.no_leader, claim.minimum, claim.spread)
     beside = emulated
     if any(of_one_switch) or (claim.compare is not None and not claim.compare.b.switches):
-        beside = [*_compared(claim, measured, measured.others(claim.switches)).compared, *emulated]
+        beside = [*comparing.compared(claim, measured, measured.others(claim.switches)).compared, *emulated]
     if not labels:
         named = ", ".join(claim.switches)
         missing = (f"a switch that the claim is about ({named})" if named else "a switch that is not simulated",)
-        words = _missing_words(claim, measured, missing)
-        return _untestable(claim, "not covered by this run", words, beside, missing, claim.switches)
-    found = _compared(claim, measured, labels)
+        return _uncovered(claim, measured, missing, beside, claim.switches)
+    found = comparing.compared(claim, measured, labels)
     missing = tuple(dict.fromkeys(found.missing))
     compared = corrected(found.compared, share)
     if not compared:
-        words = _missing_words(claim, measured, missing)
-        return _untestable(claim, "not covered by this run", words, beside, missing, found.absent)
+        return _uncovered(claim, measured, missing, beside, found.absent)
     held = [it.holds for it in compared]
     support, against = held.count(True), held.count(False)
     if claim.share is not None and not claim.share.everywhere:  # one that supports it is enough
@@ -90,47 +88,23 @@ def judge(claim: Claim, measured: RunFigures, share: float = 1.0) -> Judgement:
     else:  # all, or a majority, support it, and none contradicts it
         confirmed = not against and (support == len(held) or (support > 0.5 * len(held) and not claim.no_leader))
         contradicted = against > 0
-    outcome = ClaimOutcome.CANNOT_BE_TESTED
-    if confirmed or contradicted:
-        outcome = ClaimOutcome.CONFIRMED if confirmed else ClaimOutcome.NOT_CONFIRMED
-    why: Why = "insufficient data" if outcome is ClaimOutcome.CANNOT_BE_TESTED else ""
+    holds = True if confirmed else False if contradicted else None
+    why: Why = "insufficient data" if holds is None else ""
     evidence = _evidence(compared, beside)
-    return Judgement(claim, outcome, why, evidence, tuple(compared), tuple(beside), missing)
-
-
-def _compared(claim: Claim, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
-    shapes: tuple[tuple[Any, Callable[[Any], PairsFound]], ...] = (
-        (claim.compare, lambda shape: comparing.compare(claim, shape, measured, labels)),
-        (claim.trend, lambda shape: comparing.trend(claim, shape, measured, labels)),
-        (claim.line_rate, lambda shape: comparing.line_rate(claim, shape, measured, labels)),
-        (claim.no_leader, lambda shape: comparing.no_leader(claim, shape, measured, labels)),
-        (claim.minimum, lambda shape: comparing.minimum(claim, shape, measured, labels)),
-        (claim.spread, lambda shape: comparing.spread(claim, shape, measured, labels)),
-        (claim.predicted, lambda shape: comparing.predicted(claim, shape, measured, labels)),
-        (claim.share, lambda shape: comparing.share(claim, shape, measured)),
-        (claim.chain_below_parts, lambda _: comparing.chain_below_parts(claim, measured)),
-        (claim.far_cores, lambda shape: comparing.far_cores(claim, shape, measured)),
-        (claim.clocks, lambda shape: comparing.clocks(claim, shape, measured, emulated=False)),
-    )
-    return next(make(shape) for shape, make in shapes if shape is not None)
+    return Judgement(claim, _OUTCOMES[holds], why, evidence, tuple(compared), tuple(beside), missing)
 
 
 def _ranked(claim: Claim, measured: RunFigures, ranked: Ranked, decide: Callable[[Ranked], bool | None]) -> Judgement:
     """Return the judgement on the ranks of switches, by ``decide`` where there are enough of them."""
-    missing = tuple(too_few(ranked))
-    if missing:
-        absent, words = measured.absent(ranked_switches(claim)), _missing_words(claim, measured, missing)
-        return _untestable(claim, "not covered by this run", words, (), missing, absent)
+    if missing := too_few(ranked):
+        return _uncovered(claim, measured, missing, absent=measured.absent(ranked_switches(claim)))
     return _by_pairs(claim, ranked, decide(ranked))
 
 
 def _by_pairs(claim: Claim, ranked: Ranked, holds: bool | None) -> Judgement:
-    outcome = {True: ClaimOutcome.CONFIRMED, False: ClaimOutcome.NOT_CONFIRMED, None: ClaimOutcome.CANNOT_BE_TESTED}[
-        holds
-    ]
     open_why: Why = "runs disagree" if ranked.disputed else "insufficient data"
     evidence = f"{ranked.words}. {_evidence(ranked.compared, ())}"
-    return Judgement(claim, outcome, open_why if holds is None else "", evidence, ranked.compared)
+    return Judgement(claim, _OUTCOMES[holds], open_why if holds is None else "", evidence, ranked.compared)
 
 
 def _untestable(
@@ -145,8 +119,14 @@ def _untestable(
     return Judgement(claim, ClaimOutcome.CANNOT_BE_TESTED, why, evidence, (), tuple(beside), missing, tuple(absent))
 
 
-def _missing_words(claim: Claim, measured: RunFigures, missing: Sequence[str]) -> str:
-    """Return what is missing in words, with the reason of the plan if it left that table or figure out."""
+def _uncovered(
+    claim: Claim,
+    measured: RunFigures,
+    missing: tuple[str, ...],
+    beside: Sequence[Compared] = (),
+    absent: Sequence[str] = (),
+) -> Judgement:
+    """Return the judgement on a claim that a run does not cover, with the reason of the plan if it left that out."""
     more = f" and {len(missing) - MAX_MISSING} more" if len(missing) > MAX_MISSING else ""
     header, places = measured.derived.run.header, claim.where.split(", ")
     # An entry that names no paper belongs to the paper of the claim, if the plan has no other.
@@ -154,7 +134,8 @@ def _missing_words(claim: Claim, measured: RunFigures, missing: Sequence[str]) -
     if header.papers == (claim.paper,):
         wanted.update(places)
     reasons = [f"{entry.what}: {entry.reason}" for entry in header.left_out if entry.what in wanted]
-    return f"missing: {'; '.join(missing[:MAX_MISSING])}{more}" + "".join(f"; left out: {reason}" for reason in reasons)
+    words = "; ".join([f"missing: {'; '.join(missing[:MAX_MISSING])}{more}", *(f"left out: {it}" for it in reasons)])
+    return _untestable(claim, "not covered by this run", words, beside, missing, absent)
 
 
 def _evidence(compared: Sequence[Compared], beside: Sequence[Compared]) -> str:

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
+from functools import cache, cached_property
 from itertools import product
 
 from planebench.analysis.compare import Derived
-from planebench.analysis.counting import counts, latency_counts, saturating
+from planebench.analysis.counting import Counted, counts, latency_counts, saturating
 from planebench.analysis.histogram import merge, summarise
 from planebench.analysis.noise import Noise
 from planebench.analysis.starts import Blocks, blocks_of, by_start, noise_of_sides, throughput_blocks
@@ -22,7 +21,7 @@ from planebench.model.scenario import scenario_named
 from planebench.model.server import NEAR, OWN_CLOCK, mhz_of, speed_of
 from planebench.model.words import mpps, throughput, us
 from planebench.papers.claims import ANY, ClaimCell, ClaimMetric, Each
-from planebench.papers.told import FigureSample
+from planebench.papers.told import FigureSample, middle
 
 SIMULATED = "sim"
 """Adapter of switches that forward nothing: they confirm nothing."""
@@ -39,15 +38,12 @@ LATENCIES: tuple[ClaimMetric, ...] = ("latency", "deviation", "jitter")
 """The metrics that are taken at a load."""
 
 
-@dataclass(frozen=True)
 class RunFigures:
     """Look up figures in a run and in what is derived from it."""
 
-    derived: Derived
-    _known: dict[tuple[Point, ClaimMetric, str | None], FigureSample | None] = field(
-        default_factory=dict, compare=False
-    )
-    """The figures that were asked for already: claims share them, and decoding histograms is slow."""
+    def __init__(self, derived: Derived) -> None:
+        self.derived = derived
+        self.sample = cache(self._sample)  # claims share figures, and decoding histograms is slow
 
     @cached_property
     def by_point(self) -> Mapping[Point, Result]:
@@ -102,14 +98,8 @@ class RunFigures:
         ordered = [sorted(group, key=lambda point: speed_of(point.cpu_clock)) for group in groups.values()]
         return [(group[0], group[-1]) for group in ordered if len(group) > 1]
 
-    def sample(self, point: Point, metric: ClaimMetric, load: str | None) -> FigureSample | None:
-        """Return the figure of a point; None if the point, or its latency at this load, was not measured."""
-        key = point, metric, load
-        if key not in self._known:
-            self._known[key] = self._sample(point, metric, load)
-        return self._known[key]
-
     def _sample(self, point: Point, metric: ClaimMetric, load: str | None) -> FigureSample | None:
+        """Return the figure of a point; None if the point, or its latency at this load, was not measured."""
         result = self.by_point.get(point)
         if result is None:
             return None
@@ -117,27 +107,25 @@ class RunFigures:
             return self._latency(result, load or "", metric)
         if not counts(result):
             return FigureSample((), result.verdict.kind, throughput(result))
-        blocks = throughput_blocks(saturating(self.derived.trials[point]).trials)
-        estimate = self._rates_noise.estimate(by_start(blocks))
-        kind, rates = result.verdict.kind, tuple(map(math.exp, by_start(blocks)))
+        rates = self._rates(saturating(self.derived.trials[point]), result.verdict.kind, throughput(result))
         if metric == "throughput":
-            return FigureSample(rates, kind, throughput(result), estimate)
+            return rates
         size = result.mean_frame_bytes or point.frame_size_bytes
         gbits = (size + L1_OVERHEAD_BYTES) * 8 / 1e9
-        estimate = estimate and replace(estimate, mean=estimate.mean + math.log(gbits))
-        mark = throughput(result).removesuffix(mpps(result.throughput_pps))
+        estimate = rates.estimate and replace(rates.estimate, mean=rates.estimate.mean + math.log(gbits))
+        mark = rates.shown.removesuffix(mpps(result.throughput_pps))
         shown = f"{mark}{result.throughput_l1_gbps or 0.0:.2f}"
-        return FigureSample(tuple(rate * gbits for rate in rates), kind, shown, estimate)
+        return FigureSample(tuple(rate * gbits for rate in rates.values), rates.kind, shown, estimate)
 
     def in_band(self, point: Point, band: str) -> FigureSample | None:
         """Return the throughput of a point at a core distance; None without a trial there."""
         counted = saturating(t for t in self.derived.trials[point] if t.band == band)
-        blocks = throughput_blocks(counted.trials)
-        rates = tuple(map(math.exp, by_start(blocks)))
-        if not rates:
-            return None
-        shown = mpps(statistics.geometric_mean(rates))
-        return FigureSample(rates, counted.verdict.kind, shown, self._rates_noise.estimate(by_start(blocks)))
+        rates = self._rates(counted, counted.verdict.kind, "")
+        return replace(rates, shown=mpps(middle(rates))) if rates.values else None
+
+    def _rates(self, counted: Counted, kind: VerdictKind, shown: str) -> FigureSample:
+        logs = by_start(throughput_blocks(counted.trials))
+        return FigureSample(tuple(map(math.exp, logs)), kind, shown, self._rates_noise.estimate(logs))
 
     @cached_property
     def _rates_noise(self) -> Noise:
@@ -173,14 +161,6 @@ class RunFigures:
         logs = by_start(_latency_blocks(counted.trials, metric))
         estimate = self._latency_noise[metric].estimate(logs)
         return FigureSample(tuple(map(math.exp, logs)), VerdictKind.VALID, us(figure), estimate)
-
-    def latency_trials(self, point: Point, load: str) -> tuple[Trial, ...]:
-        """Return the trials of a latency that counts; empty for another."""
-        result = self.by_point[point]
-        summary = next((s for s in result.latency if s.load == load), None)
-        if summary is None or not latency_counts(summary):
-            return ()
-        return self.derived.latency_trials(result)[load].trials
 
 
 def _paper_name(adapter: str) -> str:

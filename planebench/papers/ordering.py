@@ -179,7 +179,7 @@ def ranked_switches(claim: Claim) -> tuple[str, ...]:
     return tuple(dict.fromkeys(it.switch for it in figures))
 
 
-def too_few(ranked: Ranked) -> Sequence[str]:
+def too_few(ranked: Ranked) -> tuple[str, ...]:
     """Return what is missing for an order; empty if it can be judged."""
     there = len(ranked.switches)
     if there < MIN_SWITCHES:

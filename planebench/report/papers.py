@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Published results: claims with their outcome, published tables beside this run, and tables in their format."""
+"""Published results: claims with their outcome, and published tables beside this run."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any
 
 from planebench.analysis.compare import Derived
-from planebench.analysis.counting import latency_counts
-from planebench.model.results import Result
-from planebench.model.words import ARROWS, NOTHING, frames, load_words, throughput, us
+from planebench.model.words import NOTHING
 from planebench.papers.claims import Claim, all_papers
 from planebench.papers.judge import Conclusion, judge_all, shown
 from planebench.papers.measured import RunFigures
@@ -20,18 +17,8 @@ from planebench.papers.shape import Shape, shapes
 from planebench.papers.told import ClaimOutcome, Compared, Judgement
 from planebench.report.charts import shape_dots
 from planebench.report.figure import Figure
-from planebench.report.published import published_tables
 from planebench.report.svg import ChartRow
-from planebench.report.tables import PageColumn, PageTable, number, page_table
-
-Key = TypeVar("Key", bound=Hashable)
-
-OUTCOMES: tuple[tuple[ClaimOutcome, str], ...] = (
-    (ClaimOutcome.CONFIRMED, "yes"),
-    (ClaimOutcome.NOT_CONFIRMED, "no"),
-    (ClaimOutcome.CANNOT_BE_TESTED, "open"),
-)
-"""The outcomes in the order of the page, with the class of their mark."""
+from planebench.report.tables import PageColumn, PageTable, page_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +31,9 @@ class PapersFound:
 
 
 def papers_found(derived: Derived) -> PapersFound:
-    """Return the claims that a run tests with their evidence, the shapes, and the tables that are no measurements."""
+    """Return the claims that a run tests with their evidence, and the shapes."""
     found = RunFigures(derived)
-    judged = judge_all(found)
-    judgements = shown(derived.run.header, judged)
+    judgements = shown(derived.run.header, judge_all(found))
     shaped = shown_shapes(found)
     columns = (
         PageColumn("outcome", lambda it: it.words, "strong"),
@@ -56,21 +42,19 @@ def papers_found(derived: Derived) -> PapersFound:
         PageColumn("evidence", lambda it: it.evidence, "text"),
     )
     return PapersFound(
-        ", ".join(f"{it['number']} {it['words']}" for it in counts(judgements)) if judgements else "",
+        counts(judgements) if judgements else "",
         tuple(
-            page_table(
-                f"{name}: {all_papers()[name].title}", columns, [it for it in judgements if it.claim.paper == name]
-            )
+            page_table(f"{name}: {all_papers()[name]}", columns, [it for it in judgements if it.claim.paper == name])
             for name in dict.fromkeys(it.claim.paper for it in judgements)
         ),
-        (*map(shape_table, shaped), *published_tables(derived, judged)) if judgements or shaped else (),
+        tuple(map(shape_table, shaped)),
     )
 
 
-def counts(judgements: Sequence[Judgement | Conclusion]) -> list[dict[str, Any]]:
-    """Return the number of claims with each outcome."""
+def counts(judgements: Sequence[Judgement | Conclusion]) -> str:
+    """Return the number of claims with each outcome, in words."""
     number = Counter(it.outcome for it in judgements)
-    return [{"words": outcome.value, "mark": mark, "number": number[outcome]} for outcome, mark in OUTCOMES]
+    return ", ".join(f"{number[outcome]} {outcome.value}" for outcome in ClaimOutcome)
 
 
 def paper_records(derived: Derived) -> list[dict[str, Any]]:
@@ -177,46 +161,3 @@ def dot_rows(table: Shape) -> list[ChartRow]:
 
 def _shared(table: Shape) -> set[str]:
     return {entry.switch for entry in table.entries if entry.ours and entry.paper}
-
-
-def paper_tables(results: Sequence[Result]) -> list[PageTable]:
-    """Return throughput by direction, and latency by direction and frame size if there is any."""
-    measured = [r for r in results if any(s.samples for s in r.latency)]
-    tables = []
-    for direction, members in _by(results, lambda r: r.point.direction).items():
-        cells = {(r.point.switch, f"{r.point.scenario_label} {frames(r.point)}"): throughput(r) for r in members}
-        note = (
-            "As in conext19, Figs. 4 to 6. R+ (forwarding rate at maximum offered load), aggregate of all "
-            "directions. Marks as in the summary."
-        )
-        tables.append(_matrix(f"Throughput, Mpps, {ARROWS[direction]} {direction}", cells, note))
-    for (direction, kind), members in _by(measured, lambda r: (r.point.direction, frames(r.point))).items():
-        of = " of R+"
-        cells = {}
-        for r, s in ((result, summary) for result in members for summary in result.latency):
-            mean = us(s.mean) if s.samples else NOTHING
-            shown_mean = mean if latency_counts(s) or not s.samples else f"({mean})"
-            cells[r.point.switch, f"{r.point.scenario_label} {load_words(s.load).removesuffix(of)}"] = shown_mean
-        note = (
-            "As in conext19, Tables 3 and 4. Columns: share of the R+ of each switch (so at different rates), or a "
-            "rate. In parentheses: of a load that was not carried. Dash: no probe was received, or not measured."
-        )
-        tables.append(_matrix(f"RTT latency, mean µs, {ARROWS[direction]} {direction}, {kind}", cells, note))
-    return tables
-
-
-def _matrix(caption: str, cells: Mapping[tuple[str, str], str], note: str) -> PageTable:
-    """Return a row a switch and a column a name; ``cells`` is what stands there."""
-    names = dict.fromkeys(name for _, name in cells)
-    rows = {switch: {"switch": switch, **dict.fromkeys(names, NOTHING)} for switch, _ in cells}
-    for (switch, name), words in cells.items():
-        rows[switch][name] = words
-    columns = PageColumn("switch", itemgetter("switch"), "switch"), *(number(it, itemgetter(it)) for it in names)
-    return page_table(caption, columns, list(rows.values()), note)
-
-
-def _by(results: Iterable[Result], key: Callable[[Result], Key]) -> dict[Key, list[Result]]:
-    found: dict[Key, list[Result]] = {}
-    for result in results:
-        found.setdefault(key(result), []).append(result)
-    return found

@@ -30,7 +30,7 @@ from planebench.report.latency import (
     load_sentences,
     v2v_sentence,
 )
-from planebench.report.papers import paper_tables, papers_found
+from planebench.report.papers import papers_found
 from planebench.report.searches import burst_table, deviations, search_table
 from planebench.report.setup import (
     FUNCTIONAL,
@@ -298,16 +298,13 @@ def _papers(source: Source) -> Section:
         "`planebench papers`."
     )
     lead = [about, found.counts, "" if source.run.header.papers or not found.claims else part]
-    shaped = paper_tables(source.results)
-    there = found.claims or found.tables
     return Section(
         "papers",
         "Published results",
         [
-            Sentences(lead if there else []),
+            Sentences(lead if found.claims or found.tables else []),
             *source.charts("papers"),
             *(Fold(it.caption, [it]) for it in (*found.claims, *found.tables)),
-            Fold("Results in the format of the papers", shaped if there else []),
         ],
     )
 

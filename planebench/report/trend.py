@@ -60,14 +60,6 @@ def cause_words(step: TrendStep) -> str:
     return f"commit, probably {commit_words(step.probable)}"
 
 
-def price_words(step: TrendStep) -> str:
-    """Return the price of a confirmation: ``3 runs of each commit, about 12 min``."""
-    if step.confirm_runs is None:
-        return "too small to confirm"
-    minutes = "" if step.confirm_minutes is None else f", about {max(1, round(step.confirm_minutes))} min"
-    return f"{step.confirm_runs} runs of each commit{minutes}"
-
-
 def found_in(trends: Sequence[Trend]) -> list[TrendChange]:
     """Return the changes of all series, newest first."""
     found = [TrendChange(trend, step) for trend in trends for step in trend.steps]
@@ -83,7 +75,6 @@ def changes_table(found: Sequence[TrendChange]) -> PageTable:
         PageColumn("change", lambda it: change_words(it.step), "strong"),
         PageColumn("cause", lambda it: cause_words(it.step), "text"),
         PageColumn("range", lambda it: range_words(it.step)),
-        PageColumn("confirmation", lambda it: price_words(it.step), "text"),
     )
     return page_table("Changes, newest first", columns, found)
 

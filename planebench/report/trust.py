@@ -153,9 +153,7 @@ def _shared_words(cores: Sequence[SharedCore]) -> Iterator[str]:
         return
     uses = " and ".join(f"that of the {core.owner} in {core.shared} of {core.trials} trials" for core in shared)
     left = percent(min(core.least for core in shared))
-    ratio = next((core.cycles_ratio for core in shared if core.cycles_ratio), None)
-    cost = f": with it switches needed {ratio:.2f} times the cycles per packet" if ratio and ratio > 1 else ""
-    yield f"Another hyperthread used a core, {uses}, and left {left} of it at the least{cost}."
+    yield f"Another hyperthread used a core, {uses}, and left {left} of it at the least."
 
 
 def _invalid_words(derived: Derived) -> Iterator[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""capacity and the tables of conext19, as a user types them."""
+"""capacity, as a user types it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from typing import Any
 import pytest
 from builders import make_run, store_run
 
-from planebench.analysis.compare import Derived
 from planebench.host.facts import HostFacts
 from planebench.host.pci import Nic
-from planebench.papers.data import conext19_tables
-from planebench.report.published import published_tables
 
 SERVER = ("--ports", 4, "--vfs", 63, "--lcores", 32, "--sockets", 2)
 
@@ -79,37 +76,3 @@ def test_bad_numbers_of_capacity_are_one_sentence(planebench: Any, options: tupl
     done = planebench("capacity", *options)
     assert (done.code, done.out) == (2, "")
     assert words in done.err and done.err.count("\n") == 1
-
-
-def test_tables_of_conext19_beside_ours(planebench: Any, chains: Any) -> None:
-    done = planebench("papers", "latest", "--tables")
-    assert (done.code, done.err) == (0, "")
-    assert "fastclick: modular, structured, rtc, vhost-user, low, C++, modular router" in done.out
-    tables = json.loads(planebench("papers", "--tables", "--json").out)["tables"]
-    rows = {row["switch"]: row for row in tables["table 1"]}
-    assert rows["t4p4s"]["published"]["reprogrammability"] == "medium"
-    assert [name for name, row in rows.items() if row["here"]] == ["vale"]
-    assert {row["switch"] for row in tables["table 5"]} == set(rows)
-    of_run = json.loads(planebench("papers", "latest", "--tables", "--json").out)["tables"]
-    leads = {row["switch"]: row["leads"] for row in of_run["table 5"]}
-    assert set(map(len, leads.values())) == {0}  # vpp is the only one of the paper's switches
-    claims = {row["switch"]: row["claims"] for row in of_run["table 5"]}
-    assert claims["bess"] == ["p2p-bess-first: inconclusive: not covered by this run"] and claims["ovs-dpdk"] == []
-    measured = {name for row in conext19_tables().use_cases.values() for name in row.claims}
-    assert {words.partition(":")[0] for row in claims.values() for words in row} == measured
-    several = planebench("papers", "latest", "latest", "--tables")
-    assert (several.code, several.err) == (2, "planebench: --tables takes one run, not 2\n")
-
-
-def test_the_leader_among_the_switches_of_the_paper_is_told(planebench: Any, own_run_folder: Path) -> None:
-    switches = ("planed", "vpp", "snabb")
-    made = make_run(switches, sizes=(64,), loads=(), problems=False, papers=("conext19",))
-    store_run(own_run_folder, made)
-    rows = json.loads(planebench("papers", "latest", "--tables", "--json").out)["tables"]["table 5"]
-    leads = {row["switch"]: row["leads"] for row in rows}
-    assert "p2p ⇄ 64 B" in leads["vpp"] and leads["snabb"] == []
-    on_page = published_tables(Derived(made))
-    assert [table.caption.partition(",")[0] for table in on_page] == [
-        f"conext19: Table {number}" for number in (1, 2, 5)
-    ]
-    assert published_tables(Derived(replace(made, header=replace(made.header, papers=())))) == []

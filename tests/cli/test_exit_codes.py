@@ -38,7 +38,7 @@ SIM = ("run", "quick", "--switch=sim", "--scenario=p2p", "--frame-size=64", "--d
 READERS = (
     *("report", "report --conditions", "export", "export --table trials -f csv", "export -f parquet"),
     "export --format svg",
-    *("compare", "compare RUN --fail-below 0.9", "papers RUN", "papers RUN --tables", "capacity RUN"),
+    *("compare", "compare RUN --fail-below 0.9", "papers RUN", "capacity RUN"),
     *("machine metrics RUN", "watch RUN --once", "lab add STORE"),
 )
 """Every command that reads a run."""

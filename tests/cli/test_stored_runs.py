@@ -39,7 +39,6 @@ COMMANDS = (
     ("machine", "metrics", "RUN", "--format", "text"),
     ("list", "runs"),
     ("papers", "RUN"),
-    ("papers", "RUN", "--tables"),
     ("capacity", "RUN"),
     ("watch", "RUN", "--once"),
     ("watch", "RUN", "--once", "--json"),

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
 from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -62,8 +61,6 @@ LEFT_OUT: Mapping[type, tuple[str, ...]] = {SearchResult: ("point",)}
 
 Number = float | None
 Texts = tuple[str, ...]
-
-Get = str | Callable[[Any], Any]
 
 
 class TableRow(SimpleNamespace):
@@ -119,7 +116,7 @@ class Column:
 
     name: str
     type: Any
-    get: Get
+    get: str | Callable[[Any], Any]
     doc: str = ""
     outputs: frozenset[ColumnOutput] = EVERYWHERE
     unit: str = ""
@@ -151,7 +148,13 @@ class Column:
         return value if self.page is None or self.page.words is None else self.page.words(value)
 
     def _raw(self, item: Any) -> Any:
-        return _follow(self.get)(item) if isinstance(self.get, str) else self.get(item)
+        if not isinstance(self.get, str):
+            return self.get(item)
+        for name in self.get.split("."):
+            if item is None:
+                break
+            item = getattr(item, name)
+        return item
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,20 +225,6 @@ def plain(value: Any) -> Any:
         names = [field.name for field in dataclasses.fields(value) if field.name not in LEFT_OUT.get(type(value), ())]
         return {name: plain(getattr(value, name)) for name in (*names, *ADDED.get(type(value), ()))}
     return value
-
-
-@cache
-def _follow(path: str) -> Callable[[Any], Any]:
-    names = path.split(".")
-
-    def get(item: Any) -> Any:
-        for name in names:
-            if item is None:
-                return None
-            item = getattr(item, name)
-        return item
-
-    return get
 
 
 def sql_type(kind: Any) -> str:

@@ -8,6 +8,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from planebench.analysis.search.method import (
     CSIT_WIDTH,
@@ -105,7 +106,7 @@ NDR = Method(
     help="highest load of which at least half of the time is without loss",
     standard="MLRsearch (RFC 9971), goals of FD.io CSIT",
     search=_search(lambda settings: csit_goal(settings, 0.0)),
-    deviations=lambda settings: tuple(_from_csit(settings, of_pdr=False)),
+    deviations=partial(_from_csit, of_pdr=False),
     expected_trials=lambda settings: 45,
     standard_s=CSIT_TRIAL_S,
 )
@@ -116,7 +117,7 @@ PDR = Method(
     help="highest load of which at least half of the time loses at most pdr_loss_ratio",
     standard=NDR.standard,
     search=_search(lambda settings: csit_goal(settings, settings.pdr_loss_ratio)),
-    deviations=lambda settings: tuple(_from_csit(settings, of_pdr=True)),
+    deviations=partial(_from_csit, of_pdr=True),
     expected_trials=lambda settings: PDR_TRIALS_AFTER_NDR if "ndr" in settings.methods else 37,
     standard_s=CSIT_TRIAL_S,
 )
@@ -127,11 +128,7 @@ RFC2544 = Method(
     help="highest load of which one long trial loses nothing",
     standard="RFC 2544 section 26.1",
     search=_search(_rfc2544),
-    deviations=lambda settings: (
-        *short_trials(settings, RFC2544_TRIAL_S),
-        *wide_bounds(settings),
-        *highest_load(settings),
-    ),
+    deviations=lambda settings: (*short_trials(settings), *wide_bounds(settings), *highest_load(settings)),
     expected_trials=lambda settings: 7,
     standard_s=RFC2544_TRIAL_S,
 )
@@ -142,7 +139,7 @@ BSWLV = Method(
     help="highest load at which not all of max(r) trials lose",
     standard="ETSI GS NFV-TST 009 section 12.3.3",
     search=_search(_bswlv),
-    deviations=lambda settings: tuple(_from_tst009(settings)),
+    deviations=_from_tst009,
     expected_trials=lambda settings: 4 * settings.max_r,
     standard_s=BSWLV_TRIAL_S,
     parameters=(
@@ -251,16 +248,13 @@ def _duration_s(packets: int, rate_pps: float) -> float:
     return (math.ceil(packets / rate_pps * 1e9) + 0.5) / 1e9
 
 
-def _burst_deviations(settings: SearchSettings) -> tuple[str, ...]:
-    """Return the departures from RFC 9004, and from RFC 2544 section 26.4 that it updates."""
-    found = []
+def _from_rfc9004(settings: SearchSettings) -> Iterator[str]:
+    """Yield the departures from RFC 9004, and from RFC 2544 section 26.4 that it updates."""
     if settings.burst_repetitions < RFC2544_REPETITIONS:
-        found.append(f"{settings.burst_repetitions} repetitions; RFC 2544 asks for {RFC2544_REPETITIONS}")
-    found.append(f"bursts of at most {BURST_MAX_S:g} s; RFC 9004 requires up to {RFC9004_BURST_MAX_S} s")
-    found.append(
-        "buffer time is corrected by the forwarding rate at maximum offered load; RFC 9004 uses RFC 2544 throughput"
-    )
-    return (*found, *highest_load(settings))
+        yield f"{settings.burst_repetitions} repetitions; RFC 2544 asks for {RFC2544_REPETITIONS}"
+    yield f"bursts of at most {BURST_MAX_S:g} s; RFC 9004 requires up to {RFC9004_BURST_MAX_S} s"
+    yield "buffer time is corrected by the forwarding rate at maximum offered load; RFC 9004 uses RFC 2544 throughput"
+    yield from highest_load(settings)
 
 
 B2B = Method(
@@ -270,7 +264,7 @@ B2B = Method(
     help="longest burst without loss (back-to-back frames)",
     standard="RFC 9004",
     search=b2b,
-    deviations=_burst_deviations,
+    deviations=_from_rfc9004,
     expected_trials=lambda settings: 14 * settings.burst_repetitions,
     standard_s=0.5,
     figure="burst",
@@ -353,7 +347,7 @@ CURVE = Method(
     help="loss at falling loads (frame loss rate test)",
     standard="RFC 2544 section 26.3",
     search=curve,
-    deviations=lambda settings: (*short_trials(settings, RFC2544_TRIAL_S), *highest_load(settings)),
+    deviations=lambda settings: (*short_trials(settings), *highest_load(settings)),
     expected_trials=lambda settings: 5,
     standard_s=RFC2544_TRIAL_S,
 )

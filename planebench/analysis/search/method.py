@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,7 +41,7 @@ class Method:
     """The document that defines it."""
     search: Callable[[Measure, SearchTask, SearchFinding], None]
     """Does it: fills the Finding."""
-    deviations: Callable[[SearchSettings], tuple[str, ...]]
+    deviations: Callable[[SearchSettings], Iterable[str]]
     """Returns a sentence for each departure from ``standard``."""
     expected_trials: Callable[[SearchSettings], int]
     """How many trials it takes on a point: the median over simulated switches with noise, stalls and loss."""
@@ -95,10 +95,10 @@ def parameters() -> tuple[Parameter, ...]:
     )
 
 
-def short_trials(settings: SearchSettings, standard_s: float) -> Iterator[str]:
-    """Yield a sentence where trials are shorter than ``standard_s``, which RFC 2544 section 24 asks for."""
-    if settings.duration_s is not None and settings.duration_s < standard_s:
-        yield f"trials of {settings.duration_s:g} s; RFC 2544 section 24 asks for {standard_s:g} s"
+def short_trials(settings: SearchSettings) -> Iterator[str]:
+    """Yield a sentence where trials are shorter than RFC 2544 section 24 asks for."""
+    if settings.duration_s is not None and settings.duration_s < RFC2544_TRIAL_S:
+        yield f"trials of {settings.duration_s:g} s; RFC 2544 section 24 asks for {RFC2544_TRIAL_S:g} s"
 
 
 def wide_bounds(settings: SearchSettings) -> Iterator[str]:

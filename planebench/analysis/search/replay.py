@@ -42,16 +42,15 @@ def step(
 
     ``repetition``: each has paced trials of its own. UsageError for an unknown method.
     """
-    return _replay(method, settings, point, trials, repetition)
+    result, ask = _replay(method, settings, point, trials, repetition)
+    return ask or result
 
 
 def so_far(
     method: str, settings: SearchSettings, point: Point, trials: Sequence[Trial], repetition: int = 0
 ) -> SearchResult:
     """Return the result; where the log ends before the search does, its bounds so far, with complete = False."""
-    answer = _replay(method, settings, point, trials, repetition, stop_at_end=True)
-    assert isinstance(answer, SearchResult)
-    return answer
+    return _replay(method, settings, point, trials, repetition)[0]
 
 
 def repetitions(trials: Sequence[Trial]) -> range:
@@ -60,13 +59,9 @@ def repetitions(trials: Sequence[Trial]) -> range:
 
 
 def _replay(
-    name: str,
-    settings: SearchSettings,
-    point: Point,
-    trials: Sequence[Trial],
-    repetition: int,
-    stop_at_end: bool = False,
-) -> Ask | SearchResult:
+    name: str, settings: SearchSettings, point: Point, trials: Sequence[Trial], repetition: int
+) -> tuple[SearchResult, Ask | None]:
+    """Return the result so far, and the trial that the search wants next; None for a search that has ended."""
     if name not in METHODS:
         raise unknown("search", name, METHODS)
     method = METHODS[name]
@@ -75,6 +70,7 @@ def _replay(
     settings = replace(settings, line_rate_pps=min(rates, default=None))
     log, found, task = TrialLog(mine), SearchFinding(), SearchTask(settings, point)
     unloaded: Trial | None = None
+    ask: Ask | None = None
     complete = False
     try:
         task = SearchTask(settings, point, tester_cap_pps(mine))
@@ -89,15 +85,13 @@ def _replay(
     except GaveUp as end:
         verdict = end.verdict
     except Unanswered as end:
-        if not stop_at_end:
-            return replace(end.ask, repetition=repetition)
-        verdict = interrupted(found, log.trials)
+        ask, verdict = replace(end.ask, repetition=repetition), interrupted(found, log.trials)
     slowed = () if verdict.has(ReasonCode.GAPS_AT_BOUND) else hysteresis(found, unloaded)
     verdict = Verdict(verdict.kind, (*verdict.reasons, *loss_at_bound(found, log), *slowed))
     deviations = (*method.deviations(settings), *started_again(log.used))
     at_bound = trials_at_bound(found, log)
     kept = fmean(map(offered_share, at_bound)) if at_bound else 1.0
-    return SearchResult(
+    result = SearchResult(
         point=point,
         method=name,
         verdict=verdict,
@@ -111,3 +105,4 @@ def _replay(
         curve=found.curve,
         burst=found.burst,
     )
+    return result, ask

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from math import isclose
-from typing import Annotated, Protocol
+from typing import Annotated
 
 from annotated_types import Gt
 
@@ -34,11 +34,8 @@ class Ask:
     rough: bool = False
 
 
-class Measure(Protocol):
-    """How a search gets a trial, which took place; raises to end the search (see replay.py)."""
-
-    def __call__(self, ask: Ask) -> Trial:
-        """Return the trial, measured now or stored."""
+Measure = Callable[[Ask], Trial]
+"""How a search gets a trial, which took place; raises to end the search (see replay.py)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from planebench.analysis.search.method import Method, highest_load
-from planebench.analysis.search.task import Measure, SearchFinding, SearchSettings, SearchTask
+from planebench.analysis.search.task import Measure, SearchFinding, SearchTask
 
 TRIAL_S = 0.2
 
@@ -21,10 +21,6 @@ def steps(measure: Measure, task: SearchTask, found: SearchFinding) -> None:
         found.lower_pps = found.conditional_pps = load
 
 
-def _deviations(settings: SearchSettings) -> tuple[str, ...]:
-    return tuple(highest_load(settings))
-
-
 STEPS = Method(
     name="steps",
     title="Ten steps",
@@ -32,7 +28,7 @@ STEPS = Method(
     help="highest of ten steps of load that loses nothing",
     standard="an example",
     search=steps,
-    deviations=_deviations,
+    deviations=highest_load,
     expected_trials=lambda settings: 9,
     standard_s=TRIAL_S,
 )
