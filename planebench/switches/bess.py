@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -22,14 +23,14 @@ from typing import Any
 from planebench.host import procfs
 from planebench.host.memory import free_bytes, hugetlbfs_mounted
 from planebench.host.process import READY_DEADLINE_S, Process, Supervisor, stretched, wait_ready
-from planebench.host.programs import PATH_OPTION, Found, NotFound, version_lines
+from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.conditions import everywhere
 from planebench.model.errors import PlanebenchError, StartError
 from planebench.model.records import SwitchCycles
 from planebench.model.scenarios import queue_name
 from planebench.model.switch import Option
 from planebench.switches import common
-from planebench.switches.adapter import WORKERS_OPTION, Adapter, Situation, ThreadRef, Traits
+from planebench.switches.adapter import STANDARD_FRAME_BYTES, WORKERS_OPTION, Adapter, Situation, ThreadRef, Traits
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchRequest
 
@@ -46,22 +47,17 @@ SERVE = ("queues", "hops")
 _PROTOS = ("protobuf", "../protobuf", "../../protobuf")
 """From the folder of bessd: in an installation, in a source tree (core/bessd)."""
 _TYPE = "type.googleapis.com/bess.pb."
+VERSION = re.compile(r"^bessd version (\S+)")
 EXTRA_MODULES = ("grpc", "grpc_tools", "google.protobuf")
 SERVICE = "bess.pb.BESSControl"
 _TIMEOUT_S = 10.0
 
 
-def missing_modules() -> tuple[str, ...]:
-    """Return the required Python modules that are not installed."""
-    missing = []
-    for name in EXTRA_MODULES:
-        try:
-            spec = importlib.util.find_spec(name)
-        except ModuleNotFoundError:  # not even the package above it
-            spec = None
-        if spec is None:
-            missing.append(name)
-    return tuple(missing)
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # not even the package above it
+        return False
 
 
 class BessClient:
@@ -126,6 +122,7 @@ class BessAdapter(Adapter):
     title = "BESS"
     remedy = "build it: https://github.com/NetSys/bess (`./build.py bess`), then PLANEBENCH_BESS=/path/to/core/bessd"
     wires = frozenset({"virtio", "vhost", "memif", "veth", "pci"})
+    max_frame_bytes = STANDARD_FRAME_BYTES
     traits = Traits(
         "modular",
         "structured",
@@ -140,29 +137,21 @@ class BessAdapter(Adapter):
         PATH_OPTION,
         WORKERS_OPTION,
         Option("serve", "text", "what a worker serves: queues of all ports, or hops", "queues", SERVE),
-        Option("ring", "whole", "size_inc_q and size_out_q", "--ring-size", least=64, most=4096),
         Option("eal_env", "text", "environment variable with EAL arguments, for a modified bessd", "none"),
     )
 
     def find(self) -> Found | NotFound:
-        binary = self.installation().program("bessd", PLACES)
-        if binary is None:
-            return NotFound(self.remedy)
-        lines = version_lines(binary) or ("",)
-        if not lines[0].startswith("bessd version "):
-            return NotFound(f"{binary} does not print a version of BESS")
-        if _protos(binary) is None:
-            return NotFound(f"BESS's folder protobuf is not beside {binary}; give the one of its source tree")
-        if missing := missing_modules():
+        found = self.find_program("bessd", PLACES, VERSION)
+        if isinstance(found, Found) and _protos(found.binary) is None:
+            return NotFound(f"BESS's folder protobuf is not beside {found.binary}; give the one of its source tree")
+        missing = [name for name in EXTRA_MODULES if not _is_installed(name)]
+        if isinstance(found, Found) and missing:
             return NotFound(
                 f"install the gRPC modules: `pip install 'planebench[bess]'` (missing: {', '.join(missing)})"
             )
-        return Found(lines[0].removeprefix("bessd version "), binary)
+        return found
 
     def refusal(self, situation: Situation) -> str:
-        if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
-            most = common.STANDARD_FRAME_BYTES
-            return f"bess supports frames of {most} bytes at most, not {situation.max_frame_bytes}"
         if self.value("eal_env", ""):
             return super().refusal(situation)
         if situation.hugepages and not hugetlbfs_mounted():
@@ -189,7 +178,7 @@ class BessAdapter(Adapter):
             function="patch: QueueInc -> QueueOut each way",
             nic_driver=common.nic_driver(request),
             vnf_interface="vhost-user (DPDK net_vhost)",
-            ring_size=str(self.value("ring", common.ring_size(request))),
+            ring_size=str(common.ring_size(request)),
             burst=str(BURST),
             checksum_offload=everywhere("off"),
             mergeable_buffers=everywhere("offered"),
@@ -199,7 +188,7 @@ class BessAdapter(Adapter):
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningBess:
-        found, _ = common.prepared(self, request, common.STANDARD_FRAME_BYTES)
+        found, _ = common.prepared(self, request)
         socket = request.workdir / "bess.grpc"
         env = self._eal_environment(request, f"{supervisor.root.name}-bess")
         env["RUNTIME_DIRECTORY"] = str(request.workdir)  # of DPDK
@@ -218,7 +207,7 @@ class BessAdapter(Adapter):
                 greets = partial(common.answers, lambda: client.call("GetVersion") is not None)
                 wait_ready("bessd", greets, [process], deadline_s)
                 switch = RunningBess(process, client, request, self.value("serve", "queues") == "hops")
-                switch.configure(self.value("ring", common.ring_size(request)))
+                switch.configure()
                 started.pop_all()
         except PlanebenchError as error:
             raise StartError(f"{error}\n{process.exit_report()}") from error
@@ -242,7 +231,7 @@ class RunningBess(common.ProcessGroup):
         self._by_hop = by_hop
         self._cores = request.cpus[: len(request.cross_connects)] if by_hop else request.worker_cpus
 
-    def configure(self, ring: int) -> None:
+    def configure(self) -> None:
         """Create the ports, the modules, and workers that serve their queues of the ports, or their hops, in turn.
 
         Raises PlanebenchError.
@@ -251,7 +240,7 @@ class RunningBess(common.ProcessGroup):
             self._client.call("AddWorker", {"wid": worker, "core": cpu})
             name = queue_name("rr", worker)
             self._client.call("AddTc", {"class": {"name": name, "policy": "round_robin", "wid": worker}})
-        count = self._request.queues
+        count, ring = self._request.queues, common.ring_size(self._request)
         queues = {"num_inc_q": count, "num_out_q": count, "size_inc_q": ring, "size_out_q": ring}
         for number, port in enumerate(common.paired_ports(self._request)):
             device = {"pci": port.address}

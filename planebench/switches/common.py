@@ -27,13 +27,10 @@ from planebench.model.conditions import (
 )
 from planebench.model.cpus import cpu_text
 from planebench.model.errors import DiedError, NotInstalledError, PlanebenchError, StartError, UsageError
-from planebench.switches.adapter import Adapter, RunningSwitch, ThreadRef
+from planebench.switches.adapter import STANDARD_FRAME_BYTES, Adapter, RunningSwitch, ThreadRef
 from planebench.testbed import request as devargs
 from planebench.testbed.request import JUMBO_DATA_BYTES, STANDARD_DATA_BYTES, SwitchPort, SwitchRequest
 
-STANDARD_FRAME_BYTES = 1518
-"""The largest frame for which a switch keeps its defaults."""
-MAX_FRAME_BYTES = 9018
 FCS_BYTES = 4
 DPDK_WORKER_NAMES = ("lcore-worker", "rte-worker", "dpdk-worker")
 """The names of DPDK's threads but the main one: up to 22.11, from 23.03, and from 23.11."""
@@ -177,16 +174,16 @@ def require(adapter: Adapter) -> Found:
     return found
 
 
-def prepared(
-    adapter: Adapter, request: SwitchRequest, most_bytes: int = MAX_FRAME_BYTES
-) -> tuple[Found, tuple[SwitchPort, ...]]:
-    """Return where a switch is that starts now, and its ports in pairs.
+def prepared(adapter: Adapter, request: SwitchRequest) -> tuple[Found, tuple[SwitchPort, ...]]:
+    """Return where a switch is that starts now, and its ports: in pairs, or with stations as they are.
 
     Removes the vhost-user sockets of an earlier one that was killed: DPDK's net_vhost refuses an existing path.
     Raises UsageError for a request that it cannot have, NotInstalledError.
     """
-    check_frame_size(request, most_bytes)
-    ports = paired_ports(request)
+    if request.max_frame_bytes > adapter.max_frame_bytes:
+        wanted = f"max_frame_bytes {request.max_frame_bytes} is more than {adapter.max_frame_bytes}"
+        raise UsageError(f"{wanted}; use smaller frames")
+    ports = ordered_ports(request)
     found = require(adapter)
     for port in ports:
         if port.kind == "vhost-user":
@@ -230,12 +227,6 @@ def paired_ports(request: SwitchRequest) -> tuple[SwitchPort, ...]:
 def ordered_ports(request: SwitchRequest) -> tuple[SwitchPort, ...]:
     """Return the ports in pairs; with stations, in the order of the request."""
     return request.ports if request.stations else paired_ports(request)
-
-
-def check_frame_size(request: SwitchRequest, most_bytes: int = MAX_FRAME_BYTES) -> None:
-    """Raise UsageError if the largest frame of the request is larger than ``most_bytes``."""
-    if request.max_frame_bytes > most_bytes:
-        raise UsageError(f"max_frame_bytes {request.max_frame_bytes} is more than {most_bytes}; use smaller frames")
 
 
 def is_jumbo(request: SwitchRequest) -> bool:

@@ -12,12 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import PATH_OPTION, Found, NotFound, program_output
 from planebench.model.conditions import everywhere
-from planebench.model.errors import UsageError
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option
 from planebench.switches import common
@@ -38,6 +36,7 @@ BUFFERS = 65535
 """FastClick's own default (DPDKInfo, NB_MBUF)."""
 JUMBO_BUFFERS = 16383
 """Mbufs of 9856 bytes, which take as much memory."""
+QUEUES = tuple(str(2**n) for n in range(17))
 TX_QUEUE = 1024
 """ToDPDKDevice's IQUEUE: frames that it keeps for a ring that is full, before it drops."""
 EAL_MB = 96
@@ -50,13 +49,8 @@ USEFUL_KCYCLES = "useful_kcycles"
 OPTIONS: tuple[Option, ...] = (
     PATH_OPTION,
     WORKERS_OPTION,
-    Option("burst", "whole", "maximum number of frames received from a port at once", str(BURST), least=1, most=1024),
     Option("ndesc", "whole", "NDESC: descriptors of a ring to use", "ring size", least=1, most=32768),
-    Option(
-        "iqueue", "whole", "IQUEUE: frames queued for a full ring, a power of 2", str(TX_QUEUE), least=1, most=65536
-    ),
-    Option("blocking", "flag", "BLOCKING: wait for a full ring instead of dropping", "false"),
-    Option("buffers", "whole", "NB_MBUF: packet buffers", str(BUFFERS), least=1023, most=1 << 20),
+    Option("iqueue", "text", "IQUEUE: frames queued for a full ring", str(TX_QUEUE), QUEUES),
 )
 
 
@@ -73,14 +67,6 @@ class FastClickAdapter(Adapter):
     options = OPTIONS
     traits = Traits("modular", "structured", ("rtc",), "vhost-user", "low", ("C++",), "modular router", "conext19")
 
-    def with_options(self, texts: Mapping[str, str]) -> Self:
-        """Return an adapter with these options. Raises UsageError also for an IQUEUE that FastClick refuses."""
-        adapter = super().with_options(texts)
-        iqueue = adapter.value("iqueue", TX_QUEUE)
-        if iqueue & (iqueue - 1):
-            raise UsageError(f'switch {self.name}: iqueue "{iqueue}" is not valid. Valid: a power of 2')
-        return adapter
-
     def find(self) -> Found | NotFound:
         where = self.installation()
         found = find_click(where, "FastClick", PLACES)
@@ -92,20 +78,19 @@ class FastClickAdapter(Adapter):
         return Found(found[1], found[0])
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        blocking = self.value("blocking", False)
         return manifest(
             request,
             function="patch: FromDPDKDevice -> ToDPDKDevice each way",
             nic_driver=common.nic_driver(request),
             vnf_interface="vhost-user (DPDK net_vhost)",
-            burst=str(self.value("burst", BURST)),
+            burst=str(BURST),
             checksum_offload=everywhere("default", "not requested; DPDK's drivers at their defaults"),
             segmentation_offload=everywhere("default", "not requested; DPDK's drivers at their defaults"),
             mergeable_buffers=everywhere("default"),
-            buffers=f"{self.buffers(request)} mbufs, one pool",
+            buffers=f"{_buffers(request)} mbufs, one pool",
             ndesc=str(self.value("ndesc", common.ring_size(request))),
             tx_queue=f"{self.value('iqueue', TX_QUEUE)} frames in software per port (IQUEUE)",
-            tx_retry="until the ring takes them (BLOCKING true)" if blocking else "from the software queue",
+            tx_retry="from the software queue",
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningFastClick:
@@ -115,29 +100,24 @@ class FastClickAdapter(Adapter):
         control.unlink(missing_ok=True)  # of an earlier one, which leaves it behind: it would not start
         eal = self.eal_arguments(request, ports, f"{supervisor.root.name}-fastclick")
         process = self.spawn([str(found.binary), *eal, str(graph)], request, supervisor)
-        switch = RunningFastClick(process, control, request, self.value("iqueue", TX_QUEUE))
+        switch = RunningFastClick(process, control, request, int(self.value("iqueue", TX_QUEUE)))
         switch.wait_ready()
         return switch
-
-    def buffers(self, request: SwitchRequest) -> int:
-        """Return the number of mbufs."""
-        return int(self.value("buffers", JUMBO_BUFFERS if common.is_jumbo(request) else BUFFERS))
 
     def graph(self, request: SwitchRequest, ports: Sequence[SwitchPort], control: Path) -> str:
         """Return the router configuration."""
         ndesc = self.value("ndesc", common.ring_size(request))
-        burst, iqueue = self.value("burst", BURST), self.value("iqueue", TX_QUEUE)
-        blocking = str(self.value("blocking", False)).lower()
+        iqueue = self.value("iqueue", TX_QUEUE)
         size = f", MBUF_SIZE {common.mbuf_bytes(request)}" if common.is_jumbo(request) else ""
         # A thread for each queue of every port: by default each port has threads of its own.
         threads = f", MAXTHREADS {len(request.worker_cpus)}, THREADOFFSET 0" if request.queues > 1 else ""
-        lines = [f"DPDKInfo(NB_MBUF {self.buffers(request)}{size});"]
+        lines = [f"DPDKInfo(NB_MBUF {_buffers(request)}{size});"]
         for number, port in enumerate(common.dpdk_order(ports)):
             # MODE none: the default is RSS, which virtio-user refuses.
             lines += [
                 f"{port.name}_in :: FromDPDKDevice({number}, N_QUEUES {request.queues}{threads}, MODE none, "
-                f"BURST {burst}, NDESC {ndesc});",
-                f"{port.name}_out :: ToDPDKDevice({number}, N_QUEUES {request.queues}, BLOCKING {blocking}, "
+                f"BURST {BURST}, NDESC {ndesc});",
+                f"{port.name}_out :: ToDPDKDevice({number}, N_QUEUES {request.queues}, BLOCKING false, "
                 f"IQUEUE {iqueue}, NDESC {ndesc});",
             ]
         return "\n".join([*lines, *cross_connects(request), f"ControlSocket(UNIX, {control});", ""])
@@ -145,7 +125,7 @@ class FastClickAdapter(Adapter):
     def eal_arguments(self, request: SwitchRequest, ports: Sequence[SwitchPort], prefix: str) -> list[str]:
         """Return ``--dpdk ... --``. Port ids follow ``common.dpdk_order``."""
         mbuf_bytes = common.mbuf_bytes(request) + MBUF_OVERHEAD_BYTES
-        size_mb = EAL_MB + -(-self.buffers(request) * mbuf_bytes // 2**20)
+        size_mb = EAL_MB + -(-_buffers(request) * mbuf_bytes // 2**20)
         return [
             "--dpdk",
             f"--lcores={','.join(f'{lcore}@{cpu}' for lcore, cpu in enumerate(request.worker_cpus))}",
@@ -155,6 +135,10 @@ class FastClickAdapter(Adapter):
             *common.devices(ports, request),
             "--",
         ]
+
+
+def _buffers(request: SwitchRequest) -> int:
+    return JUMBO_BUFFERS if common.is_jumbo(request) else BUFFERS
 
 
 class RunningFastClick(RunningClick):

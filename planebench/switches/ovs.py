@@ -21,7 +21,6 @@ from planebench.host.programs import Found, NotFound, find_program, run_tool, ve
 from planebench.model.cpus import cpu_text
 from planebench.model.errors import StartError, UsageError
 from planebench.model.records import SwitchCycles
-from planebench.model.switch import Option
 from planebench.model.traffic import Updates
 from planebench.switches import common
 from planebench.switches.adapter import Adapter
@@ -34,11 +33,8 @@ BURST = 32
 """NETDEV_MAX_BURST."""
 TOOL_TIMEOUT_S = 10.0
 PMD_MARK = "pmd-c"
-EMC_DEFAULT, EMC_MAX = 100, 2**32 - 1
-CACHE_OPTIONS = (
-    Option("emc", "whole", "insert one in N flows into the exact match cache (0: none)", "100", most=EMC_MAX),
-    Option("smc", "flag", "signature match cache", "false"),
-)
+CACHES = "EMC 1 in 100, SMC off, megaflows on"
+"""Its defaults, for the manifest."""
 _REFUSED = re.compile(r"could not (?:open|add) network device (\S+)|WARN\|(\S+): could not set configuration")
 _SCHEMAS = ("/usr/share/openvswitch/vswitch.ovsschema", "/usr/local/share/openvswitch/vswitch.ovsschema")
 TUN = Path("/dev/net/tun")
@@ -80,10 +76,6 @@ class OvsAdapter(Adapter):
         The OpenFlow number of a port is its place in the request, from 1.
         """
         options = [*self.vswitchd_options(request, prefix), f"pmd-cpu-mask={mask(*request.worker_cpus)}"]
-        if "emc" in self.values:
-            options.append(f"emc-insert-inv-prob={self.values['emc']}")
-        if "smc" in self.values:
-            options.append(f"smc-enable={str(self.values['smc']).lower()}")
         commands = [
             ["set", "Open_vSwitch", ".", *(f"other_config:{option}" for option in options)],
             ["add-br", BRIDGE],
@@ -118,9 +110,6 @@ class OvsAdapter(Adapter):
     def port_settings(self, number: int, port: SwitchPort, request: SwitchRequest) -> list[str]:
         """Return the columns of a port's ``Interface``."""
 
-    def check(self, request: SwitchRequest) -> None:
-        """Raise UsageError for a request that the switch does not support."""
-
     @abstractmethod
     def version(self, lines: tuple[str, ...]) -> str | None:
         """Return the version in the output of ``--version``; None if the program does not fit this adapter."""
@@ -151,12 +140,9 @@ class OvsAdapter(Adapter):
         return NotFound(f"{self.remedy} ({what})")
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningOvs:
-        common.check_frame_size(request)
-        common.ordered_ports(request)
-        self.check(request)
         names = [self.interface(port) for port in request.ports]
         paths = OvsPaths(request.workdir / "ovs")
-        binary = common.require(self).binary
+        binary = common.prepared(self, request)[0].binary
         shutil.rmtree(paths.root, ignore_errors=True)  # of an earlier start in the same directory
         paths.root.mkdir(mode=0o700)
         _tool(["ovsdb-tool", "create", str(paths.database), str(_schema())])
@@ -186,9 +172,7 @@ class OvsAdapter(Adapter):
             # OvS creates a socket in OVS_RUNDIR with the name of the port: each requested path is a link to it.
             for port in request.ports:
                 if port.kind == "vhost-user":
-                    path = common.socket_path(port)
-                    path.unlink(missing_ok=True)
-                    path.symlink_to(paths.root / port.name)
+                    common.socket_path(port).symlink_to(paths.root / port.name)
             vswitchd = supervisor.spawn(
                 "ovs-vswitchd",
                 [str(binary), f"unix:{paths.database_socket}", f"--unixctl={paths.control}", "--no-chdir"],
@@ -205,11 +189,6 @@ class OvsAdapter(Adapter):
             switch = self.running(vswitchd, database, paths, request)
             started.pop_all()
         return switch
-
-    def caches(self) -> str:
-        """Return the options of the datapath's caches for the manifest."""
-        emc, smc = self.value("emc", EMC_DEFAULT), self.value("smc", False)
-        return f"EMC {f'1 in {emc}' if emc else 'off'}, SMC {'on' if smc else 'off'}, megaflows on"
 
 
 class RunningOvs(common.ProcessGroup):

@@ -8,10 +8,8 @@ refuses together with ``--no-huge``.
 from __future__ import annotations
 
 from planebench.host.programs import PATH_OPTION
-from planebench.model.errors import UsageError
-from planebench.model.switch import Option
 from planebench.switches import common, ovs
-from planebench.switches.adapter import WORKERS_OPTION, Situation, Traits
+from planebench.switches.adapter import STANDARD_FRAME_BYTES, WORKERS_OPTION, Situation, Traits
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchPort, SwitchRequest
 
@@ -24,8 +22,7 @@ SHARED_MBUFS = 262144
 """MAX_NB_MBUF: of the one pool of all ports, OvS's default. With many VNFs a pool for each would take GiBs."""
 MBUF_OVERHEAD_BYTES = 1024
 """Headroom, struct dp_packet, object header, rounding."""
-RINGS = tuple(str(2**n) for n in range(6, 13))
-"""For any other size OvS silently uses its default, 2048."""
+RING_MAX = 4096
 
 
 class OvsDpdkAdapter(ovs.OvsAdapter):
@@ -47,13 +44,7 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
     functions = True
     memif_send_queue = 1
     """Queue 0 is that of its main thread (one queue for each thread, the main thread's first)."""
-    options: tuple[Option, ...] = (
-        PATH_OPTION,
-        WORKERS_OPTION,
-        Option("rx_ring", "text", "n_rxq_desc of wire ports", "--ring-size", RINGS),
-        Option("tx_ring", "text", "n_txq_desc of wire ports", "--ring-size", RINGS),
-        *ovs.CACHE_OPTIONS,
-    )
+    options = (PATH_OPTION, WORKERS_OPTION)
     traits = Traits(
         "self-contained", "match/action", ("rtc",), "vhost-user", "medium", ("C",), "SDN switch", "conext19"
     )
@@ -61,6 +52,9 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
     def refusal(self, situation: Situation) -> str:
         if situation.layout.bare and situation.chain:
             return "its flows by MAC are L2 functions; in the place of other VNFs it has none"
+        if situation.layout.wired and situation.wire == "veth" and situation.max_frame_bytes > STANDARD_FRAME_BYTES:
+            why = "DPDK's af_packet driver refuses an MTU over 1500"
+            return f"ovs-dpdk carries frames up to 1518 bytes on the veth wire ({why}); use the virtio wire"
         return super().refusal(situation)
 
     def version(self, lines: tuple[str, ...]) -> str | None:
@@ -69,10 +63,6 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
         return f"{lines[0].rpartition(' ')[2]} ({dpdk})" if dpdk else None
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        rings, usual = {}, common.ring_size(request)
-        if {"rx_ring", "tx_ring"} & self.values.keys():
-            rx, tx = (self.value(key, usual) for key in ("rx_ring", "tx_ring"))
-            rings["ring_size"] = f"{usual} (wires: receive {rx}, send {tx})"
         flows = "one in_port flow each way"
         if request.bare is not None:
             flows = f"{len(request.macs)} dl_dst flows that send frames straight back, in the place of L2 VNFs"
@@ -87,18 +77,9 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
             buffers=f"a pool of {SHARED_MBUFS} mbufs"
             if request.stations
             else "one pool of mbufs per port (per-port-memory)",
-            caches=self.caches(),
+            caches=ovs.CACHES,
             **common.offloads(request, mergeable_wires=True),
-            **rings,
         )
-
-    def check(self, request: SwitchRequest) -> None:
-        if common.is_jumbo(request) and any(port.kind == "af_packet" for port in request.ports):
-            raise UsageError(
-                f"ovs-dpdk does not support frames of {request.max_frame_bytes} bytes on the veth wire (DPDK's "
-                "af_packet driver refuses an MTU over 1500); use the virtio wire, or "
-                f"{common.STANDARD_FRAME_BYTES} bytes at most"
-            )
 
     def vswitchd_options(self, request: SwitchRequest, prefix: str) -> list[str]:
         eal = [*common.allow_list(request.ports), "--no-telemetry", f"--file-prefix={prefix}"]
@@ -117,7 +98,7 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
         mtu = [f"mtu_request={common.mtu_bytes(request)}"] if common.is_jumbo(request) else []
         if port.kind == "vhost-user":
             return ["type=dpdkvhostuser", *mtu]
-        rings = [f"options:n_{way}q_desc={self.value(f'{way}_ring', port.ring_size)}" for way in ("rx", "tx")]
+        rings = [f"options:n_{way}q_desc={port.ring_size}" for way in ("rx", "tx")]
         queues = [f"options:n_rxq={request.queues}"] if request.queues > 1 else []  # of a vhost-user port: the VNF's
         device = common.pci_address(port) if port.kind == "pci" else common.dpdk_vdev(number, port, request)
         return ["type=dpdk", f"options:dpdk-devargs={device}", *queues, *rings, *mtu]
@@ -136,7 +117,7 @@ def _memory_mb(request: SwitchRequest) -> int:
         return EAL_MB + 2 * -(-SHARED_MBUFS * (data_bytes + MBUF_OVERHEAD_BYTES) // 2**20)
     total = 0
     for port in request.ports:
-        descriptors = max(VHOST_DESCRIPTORS if port.kind == "vhost-user" else port.ring_size, int(RINGS[-1]))
+        descriptors = max(VHOST_DESCRIPTORS if port.kind == "vhost-user" else port.ring_size, RING_MAX)
         total += (MBUFS_PER_PORT + 3 * descriptors * request.queues) * (data_bytes + MBUF_OVERHEAD_BYTES)
     return EAL_MB + 2 * -(-total // 2**20)
 

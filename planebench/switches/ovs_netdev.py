@@ -43,8 +43,6 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
     options: tuple[Option, ...] = (
         PATH_OPTION,
         Option("io", "text", "packet sockets of the kernel, or AF_XDP", "system", ("system", "afxdp")),
-        Option("xdp_mode", "text", "of afxdp", XDP_MODE, ("best-effort", "generic", "native")),
-        *ovs.CACHE_OPTIONS,
     )
     traits = Traits("self-contained", "match/action", ("rtc",), "veth", "medium", ("C",), "SDN switch")
 
@@ -53,7 +51,7 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
         wire = any(port.kind == "af_xdp" for port in request.ports)
         if not wire and self.value("io", "system") == "system":
             return ""
-        return str(self.value("xdp_mode", "native" if wire else XDP_MODE))
+        return "native" if wire else XDP_MODE
 
     def interface(self, port: SwitchPort) -> str:
         return common.interface_name(port)
@@ -73,7 +71,7 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
             ring_size=AFXDP_RING if afxdp else "socket buffer, default size",
             buffers="one memory area per queue (umem)" if afxdp else "the kernel's",
             **common.offloads(request, mergeable_wires=False),
-            caches=self.caches(),
+            caches=ovs.CACHES,
             idle_cycles="counted by the PMD thread" if afxdp else "elapsed time minus CPU time of the main thread",
             thread="a PMD thread, polling" if afxdp else "the main thread, woken by the kernel",
         )

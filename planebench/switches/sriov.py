@@ -20,7 +20,6 @@ from planebench.host.programs import Found, NotFound, find_program, run_tool
 from planebench.model.conditions import FeatureClaim
 from planebench.model.errors import DiedError, PlanebenchError, UsageError
 from planebench.model.records import SwitchCycles
-from planebench.model.switch import Option
 from planebench.switches.adapter import Adapter, RunningSwitch, Situation, Traits
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchRequest, VnfInterface
@@ -34,7 +33,7 @@ class SriovAdapter(Adapter):
     remedy = "it needs a NIC whose driver makes virtual functions (`cat /sys/class/net/*/device/sriov_totalvfs`)"
     wires = frozenset({"pci"})
     vnf_interface: VnfInterface = "vf"
-    options: tuple[Option, ...] = ()
+    options = ()
     is_program = False
     stations = True
     start_s = 15.0  # the drivers of the NIC are changed twice, and its link comes up

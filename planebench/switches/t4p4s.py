@@ -17,12 +17,11 @@ from typing import Any
 from zlib import crc32
 
 from planebench.host.process import Process, Supervisor, stretched, wait_ready
-from planebench.host.programs import PATH_OPTION, Found, NotFound
+from planebench.host.programs import Found, NotFound
 from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.model.records import SwitchCycles
-from planebench.model.switch import Option
 from planebench.switches import common
-from planebench.switches.adapter import Adapter, Situation, Traits
+from planebench.switches.adapter import STANDARD_FRAME_BYTES, Adapter, Situation, Traits
 from planebench.switches.common import dpdk_version, manifest
 from planebench.testbed.request import SwitchPort, SwitchRequest
 
@@ -89,7 +88,7 @@ class T4p4sAdapter(Adapter):
         "and set PLANEBENCH_T4P4S to the resulting program"
     )
     wires = frozenset({"virtio", "vhost", "memif", "veth", "pci"})
-    options: tuple[Option, ...] = (PATH_OPTION,)
+    max_frame_bytes = STANDARD_FRAME_BYTES
     traits = Traits(
         "self-contained", "match/action", ("rtc",), "vhost-user", "medium", ("C", "Python"), "P4 switch", "conext19"
     )
@@ -109,8 +108,6 @@ class T4p4sAdapter(Adapter):
         return Found(f"{where.path.name} on {version}", where.path)
 
     def refusal(self, situation: Situation) -> str:
-        if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
-            return f"t4p4s is compiled for frames up to {common.STANDARD_FRAME_BYTES} bytes"
         if situation.wire == "pci" and situation.chain_length:
             return "t4p4s joins ports 0-1, 2-3, ..., but DPDK numbers both NICs before the interfaces of VNFs"
         return super().refusal(situation)

@@ -83,7 +83,6 @@ class ValeAdapter(KernelAdapter):
         }
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningKernel:
-        common.require(self)
         check_parameters()
         return super().start(request, supervisor)
 

@@ -16,6 +16,7 @@ from planebench.model.conditions import MANIFEST_KEYS
 from planebench.model.errors import UsageError
 from planebench.model.records import DirectionCounts, Evidence, SwitchCycles
 from planebench.switches import ovs, ovs_counters, ovs_dpdk, ovs_netdev
+from planebench.switches.adapter import Situation
 from planebench.testbed.request import SwitchPort, SwitchRequest
 
 WORKDIR = Path("/tmp/w")
@@ -72,10 +73,9 @@ def test_ovs_configuration_and_flows() -> None:
 
 
 def test_ovs_refuses_large_frames_on_veth() -> None:
-    ports = tuple(SwitchPort(name, "af_packet", interface=name) for name in ("n0", "n1"))
-    wanted = replace(LOOPBACK, ports=ports, cross_connects=(("n0", "n1"),), max_frame_bytes=9018)
-    with pytest.raises(UsageError, match=r"veth wire.*use the virtio wire"):
-        ovs_dpdk.ADAPTER.start(wanted, None)  # type: ignore[arg-type]
+    refusal = ovs_dpdk.ADAPTER.refusal(Situation("p2p", "veth", max_frame_bytes=9018))
+    assert "veth wire" in refusal and "use the virtio wire" in refusal
+    assert ovs_dpdk.ADAPTER.refusal(Situation("p2p", "virtio", max_frame_bytes=9018)) == ""
 
 
 OVS_PORTS = """OFPST_PORT reply (OF1.4) (xid=0x2): 3 ports
@@ -263,18 +263,13 @@ def test_ovs_threads_that_are_not_told_whole_are_unknown(workers: int) -> None:
     assert ovs_counters.pmd_cycles(worded, OVS_PERF.replace("Tx", "tx"), ovs_counters.PortCounters()) == SwitchCycles()
 
 
-def test_ovs_options_are_in_the_database_and_in_the_manifest() -> None:
-    chosen = ovs_dpdk.ADAPTER.with_options({"rx_ring": "512", "emc": "0", "smc": "true"})
-    commands = [" ".join(command) for command in chosen.configuration(LOOPBACK, "pb-x")]
-    assert "other_config:emc-insert-inv-prob=0 other_config:smc-enable=true" in commands[0]
-    assert any("options:n_rxq_desc=512 options:n_txq_desc=256" in command for command in commands)
-    settings = chosen.settings(LOOPBACK)
-    assert settings["ring_size"] == "256 (wires: receive 512, send 256)"
-    assert settings["caches"] == "EMC off, SMC on, megaflows on"
+def test_ovs_has_rings_in_the_database_and_caches_in_the_manifest() -> None:
+    commands = [" ".join(command) for command in ovs_dpdk.ADAPTER.configuration(LOOPBACK, "pb-x")]
+    assert any("options:n_rxq_desc=256 options:n_txq_desc=256" in command for command in commands)
+    settings = ovs_dpdk.ADAPTER.settings(LOOPBACK)
+    assert settings["caches"] == "EMC 1 in 100, SMC off, megaflows on"
     assert settings["mergeable_buffers"] == "wires on, VNFs off"
     assert "emc-insert" not in " ".join(ovs_dpdk.ADAPTER.configuration(LOOPBACK, "pb-x")[0])
-    with pytest.raises(UsageError, match=r'rx_ring "300" is not valid. Valid: 64, 128'):
-        ovs_dpdk.ADAPTER.with_options({"rx_ring": "300"})
 
 
 def test_ovs_without_dpdk_has_kernel_interfaces_by_their_names() -> None:
