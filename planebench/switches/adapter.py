@@ -102,7 +102,7 @@ class ThreadRef:
     name: str
 
 
-class RunningSwitch(Protocol):
+class RunningSwitch:
     """A started switch. By itself it has no process here, no thread and no counters: a NIC, one on another host."""
 
     def pids(self) -> tuple[int, ...]:

@@ -59,9 +59,10 @@ class ProcessGroup(RunningSwitch):
         return tuple(process.pid for process in self.processes)
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
+        pid = self.process.pid
         if self.thread_marks:
-            return threads_named(self.process.pid, self.thread_marks)
-        return main_thread(self.process)
+            return threads_named(pid, self.thread_marks)
+        return tuple(ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if tid == pid)
 
     def check(self) -> None:
         for process in self.processes:
@@ -87,7 +88,7 @@ class ProcessGroup(RunningSwitch):
         try:
             yield
         except PlanebenchError as error:
-            raise self.died(error) from error
+            raise error if isinstance(error, DiedError) else self.died(error) from error
 
     @contextlib.contextmanager
     def stopped_on_failure(self) -> Iterator[None]:
@@ -321,12 +322,6 @@ def check_workers(title: str, threads: Sequence[ThreadRef], request: SwitchReque
     if len(threads) != len(request.worker_cpus):
         wanted = f"{title} has {len(threads)} of {len(request.worker_cpus)} workers"
         raise StartError(f"{wanted}; {process.exit_report()}")
-
-
-def main_thread(process: Process) -> tuple[ThreadRef, ...]:
-    """Return the main thread of a process, for a switch that forwards in it; nothing if the process is gone."""
-    pid = process.pid
-    return tuple(ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if tid == pid)
 
 
 def offloads(request: SwitchRequest, *, mergeable_wires: bool, guests: bool = False) -> dict[str, FeatureClaim]:

@@ -76,7 +76,7 @@ def start_switches(adapter: Adapter, requests: Sequence[SwitchRequest], supervis
     return running[0] if len(running) == 1 else LinkedSwitches(running)
 
 
-class LinkedSwitches:
+class LinkedSwitches(RunningSwitch):
     """Switches one after the other, as one: their processes, threads and counters together."""
 
     def __init__(self, switches: Sequence[RunningSwitch]) -> None:

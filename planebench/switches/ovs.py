@@ -219,11 +219,8 @@ class RunningOvs(common.ProcessGroup):
         with contextlib.suppress(StartError):
             return parse_ports(_tool(command), names, kernel=self._kernel_ports)
         # A vswitchd that was paused for long drops the first connection after it; the second tells.
-        try:
+        with self.answering():
             return parse_ports(_tool(command), names, kernel=self._kernel_ports)
-        except StartError as error:
-            self.check()
-            raise self.died(error) from error
 
     def begin_updates(self, updates: Updates) -> FlowMods:
         """Change the flows of VNFs side by side, at a rate or as fast as they are applied. Raises DiedError."""

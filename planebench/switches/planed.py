@@ -25,7 +25,7 @@ from planebench.model.results import further_counters
 from planebench.model.scenarios import queue_name
 from planebench.model.switch import Option
 from planebench.model.topology import MONITOR_MAC
-from planebench.planed.client import Call, RpcError, get_ports, get_statistics
+from planebench.planed.client import Call, get_ports, get_statistics
 from planebench.planed.document import Document, Memory, Port, Task, Worker
 from planebench.planed.process import CONNECT_DEADLINE_S, PlanedProcess
 from planebench.planed.statistics import Statistics, TaskStatistics
@@ -313,7 +313,7 @@ class PlanedAdapter(Adapter):
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:
         if "nic" in self.values:
-            return EmulatedNic()
+            return RunningSwitch()  # a task of the tester, which ends it, and counts its drops
         found, _ = common.prepared(self, request)
         planed = PlanedProcess.start(
             switch_document(request, f"{supervisor.root.name}-switch", self.values),
@@ -333,16 +333,6 @@ class PlanedAdapter(Adapter):
             load(planed.call, request, self.value("offload", None))
             started.pop_all()
         return RunningPlaned(planed, nics=any(port.kind == "pci" for port in request.ports))
-
-
-class EmulatedNic(RunningSwitch):
-    """A NIC that is a task of the tester: there is no process, and its drops are among those of the tester."""
-
-    def check(self) -> None:
-        """Do nothing: the tester is checked."""
-
-    def stop(self) -> None:
-        """Do nothing: the tester ends it."""
 
 
 class RunningPlaned(common.ProcessGroup):
@@ -378,11 +368,8 @@ class RunningPlaned(common.ProcessGroup):
         super().stop()
 
     def _stats(self) -> Statistics:
-        self.check()
-        try:
+        with self.answering():
             return get_statistics(self._planed.call)
-        except RpcError as error:
-            raise self.died(error) from error
 
 
 def parse_drops(stats: Statistics) -> dict[str, int]:
