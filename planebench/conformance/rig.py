@@ -36,7 +36,7 @@ from planebench.model.wire import wire_name
 from planebench.planed.client import Call, get_statistics
 from planebench.planed.document import Document, Port, Task, Worker
 from planebench.planed.statistics import Statistics
-from planebench.switches.adapter import WORKERS_OPTION, Adapter, RunningSwitch, Situation, counters_of, refusal_of
+from planebench.switches.adapter import WORKERS_OPTION, Adapter, Situation, counters_of, refusal_of
 from planebench.testbed.placement import Placement, place
 from planebench.testbed.wires.base import is_kernel_interface
 
@@ -78,7 +78,7 @@ class FrameCounts:
     reordered: int = 0
     misdirected: int = 0
     foreign: int = 0
-    tester_drops: dict[str, int] = field(default_factory=dict)
+    tester_drops: Counter[str] = field(default_factory=Counter)
 
     @property
     def lost(self) -> int:
@@ -95,8 +95,7 @@ class FrameCounts:
             self.reordered += way.reordered_packets
         self.misdirected += counts.misdirected_packets
         self.foreign += counts.evidence.foreign_packets
-        for reason, packets in counts.tester_drops.items():
-            self.tester_drops[reason] = self.tester_drops.get(reason, 0) + packets
+        self.tester_drops.update(counts.tester_drops)
 
     def words(self) -> str:
         """Return all counts that are not 0, in words."""
@@ -301,6 +300,9 @@ class Rig:
         pairs = self.topology.cross_connects
         self.peers = dict(pairs) | {b: a for a, b in pairs}
         """Port -> the other end of its cross-connect."""
+        self.hops = len(pairs)
+        """How often a frame passes the switch on its way."""
+        self.ways: tuple[Flow, ...] = flows(self.topology, "bidirectional")
         self.starts = 0
 
     def refusal(self) -> str:
@@ -333,21 +335,6 @@ class Rig:
             raise DiedError("the topology is not up")
         return self._live
 
-    @property
-    def switch(self) -> RunningSwitch:
-        """Return the running switch. Raises DiedError if there is none."""
-        return self.live.switch
-
-    @property
-    def ways(self) -> tuple[Flow, ...]:
-        """Return the flows of both directions."""
-        return flows(self.topology, "bidirectional")
-
-    @property
-    def hops(self) -> int:
-        """Return how often a frame passes the switch on its way."""
-        return len(self.topology.cross_connects)
-
     def start(self) -> None:
         """Start tester and switch, and wait until frames cross. Raises StartError."""
         known = len(self.supervisor.processes)
@@ -373,9 +360,9 @@ class Rig:
     def calm(self) -> None:
         """Wait until the switch has processed all frames that it has received, as far as its counters show."""
         deadline = time.monotonic() + stretched(CALM_DEADLINE_S)
-        before = counters_of(self.switch).packets
+        before = counters_of(self.live.switch).packets
         time.sleep(UNCOUNTED_CALM_S if before is None else CALM_S)
-        while time.monotonic() < deadline and (now := counters_of(self.switch).packets) != before:
+        while time.monotonic() < deadline and (now := counters_of(self.live.switch).packets) != before:
             before = now
             time.sleep(CALM_S)
 

@@ -56,13 +56,7 @@ STYLES: dict[CheckOutcome, str] = {
     "not supported": "dim",
     "not run": "dim",
 }
-WORDS: dict[CheckOutcome, str] = {
-    "pass": "pass",
-    "remark": "remark",
-    "fail": "FAIL",
-    "not supported": "not supported",
-    "not run": "not run",
-}
+WORDS: dict[CheckOutcome, str] = {outcome: "FAIL" if outcome == "fail" else outcome for outcome in STYLES}
 ALL_WIRES = "all"
 WIRES = (*ALL, ALL_WIRES)
 _CHAINED = [name for name in scenarios_with("chain") if not SCENARIOS[name].two_switches]
@@ -244,25 +238,21 @@ def print_report(report: Report, console: Console) -> None:
         }
         for check in ALL_CHECKS:
             row = [cells.get((check.name, name), "") for name in report.scenarios]
-            if (check.name, ITSELF) in cells:
-                row = [cells[check.name, ITSELF], *("" for _ in row[1:])]
+            row[0] = cells.get((check.name, ITSELF), row[0])
             if any(row):
                 table.add_row(check.name, *row)
         console.print(table)
     for failure in report.failures:
         _print_failure(failure, console)
-    # Each remark and reason once, with the places to which it applies; checks with the same one together.
-    places: dict[tuple[CheckOutcome, str, str], list[str]] = {}
+    # Each remark and reason once, with the checks and the places to which it applies.
+    places: dict[tuple[CheckOutcome, str], tuple[dict[str, None], dict[str, None]]] = {}
     for result in report.results:
         for text in result.remarks:
-            places.setdefault((result.outcome, result.check, text), []).append(result.scenario)
-    merged: dict[tuple[CheckOutcome, str, str], list[str]] = {}
-    for (outcome, name, text), scenarios in places.items():
-        same = [key for key in places if key[0] == outcome and key[2] == text]
-        what = name if len(same) == 1 else f"{len(same)} checks"
-        merged.setdefault((outcome, what, text), []).extend(scenarios)
-    for (outcome, what, text), scenarios in merged.items():
-        where = ", ".join(dict.fromkeys(scenarios))
+            names, scenarios = places.setdefault((result.outcome, text), ({}, {}))
+            names[result.check] = scenarios[result.scenario] = None
+    for (outcome, text), (names, scenarios) in places.items():
+        what = f"{len(names)} checks" if len(names) > 1 else next(iter(names))
+        where = ", ".join(scenarios)
         console.print(f"{WORDS[outcome]}: {what} ({where}): {escape(text)}", highlight=False, soft_wrap=True)
     counts = ", ".join(f"{report.counts[outcome]} {WORDS[outcome]}" for outcome in WORDS if report.counts[outcome])
     verdict = "conforms" if report.passed else "does not conform" if report.failures else "nothing was checked"
@@ -293,19 +283,8 @@ def to_document(report: Report) -> dict[str, Any]:
     """Return the report as JSON data."""
     return {
         "schema_version": SCHEMA_VERSION,
-        "switch": report.switch,
-        "title": report.title,
-        "version": report.version,
-        "binary": report.binary,
-        "hugepages": report.hugepages,
-        "wires": list(report.wires),
-        "scenarios": list(report.scenarios),
+        **asdict(report),
         "passed": report.passed,
         "counts": dict(report.counts),
-        "duration_s": round(report.duration_s, 3),
         "checks": [{"name": check.name, "proves": check.proves} for check in ALL_CHECKS],
-        "results": [
-            {**asdict(result), "remarks": list(result.remarks), "duration_s": round(result.duration_s, 3)}
-            for result in report.results
-        ],
     }
