@@ -15,7 +15,7 @@ from planebench.model.switch import SwitchSpec, parse_switch
 
 SWITCHES: Mapping[str, str] = {
     "planed": "switches.planed",
-    "ovs-dpdk": "switches.ovs_dpdk",
+    "ovs-dpdk": "switches.ovs",
     "testpmd": "switches.testpmd",
     "vpp": "switches.vpp",
     "bess": "switches.bess",
@@ -27,7 +27,6 @@ SWITCHES: Mapping[str, str] = {
     "linux-bridge": "switches.linux_bridge",
     "xdp": "switches.xdp",
     "vale": "switches.vale",
-    "ovs-netdev": "switches.ovs_netdev",
     "sriov": "switches.sriov",
     "sim": "measure.sim.adapter",
 }

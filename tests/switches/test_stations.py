@@ -12,8 +12,7 @@ import pytest
 from planebench.model.cpus import Cpus
 from planebench.switches import planed
 from planebench.switches.adapter import Situation, refusal_of
-from planebench.switches.ovs import flows_of
-from planebench.switches.ovs_dpdk import _memory_mb
+from planebench.switches.ovs import _memory_mb, flows_of
 from planebench.switches.planed import PlanedAdapter, switch_document
 from planebench.switches.registry import ADAPTERS, get_adapter
 from planebench.testbed.chain import build_chain

@@ -68,7 +68,7 @@ def _fastclick(adapter: Any, request: SwitchRequest) -> None:
 
 
 def _ovs(adapter: Any, request: SwitchRequest) -> None:
-    adapter.configuration(request, "x")
+    ovs.configuration(request, "x")
     ovs.flows_of(request)
 
 
@@ -80,7 +80,6 @@ def _kernel(adapter: Any, request: SwitchRequest) -> None:
 STARTED: Mapping[str, Callable[[Any, SwitchRequest], object]] = {
     "planed": lambda adapter, request: switch_document(request, "x", adapter.values),
     "ovs-dpdk": _ovs,
-    "ovs-netdev": _ovs,
     "testpmd": _testpmd,
     "vpp": _vpp,
     "bess": _bess,
