@@ -20,7 +20,6 @@ SWITCHES: Mapping[str, str] = {
     "vpp": "switches.vpp",
     "bess": "switches.bess",
     "fastclick": "switches.fastclick",
-    "click": "switches.click",
     "snabb": "switches.snabb",
     "t4p4s": "switches.t4p4s",
     "grout": "switches.grout",

@@ -8,19 +8,21 @@ and drivers of vhost, memif and af_packet rings ignore it. So the ring is that o
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from planebench.host.process import Process, Supervisor
+from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound, program_output
 from planebench.model.conditions import everywhere
+from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option
 from planebench.switches import common
 from planebench.switches.adapter import WORKERS_OPTION, Adapter, ThreadRef, Traits
-from planebench.switches.click import RunningClick, cross_connects, find_click
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchPort, SwitchRequest
 
@@ -46,12 +48,13 @@ RX_DROPS = {"hw_dropped": "rx_missed", "hw_errors": "rx_errors", "nombufs": "rx_
 """Handlers of FromDPDKDevice, and our names of their counters. ToDPDKDevice's hw_errors counts retries, not drops."""
 USEFUL_KCYCLES = "useful_kcycles"
 """Thousands of TSC cycles of tasks that found work, of each thread; only in a build with --enable-cpu-load."""
-OPTIONS: tuple[Option, ...] = (
-    PATH_OPTION,
-    WORKERS_OPTION,
-    Option("ndesc", "whole", "NDESC: descriptors of a ring to use", "ring size", least=1, most=32768),
-    Option("iqueue", "text", "IQUEUE: frames queued for a full ring", str(TX_QUEUE), QUEUES),
-)
+CONTROL_TIMEOUT_S = 5.0
+COMPLAINTS = 12
+_COMPLAINT = re.compile(r"rror|ail|annot|nvalid|nknown")
+_GREETING = re.compile(rb"Click::ControlSocket/\d+\.\d+\r\n")
+_LINE = re.compile(rb"(\d{3})([ -])([^\r\n]*)\r\n")
+_DATA = re.compile(rb"DATA (\d+)\r\n")
+_VERSION = re.compile(r"^click \(FastClick\) (\S+)$", re.MULTILINE)
 
 
 class FastClickAdapter(Adapter):
@@ -64,18 +67,31 @@ class FastClickAdapter(Adapter):
         "--enable-user-multithread --enable-batch) and set PLANEBENCH_FASTCLICK to its folder"
     )
     wires = frozenset({"virtio", "vhost", "memif", "veth", "pci"})
-    options = OPTIONS
+    options = (
+        PATH_OPTION,
+        WORKERS_OPTION,
+        Option("ndesc", "whole", "NDESC: descriptors of a ring to use", "ring size", least=1, most=32768),
+        Option("iqueue", "text", "IQUEUE: frames queued for a full ring", str(TX_QUEUE), QUEUES),
+    )
     traits = Traits("modular", "structured", ("rtc",), "vhost-user", "low", ("C++",), "modular router", "conext19")
 
     def find(self) -> Found | NotFound:
+        """Look for it among the programs with its name: Click, and a package tool of Debian.
+
+        Raises UsageError if the user names another one.
+        """
         where = self.installation()
-        found = find_click(where, "FastClick", PLACES)
-        if found is None:
-            return NotFound(self.remedy)
-        said = program_output(found[0], "-q", "-e", "Idle", "-h", "classes", env=where.env, line_buffered=True)
-        if "FromDPDKDevice" not in said.stdout.split():
-            return NotFound(f"{self.remedy} ({found[0]} is FastClick without DPDK)")
-        return Found(found[1], found[0])
+        for binary in where.programs("click", PLACES):
+            # It aborts after --version, with its output still in its buffer.
+            match = _VERSION.search(program_output(binary, "--version", env=where.env, line_buffered=True).stdout)
+            if match is None and where.path is not None:
+                raise UsageError(f'{where.said_by} "{binary}" is not FastClick, by its --version; name another one')
+            if match is not None:
+                said = program_output(binary, "-q", "-e", "Idle", "-h", "classes", env=where.env, line_buffered=True)
+                if "FromDPDKDevice" not in said.stdout.split():
+                    return NotFound(f"{self.remedy} ({binary} is FastClick without DPDK)")
+                return Found(match[1], binary)
+        return NotFound(self.remedy)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         return manifest(
@@ -120,7 +136,9 @@ class FastClickAdapter(Adapter):
                 f"{port.name}_out :: ToDPDKDevice({number}, N_QUEUES {request.queues}, BLOCKING false, "
                 f"IQUEUE {iqueue}, NDESC {ndesc});",
             ]
-        return "\n".join([*lines, *cross_connects(request), f"ControlSocket(UNIX, {control});", ""])
+        ways = [way for pair in request.cross_connects for way in (pair, pair[::-1])]
+        connections = (f"{source}_in -> {sink}_out;" for source, sink in ways)
+        return "\n".join([*lines, *connections, f"ControlSocket(UNIX, {control});", ""])
 
     def eal_arguments(self, request: SwitchRequest, ports: Sequence[SwitchPort], prefix: str) -> list[str]:
         """Return ``--dpdk ... --``. Port ids follow ``common.dpdk_order``."""
@@ -141,15 +159,27 @@ def _buffers(request: SwitchRequest) -> int:
     return JUMBO_BUFFERS if common.is_jumbo(request) else BUFFERS
 
 
-class RunningFastClick(RunningClick):
+class RunningFastClick(common.ProcessGroup):
     """A FastClick that forwards. Counters come from its control socket."""
 
     def __init__(self, process: Process, control: Path, request: SwitchRequest, spare: int) -> None:
-        super().__init__("FastClick", process, control)
+        super().__init__("FastClick", [process])
+        self._control = control
         self._request = request
         self._spare = spare
         """Frames that may be neither sent nor dropped yet: the software queue of a port."""
         self._kept = Kept()
+
+    def wait_ready(self) -> None:
+        """Wait until the router runs. Otherwise stop it and raise StartError with its error messages."""
+        version = partial(ask, self._control, ["version"], timeout_s=1.0)  # it is served when the router runs
+        try:
+            with self.stopped_on_failure():
+                wait_ready(self.title, lambda: common.answers(version), self.processes)
+        except StartError as error:
+            log = self.process.log_path.read_text(errors="replace").splitlines()
+            lines = [line.rstrip() for line in log if _COMPLAINT.search(line)][:COMPLAINTS]
+            raise StartError(f"{error}\nIts error messages:\n" + "\n".join(lines)) from error
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
         """Return DPDK's main thread and its workers."""
@@ -158,8 +188,11 @@ class RunningFastClick(RunningClick):
 
     def counters(self) -> SwitchCycles:
         names = [port.name for port in self._request.ports]
-        numbers = self.read([*handlers(names), USEFUL_KCYCLES], {USEFUL_KCYCLES: len(self._request.worker_cpus)})
-        kcycles = numbers.get(USEFUL_KCYCLES)
+        with self.answering():
+            texts = ask(self._control, [*handlers(names), USEFUL_KCYCLES])
+        kcycles = sum_of(texts.pop(USEFUL_KCYCLES, ""), len(self._request.worker_cpus))
+        known = {name: sum_of(text, 1) for name, text in texts.items()}
+        numbers = {name: number for name, number in known.items() if number is not None}
         queues = software_queues(numbers, self._request.cross_connects, self._spare)
         return SwitchCycles(
             busy_cycles=None if kcycles is None else 1000 * kcycles,
@@ -167,6 +200,49 @@ class RunningFastClick(RunningClick):
             forwarded_packets=common.total(numbers.get(f"{name}_out.count") for name in names),
             drops=drops(numbers, names, queues) | self._kept.look(queues),
         )
+
+
+def sum_of(text: str, count: int) -> int | None:
+    """Return the sum of the numbers in a text; None unless there are ``count`` of them and nothing else."""
+    words = text.split()
+    whole = len(words) == count and all(re.fullmatch(r"[0-9]+", word) for word in words)
+    return sum(map(int, words)) if whole else None
+
+
+def ask(path: Path, handlers: Sequence[str], timeout_s: float = CONTROL_TIMEOUT_S) -> dict[str, str]:
+    """Return the answers of read handlers by name, without handlers that the router does not have.
+
+    All handlers are read between two bursts, so the counters are of one moment. Raises PlanebenchError without an
+    answer.
+    """
+    request = "".join(f"READ {name}\r\n" for name in handlers) + "QUIT\r\n"
+    try:
+        received = common.answer_on(path, request.encode(), timeout_s)
+    except OSError as error:
+        raise PlanebenchError(f"the control socket {path} does not answer: {error}") from error
+    return parse_answers(received, handlers)
+
+
+def parse_answers(received: bytes, handlers: Sequence[str]) -> dict[str, str]:
+    """Return the answers of a control socket to READs of ``handlers``, in this order, up to the first that is
+    incomplete or unexpected."""
+    answers: dict[str, str] = {}
+    greeting = _GREETING.match(received)
+    at = greeting.end() if greeting else len(received)
+    for name in handlers:
+        while (line := _LINE.match(received, at)) and line[2] == b"-":
+            at = line.end()
+        if line is None:
+            break
+        at = line.end()
+        if line[1] != b"200":
+            continue
+        data = _DATA.match(received, at)
+        if line[3] != f"Read handler '{name}' OK".encode() or data is None or data.end() + int(data[1]) > len(received):
+            break
+        at = data.end() + int(data[1])
+        answers[name] = received[data.end() : at].decode(errors="replace").strip()
+    return answers
 
 
 def handlers(ports: Iterable[str]) -> list[str]:

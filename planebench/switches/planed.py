@@ -218,7 +218,7 @@ class PlanedAdapter(Adapter):
         if text := super().refusal(situation):
             return text
         layout, offload = situation.layout, self.values.get("offload")
-        unfit = NOT_SIDE_BY_SIDE if layout.side_by_side else SIDE_BY_SIDE_ONLY
+        unfit: tuple[str, ...] = NOT_SIDE_BY_SIDE if layout.side_by_side else SIDE_BY_SIDE_ONLY
         if layout.bare:
             unfit = (*SIDE_BY_SIDE_ONLY, *NOT_SIDE_BY_SIDE, "function")
         for key in unfit:

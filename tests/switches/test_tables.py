@@ -84,7 +84,6 @@ STARTED: Mapping[str, Callable[[Any, SwitchRequest], object]] = {
     "vpp": _vpp,
     "bess": _bess,
     "fastclick": _fastclick,
-    "click": lambda adapter, request: adapter.graph(request, request.ports, Path("/c")),
     "snabb": lambda adapter, request: [snabb._app(port) for port in request.ports],
     "t4p4s": lambda adapter, request: t4p4s.arguments(request, request.ports, "x"),
     "grout": lambda adapter, request: grout.commands(request),
