@@ -46,7 +46,6 @@ WITHOUT_RAW = ("ports have several queues, so raw frames were left out",)
 
 
 def is_found(adapter: Adapter) -> Remarks:
-    """Fail unless the adapter finds the switch and its version."""
     found = adapter.find()
     if isinstance(found, NotFound):
         raise Failure("the switch", f"not found: {found.remedy}")
@@ -56,7 +55,6 @@ def is_found(adapter: Adapter) -> Remarks:
 
 
 def refuses_options(adapter: Adapter) -> Remarks:
-    """Fail unless an unknown option is refused with the valid ones."""
     try:
         adapter.with_options({NO_SUCH_OPTION: "1"})
     except UsageError as error:
@@ -68,7 +66,6 @@ def refuses_options(adapter: Adapter) -> Remarks:
 
 
 def states_manifest(rig: Rig) -> Remarks:
-    """Fail unless every key of the fairness manifest has a value, and those of virtio features are claims."""
     settings = rig.adapter.settings(rig.live.request)
     missing = [key for key in MANIFEST_KEYS if not settings.get(key, "").strip()]
     if missing:
@@ -122,7 +119,6 @@ def runs_on_its_core(rig: Rig) -> Remarks:
 
 
 def forwards(rig: Rig) -> Remarks:
-    """Fail unless every offered frame arrives, in each direction alone, then in both."""
     there, back = rig.ways
     rig.live.wait_until_forwarding()
     for flows, rounds in (((there,), 1), ((back,), 1), ((there, back), ROUNDS)):
@@ -137,7 +133,6 @@ def forwards(rig: Rig) -> Remarks:
 
 
 def keeps_to_its_ports(rig: Rig) -> Remarks:
-    """Fail if a frame comes out at a port that is not the other end of its cross-connect."""
     counts = send_exact(rig, rig.ways, rounds=2)
     if counts.misdirected or counts.foreign:
         raise Failure("no frame at a port where it does not belong", counts.words())
@@ -151,7 +146,6 @@ def keeps_to_its_ports(rig: Rig) -> Remarks:
 
 
 def changes_nothing(rig: Rig) -> Remarks:
-    """Fail unless frames of all sizes and kinds come out as they went in, addresses included."""
     kinds = [(f"{size} B", size, PLAIN) for size in SIZES]
     kinds += [(f"traffic {text}", PROFILE_SIZE, parse_traffic(text)) for text in PROFILES]
     for kind, size, profile in kinds:
@@ -170,7 +164,6 @@ def changes_nothing(rig: Rig) -> Remarks:
 
 
 def keeps_order(rig: Rig) -> Remarks:
-    """Fail if a frame overtakes another or comes twice, at maximum offered load or frame by frame."""
     counts = FrameCounts()
     stats = sent(rig, rig.ways, ORDER_S, lambda it: rig.live.send(rig.ways, 64, it, None))
     counts.add(tester_counts(stats, rig.ways))
@@ -197,7 +190,6 @@ def _exchanged(rig: Rig) -> PcapExchange | None:
 
 
 def counts_frames(rig: Rig) -> Remarks:
-    """Fail unless, at a low rate, received and sent are what the tester counts, and nothing is dropped."""
     wrong: list[str] = []
     for _ in range(TRIES):
         rig.calm()
@@ -285,7 +277,6 @@ class DropAccount:
 
 
 def accounts_for_drops(rig: Rig) -> Remarks:
-    """Fail unless, at maximum offered load, every frame came through or is in a named drop counter."""
     kernel = any(is_kernel_interface(port, rig.live.links) for port in rig.topology.ports)
     before = SwitchCycles()
 

@@ -59,14 +59,12 @@ def still_forwards(rig: Rig, after: str) -> None:
 
 
 def survives_bad_frames(rig: Rig) -> Remarks:
-    """Send runts, giants and invalid headers into every port, and fail unless good frames pass afterwards."""
     pass_through(rig, frames_into_ports(rig, bad_frames), lambda came: False, BAD_S)
     still_forwards(rig, "runts, giants and headers that lie")
     return ()
 
 
 def survives_pause(rig: Rig) -> Remarks:
-    """Pause and resume the switch, as between the trials of other switches."""
     rig.live.pause()
     try:
         time.sleep(PAUSE_S)
@@ -81,7 +79,6 @@ def survives_pause(rig: Rig) -> Remarks:
 
 
 def survives_vnf_restart(rig: Rig) -> Remarks:
-    """Close the ports of the VNFs and open them again."""
     rig.live.apply(wire_stage(rig.topology, rig.live.links))
     rig.live.check()
     rig.live.apply(rig.live.document())
@@ -119,7 +116,6 @@ class VnfProcess:
         self.sender = Sender(self.call, queues=live.links.queues, epoch=epoch, check=live.check)
 
     def count(self, flow: Flow) -> FrameCounts:
-        """Send a few frames of one flow, and wait for all of them."""
         counts = FrameCounts()
         sent(self.rig, [flow], SENDING_S, lambda it: self.sender.send(Sending((flow,), 64, it, FRAMES / it)))
         counts.add(settled(self.call, [flow], self.rig.lossless))
@@ -127,7 +123,6 @@ class VnfProcess:
 
 
 def survives_vnf_death(rig: Rig) -> Remarks:
-    """Kill a VNF process while frames flow, and have another one open the same ports."""
     epoch, sendings = 0, 0
     for number in range(2):
         vnf = VnfProcess(rig, epoch)
@@ -167,7 +162,6 @@ def _count_through(vnf: VnfProcess, after: str) -> int:
 
 
 def starts_again(rig: Rig) -> Remarks:
-    """Fail unless stop() ends every process, and the switch, started again in the same folder, forwards."""
     pids = rig.live.switch.pids()
     switch = rig.live.switch
     known = len(rig.supervisor.processes)
@@ -184,7 +178,6 @@ def starts_again(rig: Rig) -> Remarks:
 
 
 def tells_its_death(rig: Rig) -> Remarks:
-    """Fail unless a killed switch raises DiedError with its last log lines, and can still be stopped."""
     pids = rig.live.switch.pids()
     if not pids:
         raise NotSupported("it has no process that could die")

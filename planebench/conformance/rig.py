@@ -82,11 +82,9 @@ class FrameCounts:
 
     @property
     def lost(self) -> int:
-        """Return the number of frames that did not arrive."""
         return self.offered - self.arrived
 
     def add(self, counts: TesterCounts) -> None:
-        """Add the counts of one more sending."""
         for way in counts.directions:
             self.offered += way.offered_packets or way.attempted_packets
             self.arrived += way.forwarded_packets + way.corrupt_packets

@@ -111,8 +111,7 @@ class SuiteListener(Protocol):
     def working_on(self, text: str) -> None:
         """Report the begin of a check: ``loopback-1 intact``."""
 
-    def check_done(self, result: CheckResult) -> None:
-        """Report the result of a check."""
+    def check_done(self, result: CheckResult) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,6 @@ class SuitePlan:
 
     @property
     def steps(self) -> int:
-        """Return the number of results."""
         each = sum(len(self.chosen(CASE_CHECKS, case)) for case in self.cases)
         return len(self.chosen(undisturbed.ITSELF_CHECKS)) + len(self.wires) * each
 
@@ -280,7 +278,6 @@ def _print_failure(failure: CheckResult, console: Console) -> None:
 
 
 def to_document(report: Report) -> dict[str, Any]:
-    """Return the report as JSON data."""
     return {
         "schema_version": SCHEMA_VERSION,
         **asdict(report),

@@ -36,8 +36,7 @@ class Port:
 
     ``path`` is for virtio ports and memifs, ``device`` (devargs or a PCI address) for ethdevs; ``mac`` and ``backend``
     are for ports with a path that have one of their own choice. ``ring_size`` None: planed's default. Generators that
-    send a share of the line rate take it from ``line_rate_bps``. The limits of a vhost-user port's drivers (``group``
-    to ``max_memory_mb``, docs/design/virtio.md) have planed's defaults if they are empty or None.
+    send a share of the line rate take it from ``line_rate_bps``.
     """
 
     name: str
@@ -55,10 +54,6 @@ class Port:
     zero_copy: bool = False
     """True if a memif client exchanges buffers with the others of its process (docs/design/ports.md)."""
     line_rate_bps: int | None = None
-    group: str = ""
-    max_connections: int | None = None
-    connections_per_s: int | None = None
-    max_memory_mb: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

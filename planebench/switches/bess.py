@@ -48,16 +48,8 @@ _PROTOS = ("protobuf", "../protobuf", "../../protobuf")
 """From the folder of bessd: in an installation, in a source tree (core/bessd)."""
 _TYPE = "type.googleapis.com/bess.pb."
 VERSION = re.compile(r"^bessd version (\S+)")
-EXTRA_MODULES = ("grpc", "grpc_tools", "google.protobuf")
 SERVICE = "bess.pb.BESSControl"
 _TIMEOUT_S = 10.0
-
-
-def _is_installed(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # not even the package above it
-        return False
 
 
 class BessClient:
@@ -104,7 +96,6 @@ class BessClient:
         return reply
 
     def close(self) -> None:
-        """Close the connection. Safe to call twice."""
         self._channel.close()
 
 
@@ -144,11 +135,8 @@ class BessAdapter(Adapter):
         found = self.find_program("bessd", PLACES, VERSION)
         if isinstance(found, Found) and _protos(found.binary) is None:
             return NotFound(f"BESS's folder protobuf is not beside {found.binary}; give the one of its source tree")
-        missing = [name for name in EXTRA_MODULES if not _is_installed(name)]
-        if isinstance(found, Found) and missing:
-            return NotFound(
-                f"install the gRPC modules: `pip install 'planebench[bess]'` (missing: {', '.join(missing)})"
-            )
+        if isinstance(found, Found) and importlib.util.find_spec("grpc_tools") is None:
+            return NotFound("install grpcio-tools: `pip install 'planebench[bess]'`")
         return found
 
     def refusal(self, situation: Situation) -> str:
@@ -190,8 +178,11 @@ class BessAdapter(Adapter):
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningBess:
         found, _ = common.prepared(self, request)
         socket = request.workdir / "bess.grpc"
-        env = self._eal_environment(request, f"{supervisor.root.name}-bess")
-        env["RUNTIME_DIRECTORY"] = str(request.workdir)  # of DPDK
+        env = {"RUNTIME_DIRECTORY": str(request.workdir)}  # of DPDK
+        if variable := str(self.value("eal_env", "")):
+            memory = common.eal_memory_arguments(hugepages=request.hugepages, size_mb=MEMORY_MB)
+            prefix = f"--file-prefix={supervisor.root.name}-bess"
+            env[variable] = " ".join([*common.allow_list(request.ports), prefix, "--iova=va", *memory])
         argv = [
             *(str(found.binary), "-f", "-no_crashlog"),
             *("-m", str(MEMORY_MB if request.hugepages else 0), "-buffers", str(BUFFERS)),
@@ -212,13 +203,6 @@ class BessAdapter(Adapter):
         except PlanebenchError as error:
             raise StartError(f"{error}\n{process.exit_report()}") from error
         return switch
-
-    def _eal_environment(self, request: SwitchRequest, prefix: str) -> dict[str, str]:
-        if not self.value("eal_env", ""):
-            return {}
-        allowed = common.allow_list(request.ports)
-        memory = common.eal_memory_arguments(hugepages=request.hugepages, size_mb=MEMORY_MB)
-        return {str(self.values["eal_env"]): " ".join([*allowed, f"--file-prefix={prefix}", "--iova=va", *memory])}
 
 
 class RunningBess(common.ProcessGroup):

@@ -121,7 +121,6 @@ class FastClickAdapter(Adapter):
         return switch
 
     def graph(self, request: SwitchRequest, ports: Sequence[SwitchPort], control: Path) -> str:
-        """Return the router configuration."""
         ndesc = self.value("ndesc", common.ring_size(request))
         iqueue = self.value("iqueue", TX_QUEUE)
         size = f", MBUF_SIZE {common.mbuf_bytes(request)}" if common.is_jumbo(request) else ""
@@ -246,7 +245,6 @@ def parse_answers(received: bytes, handlers: Sequence[str]) -> dict[str, str]:
 
 
 def handlers(ports: Iterable[str]) -> list[str]:
-    """Return the read handlers of the counters."""
     elements = (("in", ("count", *RX_DROPS)), ("out", ("count", "dropped")))
     return [f"{port}_{end}.{name}" for port in ports for end, names in elements for name in names]
 

@@ -83,11 +83,9 @@ class LinkedSwitches(RunningSwitch):
         self._switches = tuple(switches)
 
     def pids(self) -> tuple[int, ...]:
-        """Return the processes of all."""
         return tuple(pid for switch in self._switches for pid in switch.pids())
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """Return the threads of all that forward."""
         return tuple(thread for switch in self._switches for thread in switch.polling_threads())
 
     def counters(self) -> SwitchCycles:
@@ -108,12 +106,10 @@ class LinkedSwitches(RunningSwitch):
         )
 
     def check(self) -> None:
-        """Raise DiedError if a process of one of them is gone."""
         for switch in self._switches:
             switch.check()
 
     def stop(self) -> None:
-        """Stop all. Never raises; safe to call twice."""
         for switch in self._switches:
             switch.stop()
 

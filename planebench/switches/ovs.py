@@ -189,7 +189,11 @@ class OvsDpdkAdapter(Adapter):
             flows = "".join(f"{flow}\n" for flow in flows_of(request))
             _tool(["ovs-ofctl", "add-flows", f"unix:{paths.bridge}", "-"], stdin=flows)
             switch = RunningOvs(vswitchd, database, paths, request)
-            switch.check_polling()
+            text, wanted = switch.ask("dpif-netdev/pmd-rxq-show"), request.worker_cpus
+            cores, polled = set(re.findall(r"core_id (\d+)", text)), set(re.findall(r"port: (\S+)", text))
+            everything = polled.issuperset(port.name for port in request.ports)
+            if cores != set(map(str, wanted)) or not everything or len(switch.polling_threads()) != len(wanted):
+                raise StartError(f"Open vSwitch does not poll every port on CPU {cpu_text(wanted)}:\n{text}")
             started.pop_all()
         return switch
 
@@ -242,16 +246,8 @@ class RunningOvs(common.ProcessGroup):
         self._paths = paths
         self._request = request
 
-    def check_polling(self) -> None:
-        """Raise StartError unless the PMD threads, one on each core of a worker, poll every port."""
-        text, wanted = self._ask("dpif-netdev/pmd-rxq-show"), self._request.worker_cpus
-        cores, polled = set(re.findall(r"core_id (\d+)", text)), set(re.findall(r"port: (\S+)", text))
-        everything = polled.issuperset(port.name for port in self._request.ports)
-        if cores != set(map(str, wanted)) or not everything or len(self.polling_threads()) != len(wanted):
-            raise StartError(f"Open vSwitch does not poll every port on CPU {cpu_text(wanted)}:\n{text}")
-
     def counters(self) -> SwitchCycles:
-        stats, perf = self._ask("dpif-netdev/pmd-stats-show"), self._ask("dpif-netdev/pmd-perf-show", "-nh")
+        stats, perf = self.ask("dpif-netdev/pmd-stats-show"), self.ask("dpif-netdev/pmd-perf-show", "-nh")
         return pmd_cycles(stats, perf, self._ports(), len(self._request.worker_cpus))
 
     def _ports(self) -> PortCounters:
@@ -272,7 +268,7 @@ class RunningOvs(common.ProcessGroup):
         """Change the flows of VNFs side by side, at a rate or as fast as they are applied. Raises DiedError."""
         return FlowMods(self._paths.bridge, flows_to_vnfs(self._request), updates)
 
-    def _ask(self, *command: str) -> str:
+    def ask(self, *command: str) -> str:
         """Return the output of ``ovs-appctl``. Raises DiedError."""
         with self.answering():
             return unixctl(self._paths.control, *command)

@@ -154,7 +154,6 @@ class RemoteAdapter(Adapter):
 
     @property
     def offloads(self) -> bool:
-        """Return whether it forwards in the place of VNFs side by side."""
         return self._here.offloads
 
     def refusal(self, situation: Situation) -> str:
@@ -166,19 +165,16 @@ class RemoteAdapter(Adapter):
         return str(self.host.call("refusal", switch=self._text, situation=encoded(situation)))
 
     def find(self) -> Found | NotFound:
-        """Ask whether it is installed there."""
         told = self.host.call("find", switch=self._text)
         if "version" in told:
             return Found(str(told["version"]), Path(told["binary"]))
         return NotFound(str(told["remedy"]), f"on host {self.host.name} {told['problem']}")
 
     def build(self) -> Build | None:
-        """Ask how it was built there."""
         told = self.host.call("build", switch=self._text)
         return None if told is None else decoded(Build, told)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """Ask for its part of the manifest."""
         told = self.host.call("settings", switch=self._text, request=encoded(request))
         return decoded(dict[str, str], told)
 
@@ -216,18 +212,15 @@ class RemoteSwitch(Process, RunningSwitch):
         return ""
 
     def exit_report(self) -> str:
-        """Return one sentence on its state, and its last log lines."""
         state = "is running" if self.alive() else "was ended"
         return f"{self.name} on host {self._host.name} {state}; its last log lines:\n{self.log_tail() or '(none)'}"
 
     def pause(self) -> None:
-        """Stop it (SIGSTOP). Raises DiedError if its host is lost."""
         if not self.paused:
             self._ask("pause")
             self.paused = True
 
     def resume(self) -> None:
-        """Continue it (SIGCONT). Raises DiedError if its host is lost."""
         if self.paused:
             self._ask("resume")
             self.paused = False
@@ -251,7 +244,6 @@ class RemoteSwitch(Process, RunningSwitch):
         return told if self._same_cpus else replace(told, busy_cycles=None, idle_cycles=None)
 
     def check(self) -> None:
-        """Raise DiedError if a process of it, or the connection, is gone."""
         self._ask("check")
 
     def sample(self) -> HostSample:

@@ -60,12 +60,12 @@ def test_found_with_its_protos_and_grpc(tmp_path: Path, monkeypatch: pytest.Monk
     program.write_text("#!/bin/sh\necho 'bessd version v0.4.0-233-g68e314fd'\n")
     program.chmod(0o755)
     monkeypatch.setenv("PLANEBENCH_BESS", str(tmp_path))
-    monkeypatch.setattr(bess, "_is_installed", lambda name: name != "grpc_tools")
+    monkeypatch.setattr(bess.importlib.util, "find_spec", lambda _: None)
     found = bess.ADAPTER.find()
     assert isinstance(found, NotFound) and "folder protobuf" in found.remedy
     (tmp_path / "protobuf").mkdir()
     (tmp_path / "protobuf" / "service.proto").write_text("")
     found = bess.ADAPTER.find()
-    assert isinstance(found, NotFound) and "planebench[bess]" in found.remedy and "grpc_tools" in found.remedy
-    monkeypatch.setattr(bess, "_is_installed", lambda _: True)
+    assert isinstance(found, NotFound) and "planebench[bess]" in found.remedy
+    monkeypatch.setattr(bess.importlib.util, "find_spec", lambda name: name)
     assert bess.ADAPTER.find() == Found("v0.4.0-233-g68e314fd", program)
