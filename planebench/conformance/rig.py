@@ -96,7 +96,6 @@ class FrameCounts:
         self.tester_drops.update(counts.tester_drops)
 
     def words(self) -> str:
-        """Return all counts that are not 0, in words."""
         found = [f"{getattr(self, count.name)} {count.name}" for count in fields(self) if count.name != "tester_drops"]
         drops = [f"{packets} {reason} in the tester" for reason, packets in self.tester_drops.items()]
         return ", ".join(text for text in (*found, *drops) if not text.startswith("0 "))
@@ -172,7 +171,6 @@ class PcapExchange:
     tries: int = 0
 
     def add(self, came: Mapping[str, Sequence[bytes]]) -> None:
-        """Add the frames that came out of each port in one more try."""
         origin = {f.data: (port, n) for port, frames in self.sent.items() for n, f in enumerate(frames)}
         lost = set(origin.values())
         for port, datas in came.items():

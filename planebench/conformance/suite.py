@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -105,15 +105,6 @@ def _named(what: str, text: str, valid: Collection[str], short: Mapping[str, str
     return list(names)
 
 
-class SuiteListener(Protocol):
-    """Receives the progress of the suite."""
-
-    def working_on(self, text: str) -> None:
-        """Report the begin of a check: ``loopback-1 intact``."""
-
-    def check_done(self, result: CheckResult) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class SuitePlan:
     """The checks to run, on an adapter, its scenarios and wires."""
@@ -137,20 +128,27 @@ class SuitePlan:
         return [check for check in checks if check.name in wanted | {"starts", "leftovers"}]
 
 
-def run_suite(plan: SuitePlan, listener: SuiteListener) -> tuple[CheckResult, ...]:
-    """Run everything. Errors of a switch become results; only UsageError for a bad plan, and Ctrl-C, pass through."""
+def run_suite(
+    plan: SuitePlan, begun: Callable[[str], None], done: Callable[[CheckResult], None]
+) -> tuple[CheckResult, ...]:
+    """Run everything; tell of each check, as ``loopback-1 intact``, and of its result.
+
+    Errors of a switch become results; only UsageError for a bad plan, and Ctrl-C, pass through.
+    """
     results: list[CheckResult] = []
     for check in plan.chosen(undisturbed.ITSELF_CHECKS):
-        listener.working_on(check.name)
+        begun(check.name)
         results.append(_judged(check, ITSELF, None, plan.adapter))
-        listener.check_done(results[-1])
+        done(results[-1])
     for wire in plan.wires:
         for case in plan.cases:
-            results += _run_case(plan, case, wire, listener)
+            results += _run_case(plan, case, wire, begun, done)
     return tuple(results)
 
 
-def _run_case(plan: SuitePlan, case: Case, wire: str, listener: SuiteListener) -> list[CheckResult]:
+def _run_case(
+    plan: SuitePlan, case: Case, wire: str, begun: Callable[[str], None], done: Callable[[CheckResult], None]
+) -> list[CheckResult]:
     results: list[CheckResult] = []
     with Supervisor() as supervisor:
         rig = Rig(plan.adapter, case, plan.cpus, replace(plan.settings, wire=wire), supervisor)
@@ -159,13 +157,13 @@ def _run_case(plan: SuitePlan, case: Case, wire: str, listener: SuiteListener) -
         try:
             checks = plan.chosen(CASE_CHECKS, case)
             for check in checks:
-                listener.working_on(f"{wire} {case.name} {check.name}")
+                begun(f"{wire} {case.name} {check.name}")
                 if unusable:
                     result = CheckResult(check.name, case.name, wire, skipped, (unusable,))
                 else:
                     result = check_on_rig(check, rig)
                 results.append(result)
-                listener.check_done(result)
+                done(result)
                 if result.outcome == "fail" and check not in checks[-2:]:  # leftovers, the last, needs nothing up
                     try:  # the check left it in an unknown state
                         rig.stop()

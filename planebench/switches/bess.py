@@ -107,8 +107,6 @@ def error_of(reply: Any) -> str:
 
 
 class BessAdapter(Adapter):
-    """``bess``: bessd with a worker on each core of the switch."""
-
     name = "bess"
     title = "BESS"
     remedy = "build it: https://github.com/NetSys/bess (`./build.py bess`), then PLANEBENCH_BESS=/path/to/core/bessd"
@@ -206,8 +204,6 @@ class BessAdapter(Adapter):
 
 
 class RunningBess(common.ProcessGroup):
-    """A bessd that forwards. Counters come by gRPC."""
-
     def __init__(self, process: Process, client: BessClient, request: SwitchRequest, by_hop: bool = False) -> None:
         super().__init__("BESS", [process])
         self._client = client

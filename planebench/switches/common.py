@@ -245,11 +245,6 @@ def ring_size(request: SwitchRequest) -> int:
     return max(port.ring_size for port in request.ports)
 
 
-def af_packet_devargs(port: SwitchPort, request: SwitchRequest) -> str:
-    """Return the arguments of DPDK's af_packet driver for a port, the same as on the tester's side."""
-    return devargs.af_packet_devargs(interface_name(port), port.ring_size, request.max_frame_bytes)
-
-
 def dpdk_vdev(number: int, port: SwitchPort, request: SwitchRequest) -> str:
     """Return the ``--vdev`` of a port, for a switch that uses DPDK's virtual devices."""
     if port.kind == "virtio-user":
@@ -262,7 +257,8 @@ def dpdk_vdev(number: int, port: SwitchPort, request: SwitchRequest) -> str:
         return f"net_memif{number},role=client,id=0,socket={socket_path(port)},socket-abstract=no,rsize={rsize}"
     if port.kind == "af_xdp":
         return devargs.af_xdp_devargs(f"net_af_xdp{number}", interface_name(port))
-    return f"net_af_packet{number},{af_packet_devargs(port, request)}"
+    rings = devargs.af_packet_devargs(interface_name(port), port.ring_size, request.max_frame_bytes)
+    return f"net_af_packet{number},{rings}"
 
 
 def allow_list(ports: Sequence[SwitchPort]) -> list[str]:
@@ -348,23 +344,21 @@ def offloads(request: SwitchRequest, *, mergeable_wires: bool, guests: bool = Fa
     }
 
 
-def nic_driver(
-    request: SwitchRequest,
-    virtio: str = "DPDK's virtio-user",
-    memif: str = "DPDK's memif",
-    vhost: str = "DPDK's vhost",
-) -> str:
-    """Return the drivers of the wire ports of a DPDK switch, for its settings; ``-`` without wire ports."""
+def nic_driver(request: SwitchRequest, own: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the drivers of the wire ports of a switch, for its settings; ``-`` without wire ports.
+
+    They are DPDK's, but for kinds of ports of which ``own`` names another.
+    """
     drivers = {
-        "virtio-user": virtio,
-        "memif": memif,
+        "virtio-user": "DPDK's virtio-user",
+        "memif": "DPDK's memif",
         "af_packet": "DPDK's af_packet",
         "af_xdp": "DPDK's AF_XDP",
         "pci": "DPDK's, of the NIC",
-        "vhost-user": vhost,
+        "vhost-user": "DPDK's vhost",
+        **own,
     }
-    kinds = dict.fromkeys(port.kind for port in request.ports if not port.of_vnf)
-    return ", ".join(drivers[kind] for kind in kinds if kind in drivers) or "-"
+    return ", ".join(dict.fromkeys(drivers[port.kind] for port in request.ports if not port.of_vnf)) or "-"
 
 
 def dpdk_version(binary: Path, env: Mapping[str, str] = MappingProxyType({}), says: str = "") -> str | None:

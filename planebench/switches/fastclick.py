@@ -58,8 +58,6 @@ _VERSION = re.compile(r"^click \(FastClick\) (\S+)$", re.MULTILINE)
 
 
 class FastClickAdapter(Adapter):
-    """``fastclick``: the user-level ``click`` of FastClick with its DPDK elements."""
-
     name = "fastclick"
     title = "FastClick"
     remedy = (
@@ -159,8 +157,6 @@ def _buffers(request: SwitchRequest) -> int:
 
 
 class RunningFastClick(common.ProcessGroup):
-    """A FastClick that forwards. Counters come from its control socket."""
-
     def __init__(self, process: Process, control: Path, request: SwitchRequest, spare: int) -> None:
         super().__init__("FastClick", [process])
         self._control = control
@@ -181,7 +177,6 @@ class RunningFastClick(common.ProcessGroup):
             raise StartError(f"{error}\nIts error messages:\n" + "\n".join(lines)) from error
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """Return DPDK's main thread and its workers."""
         workers = common.threads_named(self.process.pid, common.DPDK_WORKER_NAMES)
         return (*super().polling_threads(), *workers)
 

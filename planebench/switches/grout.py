@@ -128,8 +128,6 @@ def switch_cycles(samples: Samples, ports: Sequence[str]) -> SwitchCycles:
 
 
 class GroutAdapter(Adapter):
-    """``grout``: one control thread and one worker that polls every port."""
-
     name = "grout"
     title = "grout"
     remedy = (
@@ -193,8 +191,6 @@ class GroutAdapter(Adapter):
 
 
 class RunningGrout(common.ProcessGroup):
-    """A grout that forwards. Counters come from its exporter of metrics."""
-
     thread_marks = (WORKER,)
 
     def __init__(self, process: Process, metrics: Path, request: SwitchRequest) -> None:
@@ -203,7 +199,6 @@ class RunningGrout(common.ProcessGroup):
         self._ports = [port.name for port in request.ports]
 
     def counters(self) -> SwitchCycles:
-        """Return the counters. There are no busy cycles (see above)."""
         with self.answering():
             return switch_cycles(scrape(self._metrics), self._ports)
 

@@ -132,7 +132,7 @@ class OvsDpdkAdapter(Adapter):
         return manifest(
             request,
             function=f"match/action: {flows}, userspace datapath (netdev)",
-            nic_driver=common.nic_driver(request, vhost="vhost-user (dpdkvhostuser)"),
+            nic_driver=common.nic_driver(request, {"vhost-user": "vhost-user (dpdkvhostuser)"}),
             vnf_interface="vhost-user (dpdkvhostuser)",
             burst=str(BURST),
             buffers=f"a pool of {SHARED_MBUFS} mbufs"
@@ -269,7 +269,6 @@ class RunningOvs(common.ProcessGroup):
         return FlowMods(self._paths.bridge, flows_to_vnfs(self._request), updates)
 
     def ask(self, *command: str) -> str:
-        """Return the output of ``ovs-appctl``. Raises DiedError."""
         with self.answering():
             return unixctl(self._paths.control, *command)
 

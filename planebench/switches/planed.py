@@ -120,7 +120,6 @@ def load(call: Call, request: SwitchRequest, offload: str | None) -> None:
 
 
 def offers_offloads(values: OptionValues) -> bool:
-    """Return whether guests are offered checksum and segmentation offloads."""
     return values.get("guest_offloads") == "on"
 
 
@@ -262,7 +261,11 @@ class PlanedAdapter(Adapter):
         drivers = {}
         if backend != "dpdk":
             chosen["index_look"] = LOOK_PER_RING
-            drivers = {"virtio": "planed's", "memif": "planed's memif (zero copy)", "vhost": "planed's vhost-user"}
+            drivers = {
+                "virtio-user": "planed's",
+                "memif": "planed's memif (zero copy)",
+                "vhost-user": "planed's vhost-user",
+            }
         vnfs = len(request.stations)
         if request.bare is not None:
             routes = f" with {request.bare.routes} routes" if request.bare.routes else ""
@@ -281,7 +284,7 @@ class PlanedAdapter(Adapter):
         return manifest(
             request,
             function=function,
-            nic_driver=common.nic_driver(request, **drivers),
+            nic_driver=common.nic_driver(request, drivers),
             vnf_interface="vhost-user (DPDK net_vhost)" if backend == "dpdk" else "vhost-user (planed's)",
             burst=str(BURST),
             buffers=f"{_memory(request).mbuf_count} mbufs, one pool",
@@ -336,8 +339,6 @@ class PlanedAdapter(Adapter):
 
 
 class RunningPlaned(common.ProcessGroup):
-    """A planed that forwards. Counters come from its control socket."""
-
     def __init__(self, planed: PlanedProcess, *, nics: bool = False) -> None:
         super().__init__("planed", [planed.process])
         self._planed = planed

@@ -117,10 +117,6 @@ class SwitchHost:
             readings.append(ClockOffset(theirs - (before + after) // 2, (after - before) // 2))
         return min(readings, key=lambda reading: reading.error_ns)
 
-    def adapter(self, text: str, here: Adapter) -> RemoteAdapter:
-        """Return the adapter for a switch on that host; ``text`` is as a user names it, ``here`` is its adapter."""
-        return RemoteAdapter(text, here, self)
-
     @contextlib.contextmanager
     def holding(self) -> Iterator[tuple[str, ...]]:
         """Have the agent hold its ends of the wire, as :meth:`WireKind.hold`; yield what the user has to know."""
@@ -144,8 +140,6 @@ class SwitchHost:
 
 
 class RemoteAdapter(Adapter):
-    """The adapter of a switch on another host."""
-
     def __init__(self, text: str, here: Adapter, host: SwitchHost) -> None:
         super().__init__(here.values)
         for trait in _TRAITS:
@@ -251,7 +245,6 @@ class RemoteSwitch(Process, RunningSwitch):
         return decoded(HostSample, self._ask("sample"))
 
     def thread_conditions(self) -> tuple[ThreadConditions, ...]:
-        """Return how its host schedules its threads."""
         return tuple(decoded(ThreadConditions, told) for told in self._ask("thread_conditions"))
 
     def wire_drops(self) -> Counter[str]:
@@ -270,7 +263,6 @@ def check_wire(wire: str) -> None:
 
 
 def encoded(value: Any) -> Any:
-    """Return a record as JSON takes it."""
     return _parser(type(value)).dump_python(value, mode="json")
 
 

@@ -29,8 +29,6 @@ _VERSION = re.compile(r"^snabb(?:\S*) (\d\S*(?: \(\S+\))?)$")
 
 
 class SnabbAdapter(Adapter):
-    """``snabb``: one process, one core, LuaJIT."""
-
     name = "snabb"
     title = "Snabb"
     remedy = "build it: https://github.com/snabbco/snabb (`make`), then PLANEBENCH_SNABB=/path/to/snabb"
@@ -47,12 +45,11 @@ class SnabbAdapter(Adapter):
         return super().refusal(situation)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        names = {"af_packet": "raw sockets", "vhost-user": "Snabb's vhost-user"}
-        drivers = dict.fromkeys(names[port.kind] for port in request.ports if not port.of_vnf)
+        drivers = {"af_packet": "raw sockets", "vhost-user": "Snabb's vhost-user"}
         return manifest(
             request,
             function="patch: two apps and a link each way",
-            nic_driver=", ".join(drivers) or "-",
+            nic_driver=common.nic_driver(request, drivers),
             vnf_interface="vhost-user (Snabb's)",
             burst=str(PULL_FRAMES),
             checksum_offload=everywhere("off", "offered to VNFs, not used by planed's"),
@@ -84,8 +81,6 @@ class SnabbAdapter(Adapter):
 
 
 class RunningSnabb(common.ProcessGroup):
-    """A Snabb that forwards. Counters are files in shared memory."""
-
     def __init__(self, process: Process, state: Path, pairs: tuple[tuple[str, str], ...]) -> None:
         super().__init__("Snabb", [process])
         self._state = state

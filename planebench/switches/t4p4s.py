@@ -71,8 +71,6 @@ def port_counters(answer: Any) -> dict[str, int]:
 
 
 class T4p4sAdapter(Adapter):
-    """``t4p4s``: one program made by t4p4s, one forwarding lcore."""
-
     name = "t4p4s"
     title = "T4P4S"
     remedy = (
@@ -153,7 +151,6 @@ class RunningT4p4s(common.ProcessGroup):
         return all(isinstance(info, dict) and info.get(READY) for info in self._ask("info"))
 
     def counters(self) -> SwitchCycles:
-        """Return counters of the ports. t4p4s counts no cycles and no bursts."""
         with self.answering():
             stats = [port_counters(answer) for answer in self._ask("stats")]
         return SwitchCycles(

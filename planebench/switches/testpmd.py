@@ -52,8 +52,6 @@ _TSC = re.compile(rb"TSC frequency is ~(\d+) KHz")
 
 
 class TestpmdAdapter(Adapter):
-    """``testpmd``: ``dpdk-testpmd`` in io mode, one forwarding core for each worker."""
-
     __test__ = False  # not a test class, whatever pytest thinks of its name
     name = "testpmd"
     title = "DPDK testpmd"
@@ -109,8 +107,6 @@ class TestpmdAdapter(Adapter):
 
 
 class RunningTestpmd(common.ProcessGroup):
-    """A testpmd that forwards. Counters come from its command line."""
-
     thread_marks = common.DPDK_WORKER_NAMES
 
     def __init__(
@@ -170,7 +166,6 @@ class RunningTestpmd(common.ProcessGroup):
         return common.total(procfs.run_ns(thread.tid) for thread in self._threads)
 
     def _ask(self, command: str) -> bytes:
-        """Give a command and return its output, up to the next prompt."""
         self.check()
         log, stdin = self.process.log_path, self.process.stdin
         before = log.stat().st_size

@@ -160,8 +160,6 @@ def commands(request: SwitchRequest) -> list[str]:
 
 
 class VppAdapter(Adapter):
-    """``vpp``: one main thread and its workers."""
-
     name = "vpp"
     title = "FD.io VPP"
     trial_overhead_s = 0.27  # its counters are asked of its command line
@@ -210,11 +208,10 @@ class VppAdapter(Adapter):
             "af_xdp": "VPP's AF_XDP",
             "pci": "VPP's dpdk plugin",
         }
-        wires = dict.fromkeys(drivers[port.kind] for port in request.ports if not port.of_vnf)
         return manifest(
             request,
             function="patch: test l2patch rx A tx B, each way",
-            nic_driver=", ".join(wires) or "-",
+            nic_driver=common.nic_driver(request, drivers),
             vnf_interface="vhost-user (VPP's)",
             burst=str(FRAME_VECTORS),
             buffers=f"{BUFFERS} per NUMA node, one pool",
@@ -255,8 +252,6 @@ def _plugins(binary: Path) -> Path | None:
 
 
 class RunningVpp(common.ProcessGroup):
-    """A VPP that forwards."""
-
     thread_marks = (WORKER,)
 
     def __init__(
@@ -271,7 +266,6 @@ class RunningVpp(common.ProcessGroup):
         self._env = env
 
     def answers(self) -> bool:
-        """Return whether the CLI answers."""
         return common.is_socket(self._paths.cli) and "vpp v" in (self._cli("show version") or "")
 
     def configure(self, lines: Sequence[str]) -> None:
@@ -282,7 +276,6 @@ class RunningVpp(common.ProcessGroup):
                 raise StartError(f'VPP answered "{line}" with: {said or "nothing"}\n{self.process.exit_report()}')
 
     def counters(self) -> SwitchCycles:
-        """Return the counters. There are no busy cycles (see vpp_counters)."""
         self.check()
         wanted = vpp_counters.patterns(self._ports)
         dump = self._run("vpp_get_stats", "socket-name", str(self._paths.stats), "dump", *wanted)

@@ -19,7 +19,7 @@ from planebench.switches import common, ovs, planed, testpmd
 from planebench.switches.adapter import Adapter, ThreadRef
 from planebench.switches.planed import switch_document
 from planebench.switches.registry import ADAPTERS, get_adapter
-from planebench.testbed.request import SwitchPort, SwitchRequest
+from planebench.testbed.request import SwitchPort, SwitchRequest, af_packet_devargs
 
 WORKDIR = Path("/tmp/w")
 PROGRAMS = {name: adapter for name, adapter in ADAPTERS.items() if name != "sim" and "virtio" in adapter.wires}
@@ -128,8 +128,7 @@ def test_ports_without_their_address_are_refused() -> None:
 
 @pytest.mark.parametrize(("frame", "ring"), [(1518, 256), (1518, 1), (1518, 100), (9018, 256), (9018, 7)])
 def test_af_packet_rings_are_such_as_kernel_and_driver_take(frame: int, ring: int) -> None:
-    port = SwitchPort("n0", "af_packet", interface="n0-switch", ring_size=ring)
-    text = common.af_packet_devargs(port, replace(LOOPBACK, max_frame_bytes=frame))
+    text = af_packet_devargs("n0-switch", ring, frame)
     values = dict(part.split("=") for part in text.split(","))
     slot, block, count = int(values["framesz"]), int(values["blocksz"]), int(values["framecnt"])
     assert values["iface"] == "n0-switch"
