@@ -286,7 +286,7 @@ class Adapter(ABC):
             new_netns=self.one_per_namespace and request.netns_pid is None,
         )
 
-    def find_program(self, name: str, places: Sequence[str], version: re.Pattern[str]) -> Found | NotFound:
+    def found_by_version(self, name: str, places: Sequence[str], version: re.Pattern[str]) -> Found | NotFound:
         """Look for a program; the first group of ``version`` is the version in its ``--version``."""
         where = self.installation()
         binary = where.program(name, places)

@@ -130,7 +130,7 @@ class BessAdapter(Adapter):
     )
 
     def find(self) -> Found | NotFound:
-        found = self.find_program("bessd", PLACES, VERSION)
+        found = self.found_by_version("bessd", PLACES, VERSION)
         if isinstance(found, Found) and _protos(found.binary) is None:
             return NotFound(f"BESS's folder protobuf is not beside {found.binary}; give the one of its source tree")
         if isinstance(found, Found) and importlib.util.find_spec("grpc_tools") is None:

@@ -141,7 +141,7 @@ class GroutAdapter(Adapter):
     traits = Traits("self-contained", "structured", ("rtc",), "vhost-user", "low", ("C",), "router")
 
     def find(self) -> Found | NotFound:
-        found = self.find_program("grout", PLACES, _VERSION)
+        found = self.found_by_version("grout", PLACES, _VERSION)
         if isinstance(found, Found) and not found.binary.with_name("grcli").is_file():
             return NotFound(f"{found.binary} has no grcli beside it; give the folder of a complete build")
         return found

@@ -77,12 +77,11 @@ def parse_ports(text: str, ports: Sequence[str]) -> PortCounters:
     )
 
 
-def pmd_cycles(stats: str, perf: str, ports: PortCounters, workers: int | None = None) -> SwitchCycles:
+def pmd_cycles(stats: str, perf: str, ports: PortCounters, workers: int = 1) -> SwitchCycles:
     """Return the sums over all PMD threads, from ``pmd-stats-show`` and ``pmd-perf-show``.
 
-    Unknown unless there are as many threads as ``workers``; None: as many as the text has. They forward the frames
-    that they try to send without those that ports drop. All frames of a poll leave by one port in one batch, so batches
-    sent are polls that found frames.
+    Unknown unless there are as many threads as ``workers``. They forward the frames that they try to send without those
+    that ports drop. All frames of a poll leave by one port in one batch, so batches sent are polls that found frames.
     """
     pmds, tried = stats.partition(MAIN_THREAD)[0], _of_threads("Tx packets", perf, workers)
     return SwitchCycles(
@@ -96,12 +95,10 @@ def pmd_cycles(stats: str, perf: str, ports: PortCounters, workers: int | None =
     )
 
 
-def _of_threads(label: str, text: str, workers: int | None) -> int | None:
+def _of_threads(label: str, text: str, workers: int) -> int | None:
     """Return the sum of a number over the PMD threads of a text; None unless all of them tell it."""
     threads = _PMD_THREAD.split(text)[1:]
-    if not threads or len(threads) != (workers or len(threads)):
-        return None
-    return total(_number(label, thread) for thread in threads)
+    return total(_number(label, thread) for thread in threads) if len(threads) == workers else None
 
 
 def _number(label: str, text: str) -> int | None:

@@ -37,7 +37,7 @@ class SnabbAdapter(Adapter):
     traits = Traits("modular", "structured", ("pipeline",), "vhost-user", "high", ("Lua", "C"), "VM-to-VM", "conext19")
 
     def find(self) -> Found | NotFound:
-        return self.find_program("snabb", PLACES, _VERSION)
+        return self.found_by_version("snabb", PLACES, _VERSION)
 
     def refusal(self, situation: Situation) -> str:
         if situation.layout.wired and situation.wire == "pci":

@@ -174,7 +174,7 @@ class VppAdapter(Adapter):
     traits = Traits("self-contained", "structured", ("rtc",), "vhost-user", "medium", ("C",), "full router", "conext19")
 
     def find(self) -> Found | NotFound:
-        found = self.find_program("vpp", PLACES, _VERSION)
+        found = self.found_by_version("vpp", PLACES, _VERSION)
         if isinstance(found, Found):
             complete = "give the folder of a complete installation"
             if not _tool(found.binary, "vppctl").is_file():

@@ -182,7 +182,6 @@ def test_ovs_counts_are_of_all_pmd_threads(workers: int) -> None:
     assert (found.busy_cycles, found.idle_cycles) == (workers * 136650959, workers * 11636387644)
     assert (found.packets, found.forwarded_packets) == (workers * 42663, workers * 42351 - 51)
     assert found.bursts == workers * 40722
-    assert ovs_counters.pmd_cycles(stats, perf, ports) == found, "as many as there are"
     for other in {1, 2, 3} - {workers}:
         assert ovs_counters.pmd_cycles(stats, perf, ports, other) == SwitchCycles(), "more or fewer than they are"
 
