@@ -140,7 +140,7 @@ class Document:
         return replace(self, ports=ports, tasks=tasks, workers=tuple(worker for worker in workers if worker.tasks))
 
 
-_writer = cache(TypeAdapter[Any])
+_writer: Any = cache(TypeAdapter[Any])
 
 
 def _chosen(part: Port | Task | Worker) -> Json:
