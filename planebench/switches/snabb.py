@@ -25,7 +25,7 @@ LINK_FRAMES = 1023
 PULL_FRAMES = 148
 """Frames that an app processes at once: engine.pull_npackets (core/app.lua)."""
 PLACES = ("/usr/local/bin/snabb", "/opt/snabb*/snabb", "/opt/snabb*/src/snabb", "~/snabb/src/snabb")
-_VERSION = re.compile(r"^snabb(?:\S*) (\d\S*(?: \(\S+\))?)$")
+_VERSION = re.compile(r"^snabb(?:\S*) (\d\S*(?: \(\S+\))?)$", re.MULTILINE)
 
 
 class SnabbAdapter(Adapter):
