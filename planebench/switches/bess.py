@@ -178,9 +178,7 @@ class BessAdapter(Adapter):
         socket = request.workdir / "bess.grpc"
         env = {"RUNTIME_DIRECTORY": str(request.workdir)}  # of DPDK
         if variable := str(self.value("eal_env", "")):
-            memory = common.eal_memory_arguments(hugepages=request.hugepages, size_mb=MEMORY_MB)
-            prefix = f"--file-prefix={supervisor.root.name}-bess"
-            env[variable] = " ".join([*common.allow_list(request.ports), prefix, "--iova=va", *memory])
+            env[variable] = " ".join(eal_arguments(request, f"{supervisor.root.name}-bess"))
         argv = [
             *(str(found.binary), "-f", "-no_crashlog"),
             *("-m", str(MEMORY_MB if request.hugepages else 0), "-buffers", str(BUFFERS)),
@@ -201,6 +199,12 @@ class BessAdapter(Adapter):
         except PlanebenchError as error:
             raise StartError(f"{error}\n{process.exit_report()}") from error
         return switch
+
+
+def eal_arguments(request: SwitchRequest, prefix: str) -> list[str]:
+    """Return what a modified bessd gets for EAL."""
+    memory = common.eal_memory_arguments(hugepages=request.hugepages, size_mb=MEMORY_MB)
+    return [*common.allow_list(request.ports), f"--file-prefix={prefix}", "--iova=va", *memory]
 
 
 class RunningBess(common.ProcessGroup):
