@@ -61,7 +61,7 @@ def check_switch(
     plan = SuitePlan(adapter, cases, usable, machine.cpus, settings, wanted)
     begun = time.monotonic()
     with terminable(), machine.pinned(), held(*usable), CheckProgress(plan.steps, quiet=quiet) as listener:
-        results = run_suite(plan, listener)
+        results = run_suite(plan, listener.working_on, listener.check_done)
     report = Report(
         switch=switch,
         title=adapter.title,

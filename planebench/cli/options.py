@@ -21,7 +21,6 @@ from planebench.cli.fault import one_line
 from planebench.model.scenarios import chain_in, parse_scenario
 from planebench.model.words import printable
 from planebench.plan import check_suite
-from planebench.switches import check_switches
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -216,7 +215,6 @@ def with_plan_options(command: Callable[..., None]) -> Callable[..., None]:
         for scenario in (overrides["scenario"] or "").split(","):
             if scenario.strip() and chain_in(scenario.strip().lower()) is None:
                 parse_scenario(scenario.strip().lower())
-        check_switches(overrides["switch"] or "")
         command(**values, overrides=overrides)
 
     return _takes(called, [first, *shown, *map(_hidden, parameters.values())])

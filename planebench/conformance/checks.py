@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections import Counter
 from dataclasses import dataclass, field
 
 from planebench.analysis.ledger import ATTEMPTS, counts_drops, reason_of
@@ -21,6 +21,7 @@ from planebench.host.programs import NotFound
 from planebench.measure.counts import tester_counts
 from planebench.measure.trial import cycles_of_trial
 from planebench.model.conditions import FEATURE_KEYS, MANIFEST_KEYS, UNKNOWN, parse_claim
+from planebench.model.cpus import cpu_text
 from planebench.model.errors import UsageError
 from planebench.model.records import SwitchCycles
 from planebench.model.traffic import PLAIN
@@ -45,7 +46,6 @@ WITHOUT_RAW = ("ports have several queues, so raw frames were left out",)
 
 
 def is_found(adapter: Adapter) -> Remarks:
-    """Fail unless the adapter finds the switch and its version."""
     found = adapter.find()
     if isinstance(found, NotFound):
         raise Failure("the switch", f"not found: {found.remedy}")
@@ -55,7 +55,6 @@ def is_found(adapter: Adapter) -> Remarks:
 
 
 def refuses_options(adapter: Adapter) -> Remarks:
-    """Fail unless an unknown option is refused with the valid ones."""
     try:
         adapter.with_options({NO_SUCH_OPTION: "1"})
     except UsageError as error:
@@ -67,7 +66,6 @@ def refuses_options(adapter: Adapter) -> Remarks:
 
 
 def states_manifest(rig: Rig) -> Remarks:
-    """Fail unless every key of the fairness manifest has a value, and those of virtio features are claims."""
     settings = rig.adapter.settings(rig.live.request)
     missing = [key for key in MANIFEST_KEYS if not settings.get(key, "").strip()]
     if missing:
@@ -84,13 +82,13 @@ def runs_on_its_core(rig: Rig) -> Remarks:
 
     Where the switch shares its only CPU, others may.
     """
-    polling = rig.switch.polling_threads()
+    polling = rig.live.switch.polling_threads()
     if not polling:
         if "interrupt" in rig.adapter.traits.models:
             raise NotSupported("it has no thread of its own: the kernel forwards in softirqs")
         raise Failure("threads that forward", "none")
     send_exact(rig, rig.ways)
-    cpus, pids = set(rig.live.request.cpus), rig.switch.pids()
+    cpus, pids = set(rig.live.request.cpus), rig.live.switch.pids()
     wrong = []
     for thread in polling:
         try:
@@ -99,15 +97,14 @@ def runs_on_its_core(rig: Rig) -> Remarks:
             wrong.append(f"thread {thread.name} ({thread.tid}) is not there")
             continue
         if len(allowed) != 1 or not allowed <= cpus:
-            wrong.append(f"thread {thread.name} may run on CPUs {_list(allowed)}")
+            wrong.append(f"thread {thread.name} may run on CPUs {cpu_text(allowed)}")
         counts = read_counts(thread.pid, thread.tid)
         if counts is not None and counts.cpu not in cpus:
             wrong.append(f"thread {thread.name} ran on CPU {counts.cpu}")
-    for thread in polling:
         if thread.pid not in pids and not procfs.is_kernel_thread(thread.pid):
             wrong.append(f"thread {thread.name} is of process {thread.pid}, which pids() leaves out")
     if wrong:
-        raise Failure(f"every forwarding thread pinned to one of CPUs {_list(rig.live.request.cpus)}", "; ".join(wrong))
+        raise Failure(f"every forwarding thread pinned to one of CPUs {cpu_text(cpus)}", "; ".join(wrong))
     others = []
     tids = {thread.tid for thread in polling}
     for pid in () if rig.placement.shared else pids:
@@ -115,18 +112,13 @@ def runs_on_its_core(rig: Rig) -> Remarks:
             with contextlib.suppress(OSError):
                 allowed = os.sched_getaffinity(tid)
                 if tid not in tids and allowed & cpus:
-                    others.append(f"thread {name} ({tid}) of process {pid} may run on CPUs {_list(allowed)}")
+                    others.append(f"thread {name} ({tid}) of process {pid} may run on CPUs {cpu_text(allowed)}")
     if others:
-        raise Failure(f"nothing else of the switch on CPUs {_list(rig.live.request.cpus)}", "; ".join(others))
+        raise Failure(f"nothing else of the switch on CPUs {cpu_text(cpus)}", "; ".join(others))
     return ()
 
 
-def _list(cpus: Iterable[int]) -> str:
-    return ", ".join(str(cpu) for cpu in sorted(cpus))
-
-
 def forwards(rig: Rig) -> Remarks:
-    """Fail unless every offered frame arrives, in each direction alone, then in both."""
     there, back = rig.ways
     rig.live.wait_until_forwarding()
     for flows, rounds in (((there,), 1), ((back,), 1), ((there, back), ROUNDS)):
@@ -141,7 +133,6 @@ def forwards(rig: Rig) -> Remarks:
 
 
 def keeps_to_its_ports(rig: Rig) -> Remarks:
-    """Fail if a frame comes out at a port that is not the other end of its cross-connect."""
     counts = send_exact(rig, rig.ways, rounds=2)
     if counts.misdirected or counts.foreign:
         raise Failure("no frame at a port where it does not belong", counts.words())
@@ -155,7 +146,6 @@ def keeps_to_its_ports(rig: Rig) -> Remarks:
 
 
 def changes_nothing(rig: Rig) -> Remarks:
-    """Fail unless frames of all sizes and kinds come out as they went in, addresses included."""
     kinds = [(f"{size} B", size, PLAIN) for size in SIZES]
     kinds += [(f"traffic {text}", PROFILE_SIZE, parse_traffic(text)) for text in PROFILES]
     for kind, size, profile in kinds:
@@ -174,7 +164,6 @@ def changes_nothing(rig: Rig) -> Remarks:
 
 
 def keeps_order(rig: Rig) -> Remarks:
-    """Fail if a frame overtakes another or comes twice, at maximum offered load or frame by frame."""
     counts = FrameCounts()
     stats = sent(rig, rig.ways, ORDER_S, lambda it: rig.live.send(rig.ways, 64, it, None))
     counts.add(tester_counts(stats, rig.ways))
@@ -201,11 +190,10 @@ def _exchanged(rig: Rig) -> PcapExchange | None:
 
 
 def counts_frames(rig: Rig) -> Remarks:
-    """Fail unless, at a low rate, received and sent are what the tester counts, and nothing is dropped."""
     wrong: list[str] = []
     for _ in range(TRIES):
         rig.calm()
-        before = counters_of(rig.switch)
+        before = counters_of(rig.live.switch)
         tally = send_exact(rig, rig.ways, rounds=COUNTED_ROUNDS)
         least, largest = rig.hops * tally.arrived, rig.hops * tally.offered
         counters = _counted(rig, before, least)
@@ -237,7 +225,7 @@ def counts_frames(rig: Rig) -> Remarks:
 def _counted(rig: Rig, before: SwitchCycles, wanted: int) -> SwitchCycles:
     """Return what the switch counted since ``before``, once that is as many as ``wanted``, or SETTLE_S later."""
     return read_until(
-        lambda: cycles_of_trial(before, counters_of(rig.switch), 0),
+        lambda: cycles_of_trial(before, counters_of(rig.live.switch), 0),
         lambda found: all(n is None or n >= wanted for n in (found.packets, found.forwarded_packets)),
         SETTLE_S,
     )
@@ -267,12 +255,9 @@ class DropAccount:
     @property
     def drops(self) -> dict[str, int]:
         """Return the drops of switch and tester, by name; only what is not 0."""
-        every = [*self.switch.drops.items(), *self.tester_drops.items()]
-        found: dict[str, int] = {}
-        for key, packets in every:
-            if packets and reason_of(key) not in ATTEMPTS:
-                found[key] = found.get(key, 0) + packets
-        return found
+        found = Counter(self.switch.drops)
+        found.update(self.tester_drops)
+        return {key: packets for key, packets in found.items() if packets and reason_of(key) not in ATTEMPTS}
 
     @property
     def unexplained(self) -> int:
@@ -292,21 +277,20 @@ class DropAccount:
 
 
 def accounts_for_drops(rig: Rig) -> Remarks:
-    """Fail unless, at maximum offered load, every frame came through or is in a named drop counter."""
     kernel = any(is_kernel_interface(port, rig.live.links) for port in rig.topology.ports)
     before = SwitchCycles()
 
     def flood(duration_s: float) -> Statistics:
         nonlocal before
         rig.calm()
-        before = counters_of(rig.switch)
+        before = counters_of(rig.live.switch)
         return rig.live.send(rig.ways, 64, duration_s, None)
 
     def account() -> DropAccount:
         counts = tester_counts(get_statistics(rig.live.call), rig.ways)
         came = sum(way.forwarded_packets + way.corrupt_packets for way in counts.directions)
         offered = sum(way.offered_packets for way in counts.directions)
-        switch = cycles_of_trial(before, counters_of(rig.switch), 0)
+        switch = cycles_of_trial(before, counters_of(rig.live.switch), 0)
         return DropAccount(offered, came, rig.hops, switch, counts.tester_drops)
 
     sent(rig, rig.ways, OVERLOAD_S, flood)

@@ -8,7 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import InitVar, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from planebench.conformance.frames import bad_frames
@@ -59,18 +59,16 @@ def still_forwards(rig: Rig, after: str) -> None:
 
 
 def survives_bad_frames(rig: Rig) -> Remarks:
-    """Send runts, giants and invalid headers into every port, and fail unless good frames pass afterwards."""
     pass_through(rig, frames_into_ports(rig, bad_frames), lambda came: False, BAD_S)
     still_forwards(rig, "runts, giants and headers that lie")
     return ()
 
 
 def survives_pause(rig: Rig) -> Remarks:
-    """Pause and resume the switch, as between the trials of other switches."""
     rig.live.pause()
     try:
         time.sleep(PAUSE_S)
-        states = {pid: procfs.stat_fields(pid) for pid in rig.switch.pids()}
+        states = {pid: procfs.stat_fields(pid) for pid in rig.live.switch.pids()}
         awake = [pid for pid, fields in states.items() if fields is not None and fields[0] not in "Tt"]
     finally:
         rig.live.resume()
@@ -81,7 +79,6 @@ def survives_pause(rig: Rig) -> Remarks:
 
 
 def survives_vnf_restart(rig: Rig) -> Remarks:
-    """Close the ports of the VNFs and open them again."""
     rig.live.apply(wire_stage(rig.topology, rig.live.links))
     rig.live.check()
     rig.live.apply(rig.live.document())
@@ -89,35 +86,20 @@ def survives_vnf_restart(rig: Rig) -> Remarks:
     return ()
 
 
-@dataclass
 class VnfProcess:
     """A VNF process beside the tester, which can be killed: a second planed has the VNFs' ports, the tester the wires.
 
-    Made by :meth:`start`.
+    Alone on its core until it is up; its ports connect to the switch. ``epoch`` is the last one that frames were sent
+    with: a switch may still have some of them. Raises StartError.
     """
 
-    rig: Rig
-    planed: PlanedProcess
-    tasks: frozenset[str]
-    epoch: InitVar[int] = 0
-
-    def __post_init__(self, epoch: int) -> None:
-        live = self.rig.live
-        self.call = PlanedGroup((Member(live.call), Member(self.planed.call, self.tasks)))
-        self.sender = Sender(self.call, queues=live.links.queues, epoch=epoch, check=live.check)
-
-    @classmethod
-    def start(cls, rig: Rig, epoch: int = 0) -> VnfProcess:
-        """Start the process, alone on its core until it is up; its ports connect to the switch. Raises StartError.
-
-        ``epoch`` is the last one that frames were sent with: a switch may still have some of them.
-        """
-        live = rig.live
+    def __init__(self, rig: Rig, epoch: int = 0) -> None:
+        live, self.rig = rig.live, rig
         whole, vnf_ports = live.document(), set(rig.topology.vnf_ports)
         wires = whole.part(lambda port: port not in vnf_ports)
         document = replace(whole.part(vnf_ports.__contains__), name=f"{whole.name[: NAME_MAX - 4]}-vnf")
         live.apply(wires.idle())
-        planed = PlanedProcess.start(
+        self.planed = PlanedProcess.start(
             document,
             rig.supervisor,
             planed=rig.settings.planed,
@@ -129,10 +111,11 @@ class VnfProcess:
             netns_pid=live.netns_pid,
         )
         live.apply(wires)
-        return cls(rig, planed, frozenset(task.name for task in document.tasks), epoch)
+        tasks = frozenset(task.name for task in document.tasks)
+        self.call = PlanedGroup((Member(live.call), Member(self.planed.call, tasks)))
+        self.sender = Sender(self.call, queues=live.links.queues, epoch=epoch, check=live.check)
 
     def count(self, flow: Flow) -> FrameCounts:
-        """Send a few frames of one flow, and wait for all of them."""
         counts = FrameCounts()
         sent(self.rig, [flow], SENDING_S, lambda it: self.sender.send(Sending((flow,), 64, it, FRAMES / it)))
         counts.add(settled(self.call, [flow], self.rig.lossless))
@@ -140,10 +123,9 @@ class VnfProcess:
 
 
 def survives_vnf_death(rig: Rig) -> Remarks:
-    """Kill a VNF process while frames flow, and have another one open the same ports."""
     epoch, sendings = 0, 0
     for number in range(2):
-        vnf = VnfProcess.start(rig, epoch)
+        vnf = VnfProcess(rig, epoch)
         try:
             vnf.sender.wait_until_forwarding(rig.ways, CONNECT_DEADLINE_S)
             sendings = _count_through(vnf, f"start {number + 1} of the VNF process")
@@ -180,9 +162,8 @@ def _count_through(vnf: VnfProcess, after: str) -> int:
 
 
 def starts_again(rig: Rig) -> Remarks:
-    """Fail unless stop() ends every process, and the switch, started again in the same folder, forwards."""
-    pids = rig.switch.pids()
-    switch = rig.switch
+    pids = rig.live.switch.pids()
+    switch = rig.live.switch
     known = len(rig.supervisor.processes)
     rig.live.restart_switch(rig.adapter, rig.supervisor)
     rig.live.resume()
@@ -197,18 +178,17 @@ def starts_again(rig: Rig) -> Remarks:
 
 
 def tells_its_death(rig: Rig) -> Remarks:
-    """Fail unless a killed switch raises DiedError with its last log lines, and can still be stopped."""
-    pids = rig.switch.pids()
+    pids = rig.live.switch.pids()
     if not pids:
         raise NotSupported("it has no process that could die")
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
-    for call, name in ((rig.switch.check, "check()"), (rig.switch.counters, "counters()")):
+    for call, name in ((rig.live.switch.check, "check()"), (rig.live.switch.counters, "counters()")):
         error = _expect_died(call, f"{name} of a switch that was killed")
         if LAST_LINES not in error or not error.partition(LAST_LINES)[2].strip():
             raise Failure(f"{name} to give its last log lines", error)
-    rig.switch.stop()
-    rig.switch.stop()
+    rig.live.switch.stop()
+    rig.live.switch.stop()
     return ()
 
 

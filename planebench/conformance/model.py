@@ -94,12 +94,10 @@ class Report:
 
     @property
     def failures(self) -> tuple[CheckResult, ...]:
-        """Return the failed results in their order."""
         return tuple(result for result in self.results if result.outcome == "fail")
 
     @property
     def counts(self) -> Counter[str]:
-        """Return the number of results by outcome."""
         return Counter(result.outcome for result in self.results)
 
     @property

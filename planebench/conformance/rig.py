@@ -36,7 +36,7 @@ from planebench.model.wire import wire_name
 from planebench.planed.client import Call, get_statistics
 from planebench.planed.document import Document, Port, Task, Worker
 from planebench.planed.statistics import Statistics
-from planebench.switches.adapter import WORKERS_OPTION, Adapter, RunningSwitch, Situation, counters_of, refusal_of
+from planebench.switches.adapter import WORKERS_OPTION, Adapter, Situation, counters_of, refusal_of
 from planebench.testbed.placement import Placement, place
 from planebench.testbed.wires.base import is_kernel_interface
 
@@ -78,15 +78,13 @@ class FrameCounts:
     reordered: int = 0
     misdirected: int = 0
     foreign: int = 0
-    tester_drops: dict[str, int] = field(default_factory=dict)
+    tester_drops: Counter[str] = field(default_factory=Counter)
 
     @property
     def lost(self) -> int:
-        """Return the number of frames that did not arrive."""
         return self.offered - self.arrived
 
     def add(self, counts: TesterCounts) -> None:
-        """Add the counts of one more sending."""
         for way in counts.directions:
             self.offered += way.offered_packets or way.attempted_packets
             self.arrived += way.forwarded_packets + way.corrupt_packets
@@ -95,11 +93,9 @@ class FrameCounts:
             self.reordered += way.reordered_packets
         self.misdirected += counts.misdirected_packets
         self.foreign += counts.evidence.foreign_packets
-        for reason, packets in counts.tester_drops.items():
-            self.tester_drops[reason] = self.tester_drops.get(reason, 0) + packets
+        self.tester_drops.update(counts.tester_drops)
 
     def words(self) -> str:
-        """Return all counts that are not 0, in words."""
         found = [f"{getattr(self, count.name)} {count.name}" for count in fields(self) if count.name != "tester_drops"]
         drops = [f"{packets} {reason} in the tester" for reason, packets in self.tester_drops.items()]
         return ", ".join(text for text in (*found, *drops) if not text.startswith("0 "))
@@ -175,7 +171,6 @@ class PcapExchange:
     tries: int = 0
 
     def add(self, came: Mapping[str, Sequence[bytes]]) -> None:
-        """Add the frames that came out of each port in one more try."""
         origin = {f.data: (port, n) for port, frames in self.sent.items() for n, f in enumerate(frames)}
         lost = set(origin.values())
         for port, datas in came.items():
@@ -301,6 +296,9 @@ class Rig:
         pairs = self.topology.cross_connects
         self.peers = dict(pairs) | {b: a for a, b in pairs}
         """Port -> the other end of its cross-connect."""
+        self.hops = len(pairs)
+        """How often a frame passes the switch on its way."""
+        self.ways: tuple[Flow, ...] = flows(self.topology, "bidirectional")
         self.starts = 0
 
     def refusal(self) -> str:
@@ -333,21 +331,6 @@ class Rig:
             raise DiedError("the topology is not up")
         return self._live
 
-    @property
-    def switch(self) -> RunningSwitch:
-        """Return the running switch. Raises DiedError if there is none."""
-        return self.live.switch
-
-    @property
-    def ways(self) -> tuple[Flow, ...]:
-        """Return the flows of both directions."""
-        return flows(self.topology, "bidirectional")
-
-    @property
-    def hops(self) -> int:
-        """Return how often a frame passes the switch on its way."""
-        return len(self.topology.cross_connects)
-
     def start(self) -> None:
         """Start tester and switch, and wait until frames cross. Raises StartError."""
         known = len(self.supervisor.processes)
@@ -373,9 +356,9 @@ class Rig:
     def calm(self) -> None:
         """Wait until the switch has processed all frames that it has received, as far as its counters show."""
         deadline = time.monotonic() + stretched(CALM_DEADLINE_S)
-        before = counters_of(self.switch).packets
+        before = counters_of(self.live.switch).packets
         time.sleep(UNCOUNTED_CALM_S if before is None else CALM_S)
-        while time.monotonic() < deadline and (now := counters_of(self.switch).packets) != before:
+        while time.monotonic() < deadline and (now := counters_of(self.live.switch).packets) != before:
             before = now
             time.sleep(CALM_S)
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -56,13 +56,7 @@ STYLES: dict[CheckOutcome, str] = {
     "not supported": "dim",
     "not run": "dim",
 }
-WORDS: dict[CheckOutcome, str] = {
-    "pass": "pass",
-    "remark": "remark",
-    "fail": "FAIL",
-    "not supported": "not supported",
-    "not run": "not run",
-}
+WORDS: dict[CheckOutcome, str] = {outcome: "FAIL" if outcome == "fail" else outcome for outcome in STYLES}
 ALL_WIRES = "all"
 WIRES = (*ALL, ALL_WIRES)
 _CHAINED = [name for name in scenarios_with("chain") if not SCENARIOS[name].two_switches]
@@ -111,16 +105,6 @@ def _named(what: str, text: str, valid: Collection[str], short: Mapping[str, str
     return list(names)
 
 
-class SuiteListener(Protocol):
-    """Receives the progress of the suite."""
-
-    def working_on(self, text: str) -> None:
-        """Report the begin of a check: ``loopback-1 intact``."""
-
-    def check_done(self, result: CheckResult) -> None:
-        """Report the result of a check."""
-
-
 @dataclass(frozen=True, slots=True)
 class SuitePlan:
     """The checks to run, on an adapter, its scenarios and wires."""
@@ -135,7 +119,6 @@ class SuitePlan:
 
     @property
     def steps(self) -> int:
-        """Return the number of results."""
         each = sum(len(self.chosen(CASE_CHECKS, case)) for case in self.cases)
         return len(self.chosen(undisturbed.ITSELF_CHECKS)) + len(self.wires) * each
 
@@ -145,20 +128,27 @@ class SuitePlan:
         return [check for check in checks if check.name in wanted | {"starts", "leftovers"}]
 
 
-def run_suite(plan: SuitePlan, listener: SuiteListener) -> tuple[CheckResult, ...]:
-    """Run everything. Errors of a switch become results; only UsageError for a bad plan, and Ctrl-C, pass through."""
+def run_suite(
+    plan: SuitePlan, begun: Callable[[str], None], done: Callable[[CheckResult], None]
+) -> tuple[CheckResult, ...]:
+    """Run everything; tell of each check, as ``loopback-1 intact``, and of its result.
+
+    Errors of a switch become results; only UsageError for a bad plan, and Ctrl-C, pass through.
+    """
     results: list[CheckResult] = []
     for check in plan.chosen(undisturbed.ITSELF_CHECKS):
-        listener.working_on(check.name)
+        begun(check.name)
         results.append(_judged(check, ITSELF, None, plan.adapter))
-        listener.check_done(results[-1])
+        done(results[-1])
     for wire in plan.wires:
         for case in plan.cases:
-            results += _run_case(plan, case, wire, listener)
+            results += _run_case(plan, case, wire, begun, done)
     return tuple(results)
 
 
-def _run_case(plan: SuitePlan, case: Case, wire: str, listener: SuiteListener) -> list[CheckResult]:
+def _run_case(
+    plan: SuitePlan, case: Case, wire: str, begun: Callable[[str], None], done: Callable[[CheckResult], None]
+) -> list[CheckResult]:
     results: list[CheckResult] = []
     with Supervisor() as supervisor:
         rig = Rig(plan.adapter, case, plan.cpus, replace(plan.settings, wire=wire), supervisor)
@@ -167,13 +157,13 @@ def _run_case(plan: SuitePlan, case: Case, wire: str, listener: SuiteListener) -
         try:
             checks = plan.chosen(CASE_CHECKS, case)
             for check in checks:
-                listener.working_on(f"{wire} {case.name} {check.name}")
+                begun(f"{wire} {case.name} {check.name}")
                 if unusable:
                     result = CheckResult(check.name, case.name, wire, skipped, (unusable,))
                 else:
                     result = check_on_rig(check, rig)
                 results.append(result)
-                listener.check_done(result)
+                done(result)
                 if result.outcome == "fail" and check not in checks[-2:]:  # leftovers, the last, needs nothing up
                     try:  # the check left it in an unknown state
                         rig.stop()
@@ -244,25 +234,21 @@ def print_report(report: Report, console: Console) -> None:
         }
         for check in ALL_CHECKS:
             row = [cells.get((check.name, name), "") for name in report.scenarios]
-            if (check.name, ITSELF) in cells:
-                row = [cells[check.name, ITSELF], *("" for _ in row[1:])]
+            row[0] = cells.get((check.name, ITSELF), row[0])
             if any(row):
                 table.add_row(check.name, *row)
         console.print(table)
     for failure in report.failures:
         _print_failure(failure, console)
-    # Each remark and reason once, with the places to which it applies; checks with the same one together.
-    places: dict[tuple[CheckOutcome, str, str], list[str]] = {}
+    # Each remark and reason once, with the checks and the places to which it applies.
+    places: dict[tuple[CheckOutcome, str], tuple[dict[str, None], dict[str, None]]] = {}
     for result in report.results:
         for text in result.remarks:
-            places.setdefault((result.outcome, result.check, text), []).append(result.scenario)
-    merged: dict[tuple[CheckOutcome, str, str], list[str]] = {}
-    for (outcome, name, text), scenarios in places.items():
-        same = [key for key in places if key[0] == outcome and key[2] == text]
-        what = name if len(same) == 1 else f"{len(same)} checks"
-        merged.setdefault((outcome, what, text), []).extend(scenarios)
-    for (outcome, what, text), scenarios in merged.items():
-        where = ", ".join(dict.fromkeys(scenarios))
+            names, scenarios = places.setdefault((result.outcome, text), ({}, {}))
+            names[result.check] = scenarios[result.scenario] = None
+    for (outcome, text), (names, scenarios) in places.items():
+        what = f"{len(names)} checks" if len(names) > 1 else next(iter(names))
+        where = ", ".join(scenarios)
         console.print(f"{WORDS[outcome]}: {what} ({where}): {escape(text)}", highlight=False, soft_wrap=True)
     counts = ", ".join(f"{report.counts[outcome]} {WORDS[outcome]}" for outcome in WORDS if report.counts[outcome])
     verdict = "conforms" if report.passed else "does not conform" if report.failures else "nothing was checked"
@@ -290,22 +276,10 @@ def _print_failure(failure: CheckResult, console: Console) -> None:
 
 
 def to_document(report: Report) -> dict[str, Any]:
-    """Return the report as JSON data."""
     return {
         "schema_version": SCHEMA_VERSION,
-        "switch": report.switch,
-        "title": report.title,
-        "version": report.version,
-        "binary": report.binary,
-        "hugepages": report.hugepages,
-        "wires": list(report.wires),
-        "scenarios": list(report.scenarios),
+        **asdict(report),
         "passed": report.passed,
         "counts": dict(report.counts),
-        "duration_s": round(report.duration_s, 3),
         "checks": [{"name": check.name, "proves": check.proves} for check in ALL_CHECKS],
-        "results": [
-            {**asdict(result), "remarks": list(result.remarks), "duration_s": round(result.duration_s, 3)}
-            for result in report.results
-        ],
     }

@@ -106,7 +106,7 @@ def _name(value: Any) -> str:
     return str(name) or PLAIN_NAME
 
 
-# ``--switch-option vpp.rx_ring=1024``: options put into the text of a switch, as if they had been written there.
+# ``--switch-option testpmd.burst=16``: options put into the text of a switch, as if they had been written there.
 
 
 def with_switch_options(switches: Sequence[str], options: Sequence[str]) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ def with_switch_options(switches: Sequence[str], options: Sequence[str]) -> tupl
         where, equals, value = text.partition("=")
         label, dot, key = where.rpartition(".")
         if not (label and dot and key and equals and value) or ":" in value:
-            raise UsageError(f'switch option "{text}" is not SWITCH.KEY=VALUE, as in vpp.rx_ring=1024')
+            raise UsageError(f'switch option "{text}" is not SWITCH.KEY=VALUE, as in testpmd.burst=16')
         specs = [parse_switch(switch) for switch in found]
         chosen = {n for n, spec in enumerate(specs) if spec.label == label}
         chosen = chosen or {n for n, spec in enumerate(specs) if spec.adapter == parse_switch(label).adapter}

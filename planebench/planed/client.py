@@ -141,7 +141,6 @@ def get_stamps(call: Call, task: str, start: int, limit: int) -> Stamps:
 
 
 def is_sending(call: Call) -> bool:
-    """Return whether generators of a process still send."""
     return decoded(TrafficState, "traffic.get", call("traffic.get")).running
 
 
@@ -169,7 +168,6 @@ class GeneratorLoad:
     """Every frame has a time stamp, not the probes alone."""
 
     def to_json(self) -> Json:
-        """Return the object as planed takes it."""
         found: Json = {"task": self.task}
         if self.profile is not None:
             found["profile"] = self.profile

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
 
 Json = dict[str, object]
 PortKind = Literal["vhost-user", "virtio-user", "memif-server", "memif-client", "ethdev"]
@@ -36,8 +39,7 @@ class Port:
 
     ``path`` is for virtio ports and memifs, ``device`` (devargs or a PCI address) for ethdevs; ``mac`` and ``backend``
     are for ports with a path that have one of their own choice. ``ring_size`` None: planed's default. Generators that
-    send a share of the line rate take it from ``line_rate_bps``. The limits of a vhost-user port's drivers (``group``
-    to ``max_memory_mb``, docs/design/virtio.md) have planed's defaults if they are empty or None.
+    send a share of the line rate take it from ``line_rate_bps``.
     """
 
     name: str
@@ -55,10 +57,6 @@ class Port:
     zero_copy: bool = False
     """True if a memif client exchanges buffers with the others of its process (docs/design/ports.md)."""
     line_rate_bps: int | None = None
-    group: str = ""
-    max_connections: int | None = None
-    connections_per_s: int | None = None
-    max_memory_mb: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,6 @@ class Document:
     nice: int | None = None
 
     def to_json(self) -> Json:
-        """Return the object as planed takes it."""
         tasks = []
         for task in self.tasks:
             found = _chosen(replace(task, sending={}, drop_one_in=None)) | dict(task.sending)
@@ -143,20 +140,10 @@ class Document:
         return replace(self, ports=ports, tasks=tasks, workers=tuple(worker for worker in workers if worker.tasks))
 
 
+_writer: Any = cache(TypeAdapter[Any])
+
+
 def _chosen(part: Port | Task | Worker) -> Json:
     """Return the fields of a part that are not planed's defaults, as JSON takes them."""
-    found: Json = {}
-    for it in fields(part):
-        value = getattr(part, it.name)
-        if value == (it.default if it.default_factory is MISSING else it.default_factory()):
-            continue
-        match value:
-            case Path():
-                found[it.name] = str(value)
-            case tuple():
-                found[it.name] = list(value)
-            case Mapping():
-                found[it.name] = dict(value)
-            case _:
-                found[it.name] = value
+    found: Json = _writer(type(part)).dump_python(part, mode="json", exclude_defaults=True)
     return found

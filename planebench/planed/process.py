@@ -93,7 +93,6 @@ class PlanedProcess:
         self.client.close()
 
     def stop(self) -> None:
-        """End it. Never raises; safe to call twice."""
         self.close()
         self.process.terminate()
 

@@ -1,33 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The switches that planebench can drive: one adapter a file, in :mod:`planebench.switches.registry`.
-
-Here are their names: a wrong one is told before adapters are imported.
-"""
+"""The switches that planebench can drive: one adapter a file, in :mod:`planebench.switches.registry`."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from importlib.metadata import entry_points
-
-from planebench.model.chain_name import split
-from planebench.model.errors import UsageError, unknown
-from planebench.model.switch import SwitchSpec, parse_switch
+from collections.abc import Mapping
 
 SWITCHES: Mapping[str, str] = {
     "planed": "switches.planed",
-    "ovs-dpdk": "switches.ovs_dpdk",
+    "ovs-dpdk": "switches.ovs",
     "testpmd": "switches.testpmd",
     "vpp": "switches.vpp",
     "bess": "switches.bess",
     "fastclick": "switches.fastclick",
-    "click": "switches.click",
     "snabb": "switches.snabb",
     "t4p4s": "switches.t4p4s",
     "grout": "switches.grout",
     "linux-bridge": "switches.linux_bridge",
     "xdp": "switches.xdp",
     "vale": "switches.vale",
-    "ovs-netdev": "switches.ovs_netdev",
     "sriov": "switches.sriov",
     "sim": "measure.sim.adapter",
 }
@@ -35,21 +25,3 @@ SWITCHES: Mapping[str, str] = {
 ``measure``: it runs trials, too."""
 ENTRY_POINTS = "planebench.switches"
 """Group of the entry points of other packages' switches."""
-
-
-def check_switches(text: str) -> None:
-    """Raise UsageError for a switch of a list that there is not."""
-    for spec in (parse_switch(item.strip()) for item in split(text, ",") if item.strip()):
-        if spec.adapter not in SWITCHES:
-            others = [point.name for point in entry_points(group=ENTRY_POINTS)]
-            if spec.adapter not in others:
-                raise unknown_switch(spec, (*SWITCHES, *others))
-
-
-def unknown_switch(spec: SwitchSpec, names: Collection[str]) -> UsageError:
-    """Return the error for a switch that is none of ``names``, the closest first."""
-    error = unknown("switch", spec.adapter, names)
-    if spec.adapter == "dpdk":
-        error = UsageError(f'unknown switch "dpdk", did you mean testpmd or ovs-dpdk? Valid: {", ".join(names)}')
-    hint = f'; "{spec.label}=" was taken for a label: options of a switch are joined by ":", not by ","'
-    return UsageError(f"{error}{hint}") if spec.label != spec.adapter else error

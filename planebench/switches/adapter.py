@@ -7,6 +7,7 @@ anywhere else with an entry point (docs/adding-a-switch.md).
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,15 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from planebench.host.memory import MB_PER_SWITCH
 from planebench.host.process import Process, Supervisor
-from planebench.host.programs import PATH_OPTION, Found, Installation, NotFound, build_of, installation
+from planebench.host.programs import (
+    PATH_OPTION,
+    Found,
+    Installation,
+    NotFound,
+    build_of,
+    installation,
+    program_output,
+)
 from planebench.model.errors import UsageError
 from planebench.model.header import Build
 from planebench.model.records import FibUpdates, SwitchCycles
@@ -39,6 +48,11 @@ unless it cannot (:attr:`Adapter.sends_on_one_queue`)."""
 
 DUTY_OPTION = Option("duty", "share", "emulated clock, as a share of the CPU's: each poll is followed by a wait", "1")
 """The option of a switch that emulates a lower clock: a machine without a governor has no other way."""
+
+
+STANDARD_FRAME_BYTES = 1518
+"""The largest frame for which a switch keeps its defaults."""
+JUMBO_FRAME_BYTES = 9018
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +102,7 @@ class ThreadRef:
     name: str
 
 
-class RunningSwitch(Protocol):
+class RunningSwitch:
     """A started switch. By itself it has no process here, no thread and no counters: a NIC, one on another host."""
 
     def pids(self) -> tuple[int, ...]:
@@ -151,6 +165,8 @@ class Adapter(ABC):
     """The wires on which a switch with :data:`WORKERS_OPTION` may have several queue pairs."""
     vnf_interface: VnfInterface = "vhost-user"
     """The interface of its VNFs."""
+    max_frame_bytes: int = JUMBO_FRAME_BYTES
+    """The largest frame that it carries."""
     options: tuple[Option, ...] = (PATH_OPTION,)
     """The options of ``with_options``."""
     one_per_namespace: bool = False
@@ -256,6 +272,7 @@ class Adapter(ABC):
     ) -> Process:
         """Start the switch's program in the folder and the network namespace of the request.
 
+        One that creates devices with fixed names gets a namespace of its own where the request has none.
         ``cpus``: those of the request by default. ``env`` is added to the variables of the installation.
         """
         return supervisor.spawn(
@@ -266,13 +283,30 @@ class Adapter(ABC):
             workdir=request.workdir,
             pipe_stdin=pipe_stdin,
             netns_pid=request.netns_pid,
+            new_netns=self.one_per_namespace and request.netns_pid is None,
         )
 
+    def found_by_version(self, name: str, places: Sequence[str], version: re.Pattern[str]) -> Found | NotFound:
+        """Look for a program; the first group of ``version`` is the version in its ``--version``."""
+        where = self.installation()
+        binary = where.program(name, places)
+        if binary is None:
+            return NotFound(self.remedy)
+        match = version.search("\n".join(program_output(binary, "--version", env=where.env).lines))
+        if match is None:
+            return NotFound(f"{binary} does not print a version of {self.title}: `{binary} --version`")
+        return Found(match[1], binary)
+
     def refusal(self, situation: Situation) -> str:
-        """Return why it cannot be measured in this situation, as a sentence; empty if it can. By default: its wires."""
-        if situation.wire in self.wires:
-            return ""
-        return f"{self.name} has no {situation.wire} wire; use --wire {' or --wire '.join(sorted(self.wires))}"
+        """Return why it cannot be measured in this situation, as a sentence; empty if it can.
+
+        By default: its wires, and its largest frame.
+        """
+        if situation.layout.wired and situation.wire not in self.wires:
+            return f"{self.name} has no {situation.wire} wire; use --wire {' or --wire '.join(sorted(self.wires))}"
+        if situation.max_frame_bytes > self.max_frame_bytes:
+            return f"{self.name} carries frames up to {self.max_frame_bytes} bytes, not {situation.max_frame_bytes}"
+        return ""
 
     @abstractmethod
     def find(self) -> Found | NotFound:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -22,14 +23,14 @@ from typing import Any
 from planebench.host import procfs
 from planebench.host.memory import free_bytes, hugetlbfs_mounted
 from planebench.host.process import READY_DEADLINE_S, Process, Supervisor, stretched, wait_ready
-from planebench.host.programs import PATH_OPTION, Found, NotFound, version_lines
+from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.conditions import everywhere
 from planebench.model.errors import PlanebenchError, StartError
 from planebench.model.records import SwitchCycles
 from planebench.model.scenarios import queue_name
 from planebench.model.switch import Option
 from planebench.switches import common
-from planebench.switches.adapter import WORKERS_OPTION, Adapter, Situation, ThreadRef, Traits
+from planebench.switches.adapter import STANDARD_FRAME_BYTES, WORKERS_OPTION, Adapter, Situation, ThreadRef, Traits
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchRequest
 
@@ -46,22 +47,9 @@ SERVE = ("queues", "hops")
 _PROTOS = ("protobuf", "../protobuf", "../../protobuf")
 """From the folder of bessd: in an installation, in a source tree (core/bessd)."""
 _TYPE = "type.googleapis.com/bess.pb."
-EXTRA_MODULES = ("grpc", "grpc_tools", "google.protobuf")
+VERSION = re.compile(r"^bessd version (\S+)")
 SERVICE = "bess.pb.BESSControl"
 _TIMEOUT_S = 10.0
-
-
-def missing_modules() -> tuple[str, ...]:
-    """Return the required Python modules that are not installed."""
-    missing = []
-    for name in EXTRA_MODULES:
-        try:
-            spec = importlib.util.find_spec(name)
-        except ModuleNotFoundError:  # not even the package above it
-            spec = None
-        if spec is None:
-            missing.append(name)
-    return tuple(missing)
 
 
 class BessClient:
@@ -108,7 +96,6 @@ class BessClient:
         return reply
 
     def close(self) -> None:
-        """Close the connection. Safe to call twice."""
         self._channel.close()
 
 
@@ -120,12 +107,11 @@ def error_of(reply: Any) -> str:
 
 
 class BessAdapter(Adapter):
-    """``bess``: bessd with a worker on each core of the switch."""
-
     name = "bess"
     title = "BESS"
     remedy = "build it: https://github.com/NetSys/bess (`./build.py bess`), then PLANEBENCH_BESS=/path/to/core/bessd"
     wires = frozenset({"virtio", "vhost", "memif", "veth", "pci"})
+    max_frame_bytes = STANDARD_FRAME_BYTES
     traits = Traits(
         "modular",
         "structured",
@@ -140,29 +126,18 @@ class BessAdapter(Adapter):
         PATH_OPTION,
         WORKERS_OPTION,
         Option("serve", "text", "what a worker serves: queues of all ports, or hops", "queues", SERVE),
-        Option("ring", "whole", "size_inc_q and size_out_q", "--ring-size", least=64, most=4096),
         Option("eal_env", "text", "environment variable with EAL arguments, for a modified bessd", "none"),
     )
 
     def find(self) -> Found | NotFound:
-        binary = self.installation().program("bessd", PLACES)
-        if binary is None:
-            return NotFound(self.remedy)
-        lines = version_lines(binary) or ("",)
-        if not lines[0].startswith("bessd version "):
-            return NotFound(f"{binary} does not print a version of BESS")
-        if _protos(binary) is None:
-            return NotFound(f"BESS's folder protobuf is not beside {binary}; give the one of its source tree")
-        if missing := missing_modules():
-            return NotFound(
-                f"install the gRPC modules: `pip install 'planebench[bess]'` (missing: {', '.join(missing)})"
-            )
-        return Found(lines[0].removeprefix("bessd version "), binary)
+        found = self.found_by_version("bessd", PLACES, VERSION)
+        if isinstance(found, Found) and _protos(found.binary) is None:
+            return NotFound(f"BESS's folder protobuf is not beside {found.binary}; give the one of its source tree")
+        if isinstance(found, Found) and importlib.util.find_spec("grpc_tools") is None:
+            return NotFound("install grpcio-tools: `pip install 'planebench[bess]'`")
+        return found
 
     def refusal(self, situation: Situation) -> str:
-        if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
-            most = common.STANDARD_FRAME_BYTES
-            return f"bess supports frames of {most} bytes at most, not {situation.max_frame_bytes}"
         if self.value("eal_env", ""):
             return super().refusal(situation)
         if situation.hugepages and not hugetlbfs_mounted():
@@ -189,7 +164,7 @@ class BessAdapter(Adapter):
             function="patch: QueueInc -> QueueOut each way",
             nic_driver=common.nic_driver(request),
             vnf_interface="vhost-user (DPDK net_vhost)",
-            ring_size=str(self.value("ring", common.ring_size(request))),
+            ring_size=str(common.ring_size(request)),
             burst=str(BURST),
             checksum_offload=everywhere("off"),
             mergeable_buffers=everywhere("offered"),
@@ -199,10 +174,11 @@ class BessAdapter(Adapter):
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningBess:
-        found, _ = common.prepared(self, request, common.STANDARD_FRAME_BYTES)
+        found, _ = common.prepared(self, request)
         socket = request.workdir / "bess.grpc"
-        env = self._eal_environment(request, f"{supervisor.root.name}-bess")
-        env["RUNTIME_DIRECTORY"] = str(request.workdir)  # of DPDK
+        env = {"RUNTIME_DIRECTORY": str(request.workdir)}  # of DPDK
+        if variable := str(self.value("eal_env", "")):
+            env[variable] = " ".join(eal_arguments(request, f"{supervisor.root.name}-bess"))
         argv = [
             *(str(found.binary), "-f", "-no_crashlog"),
             *("-m", str(MEMORY_MB if request.hugepages else 0), "-buffers", str(BUFFERS)),
@@ -218,23 +194,20 @@ class BessAdapter(Adapter):
                 greets = partial(common.answers, lambda: client.call("GetVersion") is not None)
                 wait_ready("bessd", greets, [process], deadline_s)
                 switch = RunningBess(process, client, request, self.value("serve", "queues") == "hops")
-                switch.configure(self.value("ring", common.ring_size(request)))
+                switch.configure()
                 started.pop_all()
         except PlanebenchError as error:
             raise StartError(f"{error}\n{process.exit_report()}") from error
         return switch
 
-    def _eal_environment(self, request: SwitchRequest, prefix: str) -> dict[str, str]:
-        if not self.value("eal_env", ""):
-            return {}
-        allowed = common.allow_list(request.ports)
-        memory = common.eal_memory_arguments(hugepages=request.hugepages, size_mb=MEMORY_MB)
-        return {str(self.values["eal_env"]): " ".join([*allowed, f"--file-prefix={prefix}", "--iova=va", *memory])}
+
+def eal_arguments(request: SwitchRequest, prefix: str) -> list[str]:
+    """Return what a modified bessd gets for EAL."""
+    memory = common.eal_memory_arguments(hugepages=request.hugepages, size_mb=MEMORY_MB)
+    return [*common.allow_list(request.ports), f"--file-prefix={prefix}", "--iova=va", *memory]
 
 
 class RunningBess(common.ProcessGroup):
-    """A bessd that forwards. Counters come by gRPC."""
-
     def __init__(self, process: Process, client: BessClient, request: SwitchRequest, by_hop: bool = False) -> None:
         super().__init__("BESS", [process])
         self._client = client
@@ -242,7 +215,7 @@ class RunningBess(common.ProcessGroup):
         self._by_hop = by_hop
         self._cores = request.cpus[: len(request.cross_connects)] if by_hop else request.worker_cpus
 
-    def configure(self, ring: int) -> None:
+    def configure(self) -> None:
         """Create the ports, the modules, and workers that serve their queues of the ports, or their hops, in turn.
 
         Raises PlanebenchError.
@@ -251,7 +224,7 @@ class RunningBess(common.ProcessGroup):
             self._client.call("AddWorker", {"wid": worker, "core": cpu})
             name = queue_name("rr", worker)
             self._client.call("AddTc", {"class": {"name": name, "policy": "round_robin", "wid": worker}})
-        count = self._request.queues
+        count, ring = self._request.queues, common.ring_size(self._request)
         queues = {"num_inc_q": count, "num_out_q": count, "size_inc_q": ring, "size_out_q": ring}
         for number, port in enumerate(common.paired_ports(self._request)):
             device = {"pci": port.address}

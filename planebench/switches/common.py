@@ -27,13 +27,10 @@ from planebench.model.conditions import (
 )
 from planebench.model.cpus import cpu_text
 from planebench.model.errors import DiedError, NotInstalledError, PlanebenchError, StartError, UsageError
-from planebench.switches.adapter import Adapter, RunningSwitch, ThreadRef
+from planebench.switches.adapter import STANDARD_FRAME_BYTES, Adapter, RunningSwitch, ThreadRef
 from planebench.testbed import request as devargs
 from planebench.testbed.request import JUMBO_DATA_BYTES, STANDARD_DATA_BYTES, SwitchPort, SwitchRequest
 
-STANDARD_FRAME_BYTES = 1518
-"""The largest frame for which a switch keeps its defaults."""
-MAX_FRAME_BYTES = 9018
 FCS_BYTES = 4
 DPDK_WORKER_NAMES = ("lcore-worker", "rte-worker", "dpdk-worker")
 """The names of DPDK's threads but the main one: up to 22.11, from 23.03, and from 23.11."""
@@ -62,9 +59,10 @@ class ProcessGroup(RunningSwitch):
         return tuple(process.pid for process in self.processes)
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
+        pid = self.process.pid
         if self.thread_marks:
-            return threads_named(self.process.pid, self.thread_marks)
-        return main_thread(self.process)
+            return threads_named(pid, self.thread_marks)
+        return tuple(ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if tid == pid)
 
     def check(self) -> None:
         for process in self.processes:
@@ -90,7 +88,7 @@ class ProcessGroup(RunningSwitch):
         try:
             yield
         except PlanebenchError as error:
-            raise self.died(error) from error
+            raise error if isinstance(error, DiedError) else self.died(error) from error
 
     @contextlib.contextmanager
     def stopped_on_failure(self) -> Iterator[None]:
@@ -177,16 +175,16 @@ def require(adapter: Adapter) -> Found:
     return found
 
 
-def prepared(
-    adapter: Adapter, request: SwitchRequest, most_bytes: int = MAX_FRAME_BYTES
-) -> tuple[Found, tuple[SwitchPort, ...]]:
-    """Return where a switch is that starts now, and its ports in pairs.
+def prepared(adapter: Adapter, request: SwitchRequest) -> tuple[Found, tuple[SwitchPort, ...]]:
+    """Return where a switch is that starts now, and its ports: in pairs, or with stations as they are.
 
     Removes the vhost-user sockets of an earlier one that was killed: DPDK's net_vhost refuses an existing path.
     Raises UsageError for a request that it cannot have, NotInstalledError.
     """
-    check_frame_size(request, most_bytes)
-    ports = paired_ports(request)
+    if request.max_frame_bytes > adapter.max_frame_bytes:
+        wanted = f"max_frame_bytes {request.max_frame_bytes} is more than {adapter.max_frame_bytes}"
+        raise UsageError(f"{wanted}; use smaller frames")
+    ports = ordered_ports(request)
     found = require(adapter)
     for port in ports:
         if port.kind == "vhost-user":
@@ -232,12 +230,6 @@ def ordered_ports(request: SwitchRequest) -> tuple[SwitchPort, ...]:
     return request.ports if request.stations else paired_ports(request)
 
 
-def check_frame_size(request: SwitchRequest, most_bytes: int = MAX_FRAME_BYTES) -> None:
-    """Raise UsageError if the largest frame of the request is larger than ``most_bytes``."""
-    if request.max_frame_bytes > most_bytes:
-        raise UsageError(f"max_frame_bytes {request.max_frame_bytes} is more than {most_bytes}; use smaller frames")
-
-
 def is_jumbo(request: SwitchRequest) -> bool:
     """Return whether a switch has to leave its defaults for the largest frame."""
     return request.max_frame_bytes > STANDARD_FRAME_BYTES
@@ -253,11 +245,6 @@ def ring_size(request: SwitchRequest) -> int:
     return max(port.ring_size for port in request.ports)
 
 
-def af_packet_devargs(port: SwitchPort, request: SwitchRequest) -> str:
-    """Return the arguments of DPDK's af_packet driver for a port, the same as on the tester's side."""
-    return devargs.af_packet_devargs(interface_name(port), port.ring_size, request.max_frame_bytes)
-
-
 def dpdk_vdev(number: int, port: SwitchPort, request: SwitchRequest) -> str:
     """Return the ``--vdev`` of a port, for a switch that uses DPDK's virtual devices."""
     if port.kind == "virtio-user":
@@ -270,7 +257,8 @@ def dpdk_vdev(number: int, port: SwitchPort, request: SwitchRequest) -> str:
         return f"net_memif{number},role=client,id=0,socket={socket_path(port)},socket-abstract=no,rsize={rsize}"
     if port.kind == "af_xdp":
         return devargs.af_xdp_devargs(f"net_af_xdp{number}", interface_name(port))
-    return f"net_af_packet{number},{af_packet_devargs(port, request)}"
+    rings = devargs.af_packet_devargs(interface_name(port), port.ring_size, request.max_frame_bytes)
+    return f"net_af_packet{number},{rings}"
 
 
 def allow_list(ports: Sequence[SwitchPort]) -> list[str]:
@@ -332,12 +320,6 @@ def check_workers(title: str, threads: Sequence[ThreadRef], request: SwitchReque
         raise StartError(f"{wanted}; {process.exit_report()}")
 
 
-def main_thread(process: Process) -> tuple[ThreadRef, ...]:
-    """Return the main thread of a process, for a switch that forwards in it; nothing if the process is gone."""
-    pid = process.pid
-    return tuple(ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if tid == pid)
-
-
 def offloads(request: SwitchRequest, *, mergeable_wires: bool, guests: bool = False) -> dict[str, FeatureClaim]:
     """Return the offloads that the ends of the switch's ports negotiate, for its settings.
 
@@ -362,23 +344,21 @@ def offloads(request: SwitchRequest, *, mergeable_wires: bool, guests: bool = Fa
     }
 
 
-def nic_driver(
-    request: SwitchRequest,
-    virtio: str = "DPDK's virtio-user",
-    memif: str = "DPDK's memif",
-    vhost: str = "DPDK's vhost",
-) -> str:
-    """Return the drivers of the wire ports of a DPDK switch, for its settings; ``-`` without wire ports."""
+def nic_driver(request: SwitchRequest, own: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the drivers of the wire ports of a switch, for its settings; ``-`` without wire ports.
+
+    They are DPDK's, but for kinds of ports of which ``own`` names another.
+    """
     drivers = {
-        "virtio-user": virtio,
-        "memif": memif,
+        "virtio-user": "DPDK's virtio-user",
+        "memif": "DPDK's memif",
         "af_packet": "DPDK's af_packet",
         "af_xdp": "DPDK's AF_XDP",
         "pci": "DPDK's, of the NIC",
-        "vhost-user": vhost,
+        "vhost-user": "DPDK's vhost",
+        **own,
     }
-    kinds = dict.fromkeys(port.kind for port in request.ports if not port.of_vnf)
-    return ", ".join(drivers[kind] for kind in kinds if kind in drivers) or "-"
+    return ", ".join(dict.fromkeys(drivers[port.kind] for port in request.ports if not port.of_vnf)) or "-"
 
 
 def dpdk_version(binary: Path, env: Mapping[str, str] = MappingProxyType({}), says: str = "") -> str | None:

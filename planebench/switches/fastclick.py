@@ -8,21 +8,21 @@ and drivers of vhost, memif and af_packet rings ignore it. So the ring is that o
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Self
 
-from planebench.host.process import Process, Supervisor
+from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound, program_output
 from planebench.model.conditions import everywhere
-from planebench.model.errors import UsageError
+from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option
 from planebench.switches import common
 from planebench.switches.adapter import WORKERS_OPTION, Adapter, ThreadRef, Traits
-from planebench.switches.click import RunningClick, cross_connects, find_click
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchPort, SwitchRequest
 
@@ -38,6 +38,7 @@ BUFFERS = 65535
 """FastClick's own default (DPDKInfo, NB_MBUF)."""
 JUMBO_BUFFERS = 16383
 """Mbufs of 9856 bytes, which take as much memory."""
+QUEUES = tuple(str(2**n) for n in range(17))
 TX_QUEUE = 1024
 """ToDPDKDevice's IQUEUE: frames that it keeps for a ring that is full, before it drops."""
 EAL_MB = 96
@@ -47,22 +48,16 @@ RX_DROPS = {"hw_dropped": "rx_missed", "hw_errors": "rx_errors", "nombufs": "rx_
 """Handlers of FromDPDKDevice, and our names of their counters. ToDPDKDevice's hw_errors counts retries, not drops."""
 USEFUL_KCYCLES = "useful_kcycles"
 """Thousands of TSC cycles of tasks that found work, of each thread; only in a build with --enable-cpu-load."""
-OPTIONS: tuple[Option, ...] = (
-    PATH_OPTION,
-    WORKERS_OPTION,
-    Option("burst", "whole", "maximum number of frames received from a port at once", str(BURST), least=1, most=1024),
-    Option("ndesc", "whole", "NDESC: descriptors of a ring to use", "ring size", least=1, most=32768),
-    Option(
-        "iqueue", "whole", "IQUEUE: frames queued for a full ring, a power of 2", str(TX_QUEUE), least=1, most=65536
-    ),
-    Option("blocking", "flag", "BLOCKING: wait for a full ring instead of dropping", "false"),
-    Option("buffers", "whole", "NB_MBUF: packet buffers", str(BUFFERS), least=1023, most=1 << 20),
-)
+CONTROL_TIMEOUT_S = 5.0
+COMPLAINTS = 12
+_COMPLAINT = re.compile(r"rror|ail|annot|nvalid|nknown")
+_GREETING = re.compile(rb"Click::ControlSocket/\d+\.\d+\r\n")
+_LINE = re.compile(rb"(\d{3})([ -])([^\r\n]*)\r\n")
+_DATA = re.compile(rb"DATA (\d+)\r\n")
+_VERSION = re.compile(r"^click \(FastClick\) (\S+)$", re.MULTILINE)
 
 
 class FastClickAdapter(Adapter):
-    """``fastclick``: the user-level ``click`` of FastClick with its DPDK elements."""
-
     name = "fastclick"
     title = "FastClick"
     remedy = (
@@ -70,42 +65,46 @@ class FastClickAdapter(Adapter):
         "--enable-user-multithread --enable-batch) and set PLANEBENCH_FASTCLICK to its folder"
     )
     wires = frozenset({"virtio", "vhost", "memif", "veth", "pci"})
-    options = OPTIONS
+    options = (
+        PATH_OPTION,
+        WORKERS_OPTION,
+        Option("ndesc", "whole", "NDESC: descriptors of a ring to use", "ring size", least=1, most=32768),
+        Option("iqueue", "text", "IQUEUE: frames queued for a full ring", str(TX_QUEUE), QUEUES),
+    )
     traits = Traits("modular", "structured", ("rtc",), "vhost-user", "low", ("C++",), "modular router", "conext19")
 
-    def with_options(self, texts: Mapping[str, str]) -> Self:
-        """Return an adapter with these options. Raises UsageError also for an IQUEUE that FastClick refuses."""
-        adapter = super().with_options(texts)
-        iqueue = adapter.value("iqueue", TX_QUEUE)
-        if iqueue & (iqueue - 1):
-            raise UsageError(f'switch {self.name}: iqueue "{iqueue}" is not valid. Valid: a power of 2')
-        return adapter
-
     def find(self) -> Found | NotFound:
+        """Look for it among the programs with its name: Click, and a package tool of Debian.
+
+        Raises UsageError if the user names another one.
+        """
         where = self.installation()
-        found = find_click(where, "FastClick", PLACES)
-        if found is None:
-            return NotFound(self.remedy)
-        said = program_output(found[0], "-q", "-e", "Idle", "-h", "classes", env=where.env, line_buffered=True)
-        if "FromDPDKDevice" not in said.stdout.split():
-            return NotFound(f"{self.remedy} ({found[0]} is FastClick without DPDK)")
-        return Found(found[1], found[0])
+        for binary in where.programs("click", PLACES):
+            # It aborts after --version, with its output still in its buffer.
+            match = _VERSION.search(program_output(binary, "--version", env=where.env, line_buffered=True).stdout)
+            if match is None and where.path is not None:
+                raise UsageError(f'{where.said_by} "{binary}" is not FastClick, by its --version; name another one')
+            if match is not None:
+                said = program_output(binary, "-q", "-e", "Idle", "-h", "classes", env=where.env, line_buffered=True)
+                if "FromDPDKDevice" not in said.stdout.split():
+                    return NotFound(f"{self.remedy} ({binary} is FastClick without DPDK)")
+                return Found(match[1], binary)
+        return NotFound(self.remedy)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        blocking = self.value("blocking", False)
         return manifest(
             request,
             function="patch: FromDPDKDevice -> ToDPDKDevice each way",
             nic_driver=common.nic_driver(request),
             vnf_interface="vhost-user (DPDK net_vhost)",
-            burst=str(self.value("burst", BURST)),
+            burst=str(BURST),
             checksum_offload=everywhere("default", "not requested; DPDK's drivers at their defaults"),
             segmentation_offload=everywhere("default", "not requested; DPDK's drivers at their defaults"),
             mergeable_buffers=everywhere("default"),
-            buffers=f"{self.buffers(request)} mbufs, one pool",
+            buffers=f"{_buffers(request)} mbufs, one pool",
             ndesc=str(self.value("ndesc", common.ring_size(request))),
             tx_queue=f"{self.value('iqueue', TX_QUEUE)} frames in software per port (IQUEUE)",
-            tx_retry="until the ring takes them (BLOCKING true)" if blocking else "from the software queue",
+            tx_retry="from the software queue",
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningFastClick:
@@ -115,37 +114,33 @@ class FastClickAdapter(Adapter):
         control.unlink(missing_ok=True)  # of an earlier one, which leaves it behind: it would not start
         eal = self.eal_arguments(request, ports, f"{supervisor.root.name}-fastclick")
         process = self.spawn([str(found.binary), *eal, str(graph)], request, supervisor)
-        switch = RunningFastClick(process, control, request, self.value("iqueue", TX_QUEUE))
+        switch = RunningFastClick(process, control, request, int(self.value("iqueue", TX_QUEUE)))
         switch.wait_ready()
         return switch
 
-    def buffers(self, request: SwitchRequest) -> int:
-        """Return the number of mbufs."""
-        return int(self.value("buffers", JUMBO_BUFFERS if common.is_jumbo(request) else BUFFERS))
-
     def graph(self, request: SwitchRequest, ports: Sequence[SwitchPort], control: Path) -> str:
-        """Return the router configuration."""
         ndesc = self.value("ndesc", common.ring_size(request))
-        burst, iqueue = self.value("burst", BURST), self.value("iqueue", TX_QUEUE)
-        blocking = str(self.value("blocking", False)).lower()
+        iqueue = self.value("iqueue", TX_QUEUE)
         size = f", MBUF_SIZE {common.mbuf_bytes(request)}" if common.is_jumbo(request) else ""
         # A thread for each queue of every port: by default each port has threads of its own.
         threads = f", MAXTHREADS {len(request.worker_cpus)}, THREADOFFSET 0" if request.queues > 1 else ""
-        lines = [f"DPDKInfo(NB_MBUF {self.buffers(request)}{size});"]
+        lines = [f"DPDKInfo(NB_MBUF {_buffers(request)}{size});"]
         for number, port in enumerate(common.dpdk_order(ports)):
             # MODE none: the default is RSS, which virtio-user refuses.
             lines += [
                 f"{port.name}_in :: FromDPDKDevice({number}, N_QUEUES {request.queues}{threads}, MODE none, "
-                f"BURST {burst}, NDESC {ndesc});",
-                f"{port.name}_out :: ToDPDKDevice({number}, N_QUEUES {request.queues}, BLOCKING {blocking}, "
+                f"BURST {BURST}, NDESC {ndesc});",
+                f"{port.name}_out :: ToDPDKDevice({number}, N_QUEUES {request.queues}, BLOCKING false, "
                 f"IQUEUE {iqueue}, NDESC {ndesc});",
             ]
-        return "\n".join([*lines, *cross_connects(request), f"ControlSocket(UNIX, {control});", ""])
+        ways = [way for pair in request.cross_connects for way in (pair, pair[::-1])]
+        connections = (f"{source}_in -> {sink}_out;" for source, sink in ways)
+        return "\n".join([*lines, *connections, f"ControlSocket(UNIX, {control});", ""])
 
     def eal_arguments(self, request: SwitchRequest, ports: Sequence[SwitchPort], prefix: str) -> list[str]:
         """Return ``--dpdk ... --``. Port ids follow ``common.dpdk_order``."""
         mbuf_bytes = common.mbuf_bytes(request) + MBUF_OVERHEAD_BYTES
-        size_mb = EAL_MB + -(-self.buffers(request) * mbuf_bytes // 2**20)
+        size_mb = EAL_MB + -(-_buffers(request) * mbuf_bytes // 2**20)
         return [
             "--dpdk",
             f"--lcores={','.join(f'{lcore}@{cpu}' for lcore, cpu in enumerate(request.worker_cpus))}",
@@ -157,25 +152,41 @@ class FastClickAdapter(Adapter):
         ]
 
 
-class RunningFastClick(RunningClick):
-    """A FastClick that forwards. Counters come from its control socket."""
+def _buffers(request: SwitchRequest) -> int:
+    return JUMBO_BUFFERS if common.is_jumbo(request) else BUFFERS
 
+
+class RunningFastClick(common.ProcessGroup):
     def __init__(self, process: Process, control: Path, request: SwitchRequest, spare: int) -> None:
-        super().__init__("FastClick", process, control)
+        super().__init__("FastClick", [process])
+        self._control = control
         self._request = request
         self._spare = spare
         """Frames that may be neither sent nor dropped yet: the software queue of a port."""
         self._kept = Kept()
 
+    def wait_ready(self) -> None:
+        """Wait until the router runs. Otherwise stop it and raise StartError with its error messages."""
+        version = partial(ask, self._control, ["version"], timeout_s=1.0)  # it is served when the router runs
+        try:
+            with self.stopped_on_failure():
+                wait_ready(self.title, lambda: common.answers(version), self.processes)
+        except StartError as error:
+            log = self.process.log_path.read_text(errors="replace").splitlines()
+            lines = [line.rstrip() for line in log if _COMPLAINT.search(line)][:COMPLAINTS]
+            raise StartError(f"{error}\nIts error messages:\n" + "\n".join(lines)) from error
+
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """Return DPDK's main thread and its workers."""
         workers = common.threads_named(self.process.pid, common.DPDK_WORKER_NAMES)
         return (*super().polling_threads(), *workers)
 
     def counters(self) -> SwitchCycles:
         names = [port.name for port in self._request.ports]
-        numbers = self.read([*handlers(names), USEFUL_KCYCLES], {USEFUL_KCYCLES: len(self._request.worker_cpus)})
-        kcycles = numbers.get(USEFUL_KCYCLES)
+        with self.answering():
+            texts = ask(self._control, [*handlers(names), USEFUL_KCYCLES])
+        kcycles = sum_of(texts.pop(USEFUL_KCYCLES, ""), len(self._request.worker_cpus))
+        known = {name: sum_of(text, 1) for name, text in texts.items()}
+        numbers = {name: number for name, number in known.items() if number is not None}
         queues = software_queues(numbers, self._request.cross_connects, self._spare)
         return SwitchCycles(
             busy_cycles=None if kcycles is None else 1000 * kcycles,
@@ -185,8 +196,50 @@ class RunningFastClick(RunningClick):
         )
 
 
+def sum_of(text: str, count: int) -> int | None:
+    """Return the sum of the numbers in a text; None unless there are ``count`` of them and nothing else."""
+    words = text.split()
+    whole = len(words) == count and all(re.fullmatch(r"[0-9]+", word) for word in words)
+    return sum(map(int, words)) if whole else None
+
+
+def ask(path: Path, handlers: Sequence[str], timeout_s: float = CONTROL_TIMEOUT_S) -> dict[str, str]:
+    """Return the answers of read handlers by name, without handlers that the router does not have.
+
+    All handlers are read between two bursts, so the counters are of one moment. Raises PlanebenchError without an
+    answer.
+    """
+    request = "".join(f"READ {name}\r\n" for name in handlers) + "QUIT\r\n"
+    try:
+        received = common.answer_on(path, request.encode(), timeout_s)
+    except OSError as error:
+        raise PlanebenchError(f"the control socket {path} does not answer: {error}") from error
+    return parse_answers(received, handlers)
+
+
+def parse_answers(received: bytes, handlers: Sequence[str]) -> dict[str, str]:
+    """Return the answers of a control socket to READs of ``handlers``, in this order, up to the first that is
+    incomplete or unexpected."""
+    answers: dict[str, str] = {}
+    greeting = _GREETING.match(received)
+    at = greeting.end() if greeting else len(received)
+    for name in handlers:
+        while (line := _LINE.match(received, at)) and line[2] == b"-":
+            at = line.end()
+        if line is None:
+            break
+        at = line.end()
+        if line[1] != b"200":
+            continue
+        data = _DATA.match(received, at)
+        if line[3] != f"Read handler '{name}' OK".encode() or data is None or data.end() + int(data[1]) > len(received):
+            break
+        at = data.end() + int(data[1])
+        answers[name] = received[data.end() : at].decode(errors="replace").strip()
+    return answers
+
+
 def handlers(ports: Iterable[str]) -> list[str]:
-    """Return the read handlers of the counters."""
     elements = (("in", ("count", *RX_DROPS)), ("out", ("count", "dropped")))
     return [f"{port}_{end}.{name}" for port in ports for end, names in elements for name in names]
 

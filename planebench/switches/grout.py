@@ -22,21 +22,18 @@ from functools import partial
 from pathlib import Path
 
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import PATH_OPTION, Found, NotFound, program_output, run_tool
+from planebench.host.programs import Found, NotFound, run_tool
 from planebench.model.conditions import everywhere
 from planebench.model.cpus import cpu_text
 from planebench.model.errors import PlanebenchError, StartError
 from planebench.model.records import SwitchCycles
-from planebench.model.switch import Option
 from planebench.switches import common
-from planebench.switches.adapter import Adapter, Situation, Traits
+from planebench.switches.adapter import STANDARD_FRAME_BYTES, Adapter, Traits
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchRequest
 
 VECTOR = 64
 """Frames that the graph takes at once, shared by the ports of a worker; as many from one port at most."""
-VECTOR_MAX = 256
-"""RTE_GRAPH_BURST_SIZE."""
 MBUFS = 65535
 """GROUT_MEMPOOL_CHUNK_SIZE: the size of the pool that all ports share."""
 TOOL_DEADLINE_S = 30.0
@@ -131,8 +128,6 @@ def switch_cycles(samples: Samples, ports: Sequence[str]) -> SwitchCycles:
 
 
 class GroutAdapter(Adapter):
-    """``grout``: one control thread and one worker that polls every port."""
-
     name = "grout"
     title = "grout"
     remedy = (
@@ -140,44 +135,25 @@ class GroutAdapter(Adapter):
         "PLANEBENCH_GROUT=/path/to/build"
     )
     wires = frozenset({"vhost"})
+    max_frame_bytes = STANDARD_FRAME_BYTES
     hugepages_mb = 1536
     one_per_namespace = True  # its interfaces have the names of the ports
-    options = (
-        PATH_OPTION,
-        Option("vector", "whole", "vector-max: frames taken at once", str(VECTOR), least=1, most=VECTOR_MAX),
-        Option("burst", "whole", "rx-burst-max: the most from one port", str(VECTOR), least=1, most=VECTOR_MAX),
-    )
     traits = Traits("self-contained", "structured", ("rtc",), "vhost-user", "low", ("C",), "router")
 
     def find(self) -> Found | NotFound:
-        where = self.installation()
-        binary = where.program("grout", PLACES)
-        if binary is None:
-            return NotFound(self.remedy)
-        match = _VERSION.search(program_output(binary, "--version", env=where.env).stdout)
-        if match is None:
-            return NotFound(f"{binary} does not print a version of grout: `{binary} --version`")
-        if not binary.with_name("grcli").is_file():
-            return NotFound(f"{binary} has no grcli beside it; give the folder of a complete build")
-        return Found(match[1], binary)
-
-    def refusal(self, situation: Situation) -> str:
-        if situation.layout.wired and situation.wire not in self.wires:
-            return f"grout has no {situation.wire} wire; use --wire vhost"
-        if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
-            return f"grout was not set up for frames of more than {common.STANDARD_FRAME_BYTES} bytes"
-        return ""
+        found = self.found_by_version("grout", PLACES, _VERSION)
+        if isinstance(found, Found) and not found.binary.with_name("grcli").is_file():
+            return NotFound(f"{found.binary} has no grcli beside it; give the folder of a complete build")
+        return found
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        vector = int(self.value("vector", VECTOR))
-        # It takes from a port its share of the vector.
-        burst = min(int(self.value("burst", VECTOR)), max(1, vector // len(request.ports)))
+        burst = max(1, VECTOR // len(request.ports))  # it takes from a port its share of the vector
         return manifest(
             request,
             function="patch: cross-connect mode (xconnect), each way",
             nic_driver=common.nic_driver(request),
             vnf_interface="vhost-user (DPDK net_vhost)",
-            burst=f"{burst} ({vector} for all ports of the worker)",
+            burst=f"{burst} ({VECTOR} for all ports of the worker)",
             checksum_offload=everywhere("off", "offered to VNFs, not used by planed's"),
             segmentation_offload=everywhere("off"),
             mergeable_buffers=everywhere("offered"),
@@ -186,32 +162,26 @@ class GroutAdapter(Adapter):
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningGrout:
-        found, _ = common.prepared(self, request, common.STANDARD_FRAME_BYTES)
+        found, _ = common.prepared(self, request)
         api, metrics = request.workdir / "grout.sock", request.workdir / "grout.metrics"
         for path in (api, metrics):
             path.unlink(missing_ok=True)
         memory = [] if request.hugepages else ["--test-mode"]  # which differs in nothing else
-        process = supervisor.spawn(
-            self.name,
-            [str(found.binary), "--poll-mode", *memory, "--socket", str(api), "--metrics", f"unix:{metrics}"],
-            cpus=request.control_cpus | {request.cpu},
-            env=self.installation().env,
-            workdir=request.workdir,
-            netns_pid=request.netns_pid,
-            new_netns=request.netns_pid is None,
-        )
+        argv = [str(found.binary), "--poll-mode", *memory, "--socket", str(api), "--metrics", f"unix:{metrics}"]
+        process = self.spawn(argv, request, supervisor)
         switch = RunningGrout(process, metrics, request)
         scraped = partial(common.answers, partial(scrape, metrics))
         with switch.stopped_on_failure():
             wait_ready("grout", lambda: common.is_socket(api) and scraped(), [process])
-            options = {"vector-max": self.values.get("vector"), "rx-burst-max": self.values.get("burst")}
-            graph = [f"{key} {value}" for key, value in options.items() if value is not None]
-            lines = [*([f"graph config set {' '.join(graph)}"] if graph else []), *commands(request)]
             # grcli ends at the first command that fails.
-            grcli = str(found.binary.with_name("grcli"))
-            argv = [grcli, "--err-exit", "--trace-commands", "--socket", str(api)]
-            text = "".join(f"{line}\n" for line in lines)
-            done = run_tool(argv, TOOL_DEADLINE_S, env=self.installation().env, stdin=text)
+            grcli = found.binary.with_name("grcli")
+            text = "".join(f"{line}\n" for line in commands(request))
+            done = run_tool(
+                [grcli, "--err-exit", "--trace-commands", "--socket", api],
+                TOOL_DEADLINE_S,
+                env=self.installation().env,
+                stdin=text,
+            )
             if not done.ok:
                 said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-2:])
                 raise StartError(f"grout refused a command: {said}\n{process.exit_report()}")
@@ -221,8 +191,6 @@ class GroutAdapter(Adapter):
 
 
 class RunningGrout(common.ProcessGroup):
-    """A grout that forwards. Counters come from its exporter of metrics."""
-
     thread_marks = (WORKER,)
 
     def __init__(self, process: Process, metrics: Path, request: SwitchRequest) -> None:
@@ -231,7 +199,6 @@ class RunningGrout(common.ProcessGroup):
         self._ports = [port.name for port in request.ports]
 
     def counters(self) -> SwitchCycles:
-        """Return the counters. There are no busy cycles (see above)."""
         with self.answering():
             return switch_cycles(scrape(self._metrics), self._ports)
 

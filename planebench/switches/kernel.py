@@ -25,7 +25,7 @@ from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option
 from planebench.switches import common
-from planebench.switches.adapter import Adapter, RunningSwitch, Situation, ThreadRef
+from planebench.switches.adapter import STANDARD_FRAME_BYTES, Adapter, RunningSwitch, ThreadRef
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchRequest, VnfInterface
 
@@ -53,6 +53,7 @@ class KernelAdapter(Adapter):
 
     wires = frozenset({"veth"})
     vnf_interface: VnfInterface = "veth"
+    max_frame_bytes = STANDARD_FRAME_BYTES  # of DPDK's af_packet, the socket of a VNF
     is_program = False
     one_per_namespace = True  # bridges, programs of interfaces, threads
     options: tuple[Option, ...] = ()
@@ -65,13 +66,6 @@ class KernelAdapter(Adapter):
         if sys.platform != "linux":
             return NotFound(self.remedy)
         return Found(f"Linux {platform.release()}", Path("/proc/sys/kernel/osrelease"))
-
-    def refusal(self, situation: Situation) -> str:
-        if situation.wire not in self.wires and situation.layout.wired:
-            return f"{self.name} has kernel interfaces only; use --wire veth"
-        if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
-            return f"the VNFs of {self.name} have kernel interfaces, which support frames of 1518 bytes at most"
-        return ""
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         own, sender = str(request.cpu), "those of tester and VNFs (a core of its own requires root)"
@@ -92,8 +86,7 @@ class KernelAdapter(Adapter):
         return None
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningKernel:
-        common.check_frame_size(request)
-        ports = {port.name: common.interface_name(port) for port in common.paired_ports(request)}
+        ports = {port.name: common.interface_name(port) for port in common.prepared(self, request)[1]}
         if request.netns_pid is None:
             raise UsageError(f"{self.name} needs interfaces in a network namespace; use the veth wire")
         switch = RunningKernel(self.title, ports, request, supervisor)

@@ -76,18 +76,16 @@ def start_switches(adapter: Adapter, requests: Sequence[SwitchRequest], supervis
     return running[0] if len(running) == 1 else LinkedSwitches(running)
 
 
-class LinkedSwitches:
+class LinkedSwitches(RunningSwitch):
     """Switches one after the other, as one: their processes, threads and counters together."""
 
     def __init__(self, switches: Sequence[RunningSwitch]) -> None:
         self._switches = tuple(switches)
 
     def pids(self) -> tuple[int, ...]:
-        """Return the processes of all."""
         return tuple(pid for switch in self._switches for pid in switch.pids())
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """Return the threads of all that forward."""
         return tuple(thread for switch in self._switches for thread in switch.polling_threads())
 
     def counters(self) -> SwitchCycles:
@@ -108,12 +106,10 @@ class LinkedSwitches:
         )
 
     def check(self) -> None:
-        """Raise DiedError if a process of one of them is gone."""
         for switch in self._switches:
             switch.check()
 
     def stop(self) -> None:
-        """Stop all. Never raises; safe to call twice."""
         for switch in self._switches:
             switch.stop()
 

@@ -8,8 +8,6 @@ from planebench.switches.kernel import KernelAdapter
 
 
 class LinuxBridgeAdapter(KernelAdapter):
-    """``linux-bridge``: a bridge of the kernel for each pair."""
-
     name = "linux-bridge"
     title = "Linux bridge"
     start_s = 23.0  # the kernel takes 20 s to let go of interfaces that poll

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The common part of every Open vSwitch: a private database, one bridge, an ``in_port`` flow each way (conext19).
+"""Open vSwitch with DPDK: a private database, one bridge, an ``in_port`` flow each way (conext19), and a PMD thread for
+each worker, which polls every port.
 
 Everything is in ``<workdir>/ovs``. Without a given network namespace vswitchd gets its own: the bridge's local
-interface is not visible on the host, and creating it needs no root (a user namespace does).
+interface is not visible on the host, and creating it needs no root (a user namespace does). Without hugepages OvS needs
+``--legacy-mem`` in ``dpdk-extra``: it adds ``--in-memory`` by itself otherwise, which EAL refuses together with
+``--no-huge``.
 """
 
 from __future__ import annotations
@@ -12,19 +15,17 @@ import os
 import re
 import shutil
 import socket
-from abc import abstractmethod
-from collections.abc import Sequence
 from pathlib import Path
 
 from planebench.host.process import Process, Supervisor, stretched, wait_ready
-from planebench.host.programs import Found, NotFound, find_program, run_tool, version_lines
+from planebench.host.programs import PATH_OPTION, Found, NotFound, find_program, run_tool, version_lines
 from planebench.model.cpus import cpu_text
 from planebench.model.errors import StartError, UsageError
 from planebench.model.records import SwitchCycles
-from planebench.model.switch import Option
 from planebench.model.traffic import Updates
 from planebench.switches import common
-from planebench.switches.adapter import Adapter
+from planebench.switches.adapter import STANDARD_FRAME_BYTES, WORKERS_OPTION, Adapter, Situation, Traits
+from planebench.switches.common import manifest
 from planebench.switches.ovs_counters import PortCounters, parse_ports, pmd_cycles, unixctl
 from planebench.switches.ovs_updates import FlowMods, VnfFlow
 from planebench.testbed.request import SwitchPort, SwitchRequest
@@ -34,19 +35,23 @@ BURST = 32
 """NETDEV_MAX_BURST."""
 TOOL_TIMEOUT_S = 10.0
 PMD_MARK = "pmd-c"
-EMC_DEFAULT, EMC_MAX = 100, 2**32 - 1
-CACHE_OPTIONS = (
-    Option("emc", "whole", "insert one in N flows into the exact match cache (0: none)", "100", most=EMC_MAX),
-    Option("smc", "flag", "signature match cache", "false"),
-)
+CACHES = "EMC 1 in 100, SMC off, megaflows on"
+"""Its defaults, for the manifest."""
 _REFUSED = re.compile(r"could not (?:open|add) network device (\S+)|WARN\|(\S+): could not set configuration")
 _SCHEMAS = ("/usr/share/openvswitch/vswitch.ovsschema", "/usr/local/share/openvswitch/vswitch.ovsschema")
 TUN = Path("/dev/net/tun")
 TUN_REMEDY = "start the container with `--device=/dev/net/tun --cap-add=NET_ADMIN`; on a machine, `modprobe tun`"
 _TOOLS = ("ovsdb-tool", "ovsdb-server", "ovs-vsctl", "ovs-ofctl")
 
-Commands = list[list[str]]
-"""The commands of one call of ovs-vsctl."""
+EAL_MB = 128
+MBUFS_PER_PORT = 16384 + 32
+"""MIN_NB_MBUF and a burst, on top of the descriptors of a port (dpdk_calculate_mbufs)."""
+SHARED_MBUFS = 262144
+"""MAX_NB_MBUF: of the one pool of all ports, OvS's default. With many VNFs a pool for each would take GiBs."""
+MBUF_OVERHEAD_BYTES = 1024
+"""Headroom, struct dp_packet, object header, rounding."""
+RING_MAX = 4096
+"""The most descriptors of a ring; a vhost-user port has 2048, whatever the ring of the VNF is."""
 
 
 class OvsPaths:
@@ -62,74 +67,41 @@ class OvsPaths:
         """Keeps Open vSwitch out of the directories of the system."""
 
 
-class OvsAdapter(Adapter):
-    """An ovs-vswitchd with the userspace datapath. A subclass chooses the program, the ports and the threads."""
+class OvsDpdkAdapter(Adapter):
+    """``ovs-dpdk``: ``ovs-vswitchd`` built with DPDK, userspace datapath, everything not named here at its default."""
 
-    one_per_namespace = True  # the bridge's own interface
-    programs: Sequence[tuple[str, ...]]
-    """Names of programs that may be the right ovs-vswitchd, each with its usual places, the best first."""
-    unfit = "is none"
-    """The reason why a program that was found is not the right one."""
+    name = "ovs-dpdk"
+    title = "Open vSwitch with DPDK"
+    start_s = 2.0  # a database to fill
+    remedy = "install Open vSwitch with DPDK: `apt-get install openvswitch-switch-dpdk` (Debian, Ubuntu)"
+    programs = (
+        ("ovs-vswitchd-dpdk", "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"),  # Debian's
+        ("ovs-vswitchd", "/usr/local/sbin/ovs-vswitchd"),
+    )
     own_libraries = ("librte_", "libopenvswitch")
-    kernel_ports = False
-    """Whether all ports are kernel interfaces, which have drop counters of their own."""
+    one_per_namespace = True  # the bridge's own interface
+    wires = frozenset({"virtio", "vhost", "memif", "veth", "pci", "af_xdp"})
+    queued_wires = frozenset({"virtio", "vhost"})  # on memif a thread sends on a queue of its own, whatever it received
+    stations = True
+    takes_updates = True
+    functions = True
+    memif_send_queue = 1
+    """Queue 0 is that of its main thread (one queue for each thread, the main thread's first)."""
+    options = (PATH_OPTION, WORKERS_OPTION)
+    traits = Traits(
+        "self-contained", "match/action", ("rtc",), "vhost-user", "medium", ("C",), "SDN switch", "conext19"
+    )
 
-    def configuration(self, request: SwitchRequest, prefix: str) -> Commands:
-        """Return the database content before vswitchd starts: its options, the bridge without flows, the ports.
-
-        The OpenFlow number of a port is its place in the request, from 1.
-        """
-        options = [*self.vswitchd_options(request, prefix), f"pmd-cpu-mask={mask(*request.worker_cpus)}"]
-        if "emc" in self.values:
-            options.append(f"emc-insert-inv-prob={self.values['emc']}")
-        if "smc" in self.values:
-            options.append(f"smc-enable={str(self.values['smc']).lower()}")
-        commands = [
-            ["set", "Open_vSwitch", ".", *(f"other_config:{option}" for option in options)],
-            ["add-br", BRIDGE],
-            ["set", "bridge", BRIDGE, "datapath_type=netdev", "fail_mode=secure"],
-        ]
-        for number, port in enumerate(request.ports, start=1):
-            name, settings = self.interface(port), self.port_settings(number, port, request)
-            commands += [
-                ["add-port", BRIDGE, name],
-                ["set", "Interface", name, f"ofport_request={number}", *settings],
-            ]
-        return commands
-
-    def running(self, vswitchd: Process, database: Process, paths: OvsPaths, request: SwitchRequest) -> RunningOvs:
-        """Return the running switch. Raises StartError unless the PMD threads, one on each core of a worker, poll every
-        port."""
-        switch = RunningOvs(vswitchd, database, paths, request, kernel_ports=self.kernel_ports)
-        text = switch.ask("dpif-netdev/pmd-rxq-show")
-        cores = set(re.findall(r"core_id (\d+)", text))
-        polled = set(re.findall(r"port: (\S+)", text))
-        wanted = request.worker_cpus
-        everything = all(self.interface(port) in polled for port in request.ports)
-        if cores != set(map(str, wanted)) or not everything or len(switch.polling_threads()) != len(wanted):
-            raise StartError(f"Open vSwitch does not poll every port on CPU {cpu_text(wanted)}:\n{text}")
-        return switch
-
-    def vswitchd_options(self, request: SwitchRequest, prefix: str) -> list[str]:
-        """Return ``other_config`` of vswitchd beside its PMD core and its caches; ``prefix`` is that of EAL's files."""
-        return []
-
-    @abstractmethod
-    def port_settings(self, number: int, port: SwitchPort, request: SwitchRequest) -> list[str]:
-        """Return the columns of a port's ``Interface``."""
-
-    def check(self, request: SwitchRequest) -> None:
-        """Raise UsageError for a request that the switch does not support."""
-
-    @abstractmethod
-    def version(self, lines: tuple[str, ...]) -> str | None:
-        """Return the version in the output of ``--version``; None if the program does not fit this adapter."""
-
-    def interface(self, port: SwitchPort) -> str:
-        """Return the name of a port in Open vSwitch."""
-        return port.name
+    def refusal(self, situation: Situation) -> str:
+        if situation.layout.bare and situation.chain:
+            return "its flows by MAC are L2 functions; in the place of other VNFs it has none"
+        if situation.layout.wired and situation.wire == "veth" and situation.max_frame_bytes > STANDARD_FRAME_BYTES:
+            why = "DPDK's af_packet driver refuses an MTU over 1500"
+            return f"ovs-dpdk carries frames up to 1518 bytes on the veth wire ({why}); use the virtio wire"
+        return super().refusal(situation)
 
     def find(self) -> Found | NotFound:
+        """Look for one with DPDK, whose version is e.g. ``3.1.0 (DPDK 22.11.11)``."""
         where = self.installation()
         binaries = []
         if where.path is not None and where.path.is_file() and where.path.name.startswith("ovs-vswitchd"):
@@ -142,21 +114,37 @@ class OvsAdapter(Adapter):
         if missing or _schema() is None:
             return NotFound(f"{self.remedy} (missing: {', '.join(missing) or 'vswitch.ovsschema'})")
         for binary in binaries:
-            version = self.version(version_lines(binary))
-            if version and not os.access(TUN, os.R_OK | os.W_OK):
+            lines = version_lines(binary)
+            dpdk = next((line for line in lines if line.startswith("DPDK ")), None)
+            if dpdk and not os.access(TUN, os.R_OK | os.W_OK):
                 return NotFound(TUN_REMEDY, f"cannot open {TUN}, by which it makes the interface of its bridge")
-            if version:
-                return Found(version, binary)
-        what = f"{binaries[0]} {self.unfit}" if binaries else "no ovs-vswitchd"
+            if dpdk:
+                return Found(f"{lines[0].rpartition(' ')[2]} ({dpdk})", binary)
+        what = f"{binaries[0]} has no DPDK" if binaries else "no ovs-vswitchd"
         return NotFound(f"{self.remedy} ({what})")
 
+    def settings(self, request: SwitchRequest) -> dict[str, str]:
+        flows = "one in_port flow each way"
+        if request.bare is not None:
+            flows = f"{len(request.macs)} dl_dst flows that send frames straight back, in the place of L2 VNFs"
+        elif request.stations:
+            flows = f"{len(request.stations)} dl_dst flows to VNFs, one to the monitor"
+        return manifest(
+            request,
+            function=f"match/action: {flows}, userspace datapath (netdev)",
+            nic_driver=common.nic_driver(request, {"vhost-user": "vhost-user (dpdkvhostuser)"}),
+            vnf_interface="vhost-user (dpdkvhostuser)",
+            burst=str(BURST),
+            buffers=f"a pool of {SHARED_MBUFS} mbufs"
+            if request.stations
+            else "one pool of mbufs per port (per-port-memory)",
+            caches=CACHES,
+            **common.offloads(request, mergeable_wires=True),
+        )
+
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningOvs:
-        common.check_frame_size(request)
-        common.ordered_ports(request)
-        self.check(request)
-        names = [self.interface(port) for port in request.ports]
         paths = OvsPaths(request.workdir / "ovs")
-        binary = common.require(self).binary
+        binary = common.prepared(self, request)[0].binary
         shutil.rmtree(paths.root, ignore_errors=True)  # of an earlier start in the same directory
         paths.root.mkdir(mode=0o700)
         _tool(["ovsdb-tool", "create", str(paths.database), str(_schema())])
@@ -180,15 +168,13 @@ class OvsAdapter(Adapter):
             # All commands are one transaction; vswitchd reads the result when it starts.
             timeout = f"--timeout={stretched(TOOL_TIMEOUT_S):.0f}"
             vsctl = ["ovs-vsctl", f"--db=unix:{paths.database_socket}", timeout, "--no-wait", "init"]
-            for command in self.configuration(request, f"{supervisor.root.name}-ovs"):
+            for command in configuration(request, f"{supervisor.root.name}-ovs"):
                 vsctl += ["--", *command]
             _tool(vsctl)
             # OvS creates a socket in OVS_RUNDIR with the name of the port: each requested path is a link to it.
             for port in request.ports:
                 if port.kind == "vhost-user":
-                    path = common.socket_path(port)
-                    path.unlink(missing_ok=True)
-                    path.symlink_to(paths.root / port.name)
+                    common.socket_path(port).symlink_to(paths.root / port.name)
             vswitchd = supervisor.spawn(
                 "ovs-vswitchd",
                 [str(binary), f"unix:{paths.database_socket}", f"--unixctl={paths.control}", "--no-chdir"],
@@ -199,37 +185,72 @@ class OvsAdapter(Adapter):
                 new_netns=request.netns_pid is None,
             )
             started.callback(vswitchd.terminate)
-            wait_ready("Open vSwitch", lambda: _ports_added(names, vswitchd, paths), [database, vswitchd])
+            wait_ready("Open vSwitch", lambda: _ports_added(request, vswitchd, paths), [database, vswitchd])
             flows = "".join(f"{flow}\n" for flow in flows_of(request))
             _tool(["ovs-ofctl", "add-flows", f"unix:{paths.bridge}", "-"], stdin=flows)
-            switch = self.running(vswitchd, database, paths, request)
+            switch = RunningOvs(vswitchd, database, paths, request)
+            text, wanted = switch.ask("dpif-netdev/pmd-rxq-show"), request.worker_cpus
+            cores, polled = set(re.findall(r"core_id (\d+)", text)), set(re.findall(r"port: (\S+)", text))
+            everything = polled.issuperset(port.name for port in request.ports)
+            if cores != set(map(str, wanted)) or not everything or len(switch.polling_threads()) != len(wanted):
+                raise StartError(f"Open vSwitch does not poll every port on CPU {cpu_text(wanted)}:\n{text}")
             started.pop_all()
         return switch
 
-    def caches(self) -> str:
-        """Return the options of the datapath's caches for the manifest."""
-        emc, smc = self.value("emc", EMC_DEFAULT), self.value("smc", False)
-        return f"EMC {f'1 in {emc}' if emc else 'off'}, SMC {'on' if smc else 'off'}, megaflows on"
+
+def configuration(request: SwitchRequest, prefix: str) -> list[list[str]]:
+    """Return the database content before vswitchd starts: its options, the bridge without flows, the ports.
+
+    ``prefix`` is that of EAL's files. The OpenFlow number of a port is its place in the request, from 1.
+    """
+    eal = [*common.allow_list(request.ports), "--no-telemetry", f"--file-prefix={prefix}"]
+    memory = ["--in-memory", "--single-file-segments"]
+    if not request.hugepages:
+        memory = ["--legacy-mem", *common.eal_memory_arguments(hugepages=False, size_mb=_memory_mb(request))]
+    options = [
+        "dpdk-init=true",
+        f"dpdk-extra={' '.join([*eal, *memory])}",
+        f"dpdk-lcore-mask={mask(min(request.control_cpus))}",
+        "vhost-sock-dir=.",
+        f"per-port-memory={str(not request.stations).lower()}",
+        f"pmd-cpu-mask={mask(*request.worker_cpus)}",
+    ]
+    commands = [
+        ["set", "Open_vSwitch", ".", *(f"other_config:{option}" for option in options)],
+        ["add-br", BRIDGE],
+        ["set", "bridge", BRIDGE, "datapath_type=netdev", "fail_mode=secure"],
+    ]
+    for number, port in enumerate(request.ports, start=1):
+        columns = [f"ofport_request={number}", *_port_columns(number, port, request)]
+        commands += [["add-port", BRIDGE, port.name], ["set", "Interface", port.name, *columns]]
+    return commands
+
+
+def _port_columns(number: int, port: SwitchPort, request: SwitchRequest) -> list[str]:
+    mtu = [f"mtu_request={common.mtu_bytes(request)}"] if common.is_jumbo(request) else []
+    if port.kind == "vhost-user":
+        return ["type=dpdkvhostuser", *mtu]
+    rings = [f"options:n_{way}q_desc={port.ring_size}" for way in ("rx", "tx")]
+    queues = [f"options:n_rxq={request.queues}"] if request.queues > 1 else []  # of a vhost-user port: the VNF's
+    device = common.pci_address(port) if port.kind == "pci" else common.dpdk_vdev(number, port, request)
+    return ["type=dpdk", f"options:dpdk-devargs={device}", *queues, *rings, *mtu]
 
 
 class RunningOvs(common.ProcessGroup):
     """An Open vSwitch whose ports are polled by a PMD thread for each worker. Counters come from its control socket."""
 
-    thread_marks: tuple[str, ...] = (PMD_MARK,)
+    thread_marks = (PMD_MARK,)
 
-    def __init__(
-        self, vswitchd: Process, database: Process, paths: OvsPaths, request: SwitchRequest, *, kernel_ports: bool
-    ) -> None:
+    def __init__(self, vswitchd: Process, database: Process, paths: OvsPaths, request: SwitchRequest) -> None:
         super().__init__("Open vSwitch", [vswitchd, database])
-        self._kernel_ports = kernel_ports
         self._paths = paths
         self._request = request
 
     def counters(self) -> SwitchCycles:
         stats, perf = self.ask("dpif-netdev/pmd-stats-show"), self.ask("dpif-netdev/pmd-perf-show", "-nh")
-        return pmd_cycles(stats, perf, self.ports(), len(self._request.worker_cpus))
+        return pmd_cycles(stats, perf, self._ports(), len(self._request.worker_cpus))
 
-    def ports(self) -> PortCounters:
+    def _ports(self) -> PortCounters:
         """Return OpenFlow 1.4 port statistics, which are live and the only place with drops of vhost-user ports.
 
         OvS 3.1 enables the statistics of rte_vhost for dpdkvhostuserclient ports only, so ``dpctl/show -s`` has none;
@@ -238,20 +259,16 @@ class RunningOvs(common.ProcessGroup):
         command = ["ovs-ofctl", "-OOpenFlow14", "--no-names", "dump-ports", f"unix:{self._paths.bridge}"]
         names = [port.name for port in self._request.ports]
         with contextlib.suppress(StartError):
-            return parse_ports(_tool(command), names, kernel=self._kernel_ports)
+            return parse_ports(_tool(command), names)
         # A vswitchd that was paused for long drops the first connection after it; the second tells.
-        try:
-            return parse_ports(_tool(command), names, kernel=self._kernel_ports)
-        except StartError as error:
-            self.check()
-            raise self.died(error) from error
+        with self.answering():
+            return parse_ports(_tool(command), names)
 
     def begin_updates(self, updates: Updates) -> FlowMods:
         """Change the flows of VNFs side by side, at a rate or as fast as they are applied. Raises DiedError."""
         return FlowMods(self._paths.bridge, flows_to_vnfs(self._request), updates)
 
     def ask(self, *command: str) -> str:
-        """Return the output of ``ovs-appctl``. Raises DiedError."""
         with self.answering():
             return unixctl(self._paths.control, *command)
 
@@ -291,7 +308,7 @@ def _schema() -> Path | None:
     return next((Path(path) for path in _SCHEMAS if Path(path).is_file()), None)
 
 
-def _ports_added(names: Sequence[str], vswitchd: Process, paths: OvsPaths) -> bool:
+def _ports_added(request: SwitchRequest, vswitchd: Process, paths: OvsPaths) -> bool:
     """Return whether the bridge has every port. Raises StartError as soon as one is refused."""
     with contextlib.suppress(OSError):
         log = vswitchd.log_path.read_text(errors="replace")
@@ -301,7 +318,7 @@ def _ports_added(names: Sequence[str], vswitchd: Process, paths: OvsPaths) -> bo
             what = "\n".join(complaints[-12:])
             raise StartError(f"Open vSwitch refuses port {refused[1] or refused[2]}; its last log lines:\n{what}")
         added = set(re.findall(rf"bridge {BRIDGE}: added interface (\S+) on port", log))
-        return added.issuperset(names) and _listens(paths.bridge)
+        return added.issuperset(port.name for port in request.ports) and _listens(paths.bridge)
     return False
 
 
@@ -320,3 +337,24 @@ def _tool(argv: list[str], *, stdin: str = "") -> str:
     if done.code != 0:
         raise StartError(f"{what} ended with {done.code}: {done.stderr.strip()}")
     return done.stdout
+
+
+def _memory_mb(request: SwitchRequest) -> int:
+    """Return twice the size of a pool of mbufs per port, as OvS sizes them: OvS makes a new pool before it frees the
+    old one.
+
+    Unused pages cost nothing without hugepages; with hugepages EAL allocates on demand. OvS's default, one pool of
+    262144 mbufs for all ports, takes 800 MB. If that does not fit, OvS halves it only for ENOMEM, but DPDK may return
+    ENOBUFS.
+    """
+    data_bytes = -(-(common.mtu_bytes(request) + 26) // 1024) * 1024
+    if request.stations:
+        return EAL_MB + 2 * -(-SHARED_MBUFS * (data_bytes + MBUF_OVERHEAD_BYTES) // 2**20)
+    total = 0
+    for port in request.ports:
+        descriptors = max(port.ring_size, RING_MAX)
+        total += (MBUFS_PER_PORT + 3 * descriptors * request.queues) * (data_bytes + MBUF_OVERHEAD_BYTES)
+    return EAL_MB + 2 * -(-total // 2**20)
+
+
+ADAPTER = OvsDpdkAdapter()

@@ -36,28 +36,23 @@ DROP_COUNTERS = {
 _TX_DROPS = tuple(key for key in DROP_COUNTERS if key.startswith("ovs_tx_"))
 _PORT = re.compile(r"^\s*port\s+\"?([\w-]+)\"?: rx pkts=", re.MULTILINE)
 _COUNTER = re.compile(r"\b(\w+)=(\d+)[,\s]")
-_RECEIVED = re.compile(r"^(\d+),.*? drop=(\d+|\?), errs=(\d+|\?),")
-_SENT = re.compile(r"^ +tx pkts=(\d+),.*? drop=(\d+|\?), errs=(\d+|\?),", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class PortCounters:
-    """Counters of a port, or of all ports together: None if one of them is unknown. ``tx_drops``: DPDK ports only."""
+    """Counters of a port, or of all ports together: None if one of them is unknown."""
 
     drops: dict[str, int] = field(default_factory=dict)
     """By reason; of all ports by ``PORT:REASON``."""
     nic: dict[str, int] = field(default_factory=dict)
-    """Extended statistics of DPDK ports that speak of lost frames; of all ports by ``PORT:NAME``."""
-    rx_packets: int | None = None
-    tx_packets: int | None = None
+    """Extended statistics that speak of lost frames; of all ports by ``PORT:NAME``."""
     tx_drops: int | None = None
 
 
-def parse_ports(text: str, ports: Sequence[str], *, kernel: bool = False) -> PortCounters:
+def parse_ports(text: str, ports: Sequence[str]) -> PortCounters:
     """Return the counters in the output of ``ovs-ofctl -O OpenFlow14 dump-ports``.
 
-    ``ports`` are our names; OvS has the numbers 1, 2, ... ``kernel``: the ports are kernel interfaces. A port or a
-    counter that is missing in the text gives no key.
+    ``ports`` are our names; OvS has the numbers 1, 2, ... A port or a counter that is missing in the text gives no key.
     """
     names = {str(number): name for number, name in enumerate(ports, start=1)}
     _, *parts = _PORT.split(text)
@@ -66,23 +61,10 @@ def parse_ports(text: str, ports: Sequence[str], *, kernel: bool = False) -> Por
         if number not in names:
             continue
         custom = {key: int(count) for key, count in _COUNTER.findall(block) if key in DROP_COUNTERS}
-        received, sent = _RECEIVED.match(block), _SENT.search(block)
-        drops, others = {DROP_COUNTERS[key]: count for key, count in custom.items()}, {}
-        if kernel:
-            drops = {
-                f"{way}_{reason}": int(counts[group])
-                for way, counts in (("rx", received), ("tx", sent))
-                for reason, group in (("dropped", 2), ("errors", 3))
-                if counts is not None and counts[group] != "?"
-            }
-        else:
-            of_driver = dict(_COUNTER.findall(block.partition("CUSTOM Statistics")[2]))
-            others = {key: int(count) for key, count in of_driver.items() if not key.startswith("ovs_")}
+        of_driver = dict(_COUNTER.findall(block.partition("CUSTOM Statistics")[2]))
         found[names[number]] = PortCounters(
-            drops,
-            others,
-            int(received[1]) if received else None,
-            int(sent[1]) if sent else None,
+            {DROP_COUNTERS[key]: count for key, count in custom.items()},
+            {key: int(count) for key, count in of_driver.items() if not key.startswith("ovs_")},
             sum(custom[key] for key in _TX_DROPS) if custom.keys() >= set(_TX_DROPS) else None,
         )
     every = [found.get(name, PortCounters()) for name in ports]
@@ -91,51 +73,32 @@ def parse_ports(text: str, ports: Sequence[str], *, kernel: bool = False) -> Por
         drops={f"{name}:{reason}": count for name, port in found.items() for reason, count in port.drops.items()}
         | nic_drops(nic),
         nic=nic,
-        rx_packets=total(port.rx_packets for port in every),
-        tx_packets=total(port.tx_packets for port in every),
         tx_drops=total(port.tx_drops for port in every),
     )
 
 
-def pmd_cycles(stats: str, perf: str, ports: PortCounters, workers: int | None = None) -> SwitchCycles:
+def pmd_cycles(stats: str, perf: str, ports: PortCounters, workers: int = 1) -> SwitchCycles:
     """Return the sums over all PMD threads, from ``pmd-stats-show`` and ``pmd-perf-show``.
 
-    Unknown unless there are as many threads as ``workers``; None: as many as the text has. They forward the frames
-    that they try to send without those that DPDK ports drop; with kernel interfaces, the frames that left them. All
-    frames of a poll leave by one port in one batch, so batches sent are polls that found frames.
+    Unknown unless there are as many threads as ``workers``. They forward the frames that they try to send without those
+    that ports drop. All frames of a poll leave by one port in one batch, so batches sent are polls that found frames.
     """
     pmds, tried = stats.partition(MAIN_THREAD)[0], _of_threads("Tx packets", perf, workers)
-    taken = None if tried is None or ports.tx_drops is None else tried - ports.tx_drops
     return SwitchCycles(
         busy_cycles=_of_threads("processing cycles", pmds, workers),
         idle_cycles=_of_threads("idle cycles", pmds, workers),
         packets=_of_threads("packets received", pmds, workers),
         drops=ports.drops,
-        forwarded_packets=ports.tx_packets if taken is None else taken,
+        forwarded_packets=None if tried is None or ports.tx_drops is None else tried - ports.tx_drops,
         bursts=_of_threads("Tx batches", perf, workers),
         counters=ports.nic,
     )
 
 
-def main_thread_cycles(stats: str, ports: PortCounters) -> SwitchCycles:
-    """Return the counters of the main thread, which counts no cycles and no batches.
-
-    ``stats`` must be read before ``ports``, without traffic. The kernel dropped the frames that an interface received
-    and the thread did not get: the socket buffer was full.
-    """
-    main = stats.partition(MAIN_THREAD)[2]
-    packets, drops = _number("packets received", main), dict(ports.drops)
-    if packets is not None and ports.rx_packets is not None:
-        drops["rx_socket_full"] = ports.rx_packets - packets
-    return SwitchCycles(packets=packets, drops=drops, forwarded_packets=ports.tx_packets)
-
-
-def _of_threads(label: str, text: str, workers: int | None) -> int | None:
+def _of_threads(label: str, text: str, workers: int) -> int | None:
     """Return the sum of a number over the PMD threads of a text; None unless all of them tell it."""
     threads = _PMD_THREAD.split(text)[1:]
-    if not threads or len(threads) != (workers or len(threads)):
-        return None
-    return total(_number(label, thread) for thread in threads)
+    return total(_number(label, thread) for thread in threads) if len(threads) == workers else None
 
 
 def _number(label: str, text: str) -> int | None:

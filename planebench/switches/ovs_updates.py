@@ -51,7 +51,6 @@ class VnfFlow:
 
 
 def flow_mod(flow: VnfFlow, *, strip_vlan: bool) -> bytes:
-    """Return the message that changes the actions of a flow."""
     actions = (STRIP_VLAN if strip_vlan else b"") + struct.pack("!HHHH", 0, 8, flow.out_port, 0)
     mac = bytes.fromhex(flow.mac.replace(":", ""))
     match = MATCH.pack(IN_PORT_AND_DL_DST, flow.in_port, bytes(6), mac, 0, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -122,7 +121,6 @@ class FlowMods:
             self._problem = error
 
     def _read(self) -> None:
-        """Take one message of the bridge."""
         _, kind, length, number = HEADER.unpack(self._receive(HEADER.size))
         body = self._receive(length - HEADER.size)
         if kind == BARRIER_REPLY:

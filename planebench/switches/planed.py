@@ -25,8 +25,8 @@ from planebench.model.results import further_counters
 from planebench.model.scenarios import queue_name
 from planebench.model.switch import Option
 from planebench.model.topology import MONITOR_MAC
-from planebench.planed.client import Call, RpcError, get_ports, get_statistics
-from planebench.planed.document import Document, Memory, Port, PortKind, Task, Worker
+from planebench.planed.client import Call, get_ports, get_statistics
+from planebench.planed.document import Document, Memory, Port, Task, Worker
 from planebench.planed.process import CONNECT_DEADLINE_S, PlanedProcess
 from planebench.planed.statistics import Statistics, TaskStatistics
 from planebench.switches import common
@@ -40,7 +40,7 @@ from planebench.switches.adapter import (
     Traits,
 )
 from planebench.switches.common import manifest
-from planebench.testbed.request import SwitchRequest, memory
+from planebench.testbed.request import SwitchPort, SwitchRequest, memory
 from planebench.testbed.traffic_files import synthetic_routes_of
 
 TASK = "fib_offload"
@@ -76,11 +76,11 @@ OPTIONS = (
     Option("nic", "text", "a NIC in place of the switch of VNFs side by side, emulated in the tester", "none", NICS),
     # Off in comparisons: other switches get none from the tester and DPDK's VNFs, and each frame costs a look more.
     Option("guest_offloads", "text", "checksum and segmentation offloads for guests", "off", ("off", "on")),
-    # On by default, as in VPP's memif.
-    Option("zero_copy", "text", "frames pass from memif to memif without a copy", "on", ("on", "off")),
     # A switch with a known loss, counted as "fault", to test what has to find it.
     Option("drop_one_in", "whole", "drop one in N frames (fault injection)", "none", least=1, most=DROP_ONE_IN_MAX),
 )
+SIDE_BY_SIDE_ONLY = ("offload", "nic")
+NOT_SIDE_BY_SIDE = ("workers", "drop_one_in", "guest_offloads")
 NIC_PORT, NIC_TASK = "nic", "veb"
 """The port and the task of an emulated NIC (its virtual Ethernet bridge)."""
 LOAD_DEADLINE_S = 120.0
@@ -120,13 +120,7 @@ def load(call: Call, request: SwitchRequest, offload: str | None) -> None:
 
 
 def offers_offloads(values: OptionValues) -> bool:
-    """Return whether guests are offered checksum and segmentation offloads."""
     return values.get("guest_offloads") == "on"
-
-
-def passes_buffers(values: OptionValues) -> bool:
-    """Return whether frames pass from memif to memif without a copy."""
-    return values.get("backend") != "dpdk" and values.get("zero_copy", "on") == "on"
 
 
 def switch_document(request: SwitchRequest, name: str, values: OptionValues = NO_VALUES) -> Document:
@@ -134,69 +128,53 @@ def switch_document(request: SwitchRequest, name: str, values: OptionValues = NO
 
     It has one task for all stations, or one for each cross-connect and queue; of a network function that alone.
     """
-    ring_backend = str(values.get("backend", ""))
-    memif_backend = ring_backend if ring_backend == "dpdk" else ""
-    ports = []
-    for number, port in enumerate(common.ordered_ports(request)):
-        size, queues = port.ring_size, request.queues
-        if port.kind == "pci":
-            made = Port(port.name, "ethdev", size, queues, device=common.pci_address(port))
-        elif port.kind in ("af_packet", "af_xdp"):
-            made = Port(port.name, "ethdev", size, queues, device=common.dpdk_vdev(number, port, request))
-        elif port.kind == "memif":
-            path, shared = common.socket_path(port), passes_buffers(values)
-            made = Port(port.name, "memif-client", size, queues, path, backend=memif_backend, zero_copy=shared)
-        else:
-            kind: PortKind = "vhost-user" if port.kind == "vhost-user" else "virtio-user"
-            path, offered = common.socket_path(port), offers_offloads(values) and kind == "vhost-user"
-            made = Port(port.name, kind, size, queues, path, backend=ring_backend, offloads=offered)
-        ports.append(made)
-    function = str(values.get("function", "patch"))
-    by_queue: list[list[Task]] = []
-    for queue in range(request.queues):
-        tasks = []
-        if request.bare is not None:
-            bare, names = request.bare, tuple(port.name for port in request.ports)
-            macs = (MONITOR_MAC,) * len(names)
-            tasks.append(
-                Task(
-                    bare.name,
-                    bare.kind,
-                    names,
-                    settings=bare.settings,
-                    peer_macs=macs,
-                    burst=BURST,
-                    sending=bare.sending,
-                )
-            )
-        elif request.stations:
-            tasks.append(replace(station_task(request, values.get("offload")), burst=BURST))
-        else:
-            for index, pair in enumerate(request.cross_connects):
-                title = f"{function}{index}"
-                # The bridges of the queues know the same stations.
-                bridge = {"table": title} if function == "bridge" and request.queues > 1 else {}
-                tasks.append(
-                    Task(
-                        queue_name(title, queue),
-                        function,
-                        tuple(pair),
-                        queue=queue,
-                        burst=BURST,
-                        drop_one_in=values.get("drop_one_in"),
-                        bridge=bridge,
-                    )
-                )
-        by_queue.append(tasks)
+    ports = tuple(_port(*numbered, request, values) for numbered in enumerate(common.ordered_ports(request)))
+    title = str(values.get("function", "patch"))
+    if request.bare is not None:
+        bare, names = request.bare, tuple(port.name for port in request.ports)
+        title, macs = bare.kind, (MONITOR_MAC,) * len(names)
+        task = Task(bare.name, title, names, settings=bare.settings, peer_macs=macs, burst=BURST, sending=bare.sending)
+        by_queue = [[task] for _ in range(request.queues)]
+    elif request.stations:
+        title, task = TASK, replace(station_task(request, values.get("offload")), burst=BURST)
+        by_queue = [[task] for _ in range(request.queues)]
+    else:
+        by_queue = [_cross_connects(request, queue, title, values) for queue in range(request.queues)]
     count = len(request.worker_cpus)
-    worker = TASK if request.stations else request.bare.kind if request.bare else function
     workers = []
-    for number in range(count):
+    for number, cpu in enumerate(request.worker_cpus):
         names = tuple(task.name for tasks in by_queue[number::count] for task in tasks)
-        cpu = request.cpus[number]
-        workers.append(Worker(queue_name(worker, number), cpu, names, duty_percent=_duty_percent(values)))
+        workers.append(Worker(queue_name(title, number), cpu, names, duty_percent=_duty_percent(values)))
     every = tuple(task for tasks in by_queue for task in tasks)
-    return Document(name.lower(), _memory(request), tuple(ports), every, tuple(workers), nice=-20)
+    return Document(name.lower(), _memory(request), ports, every, tuple(workers), nice=-20)
+
+
+def _port(number: int, port: SwitchPort, request: SwitchRequest, values: OptionValues) -> Port:
+    backend, made = str(values.get("backend", "")), Port(port.name, "ethdev", port.ring_size, request.queues)
+    if port.kind == "pci":
+        return replace(made, device=common.pci_address(port))
+    if port.kind in ("af_packet", "af_xdp"):
+        return replace(made, device=common.dpdk_vdev(number, port, request))
+    made = replace(made, path=common.socket_path(port))
+    if port.kind == "memif":
+        dpdk = backend == "dpdk"
+        return replace(made, kind="memif-client", backend=backend if dpdk else "", zero_copy=not dpdk)
+    if port.kind == "vhost-user":
+        return replace(made, kind="vhost-user", backend=backend, offloads=offers_offloads(values))
+    return replace(made, kind="virtio-user", backend=backend)
+
+
+def _cross_connects(request: SwitchRequest, queue: int, function: str, values: OptionValues) -> list[Task]:
+    """Return the tasks of one queue."""
+    tasks = []
+    for index, pair in enumerate(request.cross_connects):
+        title = f"{function}{index}"
+        # The bridges of the queues know the same stations.
+        bridge = {"table": title} if function == "bridge" and request.queues > 1 else {}
+        fault = values.get("drop_one_in")
+        name = queue_name(title, queue)
+        tasks.append(Task(name, function, pair, queue=queue, burst=BURST, drop_one_in=fault, bridge=bridge))
+    return tasks
 
 
 def _duty_percent(values: OptionValues) -> int | None:
@@ -238,23 +216,15 @@ class PlanedAdapter(Adapter):
     def refusal(self, situation: Situation) -> str:
         if text := super().refusal(situation):
             return text
-        values: OptionValues = self.values
-        offload = values.get("offload")
-        if situation.layout.bare:
-            keys = ("offload", "nic", "function", "workers", "drop_one_in", "guest_offloads")
-            given = [key for key in keys if key in values]
-            return f"bare is one network function without a switch; remove {given[0]}" if given else ""
-        if not situation.layout.side_by_side:
-            given = [f"{key}={values[key]}" for key in ("offload", "nic") if key in values]
-            return f"{given[0]} applies only to VNFs side by side (scenario parallel)" if given else ""
-        if self.queues > 1:
-            return "with VNFs side by side planed has one worker; remove workers"
-        if offers_offloads(values):
-            return "with VNFs side by side planed passes no offloads on; remove guest_offloads"
-        if values.get("nic") and offload:
+        layout, offload = situation.layout, self.values.get("offload")
+        unfit: tuple[str, ...] = NOT_SIDE_BY_SIDE if layout.side_by_side else SIDE_BY_SIDE_ONLY
+        if layout.bare:
+            unfit = (*SIDE_BY_SIDE_ONLY, *NOT_SIDE_BY_SIDE, "function")
+        for key in unfit:
+            if self.values.get(key, "off") not in ("off", 1):
+                return f"planed has no {key} in scenario {situation.scenario}; remove {key}"
+        if offload and "nic" in self.values:
             return "a NIC does not forward in place of its VNFs; remove nic or offload"
-        if "drop_one_in" in values:
-            return "drop_one_in applies to patch tasks, which VNFs side by side do not have; remove it"
         if offload and not synthetic_routes_of(situation.chain):
             return (
                 f"offload={offload} forwards by the VNFs' FIBs, so the VNFs must be routers with known routes, e.g. "
@@ -291,8 +261,11 @@ class PlanedAdapter(Adapter):
         drivers = {}
         if backend != "dpdk":
             chosen["index_look"] = LOOK_PER_RING
-            memif = "planed's memif" + (" (zero copy)" if passes_buffers(values) else "")
-            drivers = {"virtio": "planed's", "memif": memif, "vhost": "planed's vhost-user"}
+            drivers = {
+                "virtio-user": "planed's",
+                "memif": "planed's memif (zero copy)",
+                "vhost-user": "planed's vhost-user",
+            }
         vnfs = len(request.stations)
         if request.bare is not None:
             routes = f" with {request.bare.routes} routes" if request.bare.routes else ""
@@ -311,7 +284,7 @@ class PlanedAdapter(Adapter):
         return manifest(
             request,
             function=function,
-            nic_driver=common.nic_driver(request, **drivers),
+            nic_driver=common.nic_driver(request, drivers),
             vnf_interface="vhost-user (DPDK net_vhost)" if backend == "dpdk" else "vhost-user (planed's)",
             burst=str(BURST),
             buffers=f"{_memory(request).mbuf_count} mbufs, one pool",
@@ -343,10 +316,8 @@ class PlanedAdapter(Adapter):
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:
         if "nic" in self.values:
-            return EmulatedNic()
-        common.check_frame_size(request)
-        common.ordered_ports(request)
-        found = common.require(self)
+            return RunningSwitch()  # a task of the tester, which ends it, and counts its drops
+        found, _ = common.prepared(self, request)
         planed = PlanedProcess.start(
             switch_document(request, f"{supervisor.root.name}-switch", self.values),
             supervisor,
@@ -367,19 +338,7 @@ class PlanedAdapter(Adapter):
         return RunningPlaned(planed, nics=any(port.kind == "pci" for port in request.ports))
 
 
-class EmulatedNic(RunningSwitch):
-    """A NIC that is a task of the tester: there is no process, and its drops are among those of the tester."""
-
-    def check(self) -> None:
-        """Do nothing: the tester is checked."""
-
-    def stop(self) -> None:
-        """Do nothing: the tester ends it."""
-
-
 class RunningPlaned(common.ProcessGroup):
-    """A planed that forwards. Counters come from its control socket."""
-
     def __init__(self, planed: PlanedProcess, *, nics: bool = False) -> None:
         super().__init__("planed", [planed.process])
         self._planed = planed
@@ -410,11 +369,8 @@ class RunningPlaned(common.ProcessGroup):
         super().stop()
 
     def _stats(self) -> Statistics:
-        self.check()
-        try:
+        with self.answering():
             return get_statistics(self._planed.call)
-        except RpcError as error:
-            raise self.died(error) from error
 
 
 def parse_drops(stats: Statistics) -> dict[str, int]:

@@ -13,9 +13,9 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 
-from planebench.model.errors import UsageError
+from planebench.model.errors import UsageError, unknown
 from planebench.model.switch import parse_switch
-from planebench.switches import ENTRY_POINTS, SWITCHES, unknown_switch
+from planebench.switches import ENTRY_POINTS, SWITCHES
 from planebench.switches.adapter import Adapter
 
 ADAPTERS: dict[str, Adapter] = {
@@ -64,6 +64,10 @@ def get_adapter(text: str) -> Adapter:
     if spec.adapter not in adapters and spec.adapter in broken_adapters():
         raise UsageError(f"switch {spec.adapter} cannot be loaded: {broken_adapters()[spec.adapter]}")
     if spec.adapter not in adapters:
-        raise unknown_switch(spec, tuple(adapters))
+        error = unknown("switch", spec.adapter, adapters)
+        if spec.adapter == "dpdk":
+            error = UsageError(f'unknown switch "dpdk", did you mean testpmd or ovs-dpdk? Valid: {", ".join(adapters)}')
+        hint = f'; "{spec.label}=" was taken for a label: options of a switch are joined by ":", not by ","'
+        raise UsageError(f"{error}{hint}") if spec.label != spec.adapter else error
     adapter = adapters[spec.adapter]
     return adapter.with_options(spec.options) if spec.options else adapter

@@ -36,7 +36,7 @@ from planebench.testbed.wires.base import wire_kind
 START_DEADLINE_S = 300.0
 CLOCK_READINGS = 5
 _TRAITS = (
-    *("name", "title", "remedy", "traits", "options", "wires", "queued_wires", "vnf_interface"),
+    *("name", "title", "remedy", "traits", "options", "wires", "queued_wires", "vnf_interface", "max_frame_bytes"),
     *("sends_on_one_queue", "memif_send_queue", "start_s", "trial_overhead_s", "hugepages_mb", "stations", "functions"),
 )
 """What an adapter says of its kind of switch, which is the same on every host."""
@@ -117,10 +117,6 @@ class SwitchHost:
             readings.append(ClockOffset(theirs - (before + after) // 2, (after - before) // 2))
         return min(readings, key=lambda reading: reading.error_ns)
 
-    def adapter(self, text: str, here: Adapter) -> RemoteAdapter:
-        """Return the adapter for a switch on that host; ``text`` is as a user names it, ``here`` is its adapter."""
-        return RemoteAdapter(text, here, self)
-
     @contextlib.contextmanager
     def holding(self) -> Iterator[tuple[str, ...]]:
         """Have the agent hold its ends of the wire, as :meth:`WireKind.hold`; yield what the user has to know."""
@@ -144,8 +140,6 @@ class SwitchHost:
 
 
 class RemoteAdapter(Adapter):
-    """The adapter of a switch on another host."""
-
     def __init__(self, text: str, here: Adapter, host: SwitchHost) -> None:
         super().__init__(here.values)
         for trait in _TRAITS:
@@ -154,7 +148,6 @@ class RemoteAdapter(Adapter):
 
     @property
     def offloads(self) -> bool:
-        """Return whether it forwards in the place of VNFs side by side."""
         return self._here.offloads
 
     def refusal(self, situation: Situation) -> str:
@@ -166,19 +159,16 @@ class RemoteAdapter(Adapter):
         return str(self.host.call("refusal", switch=self._text, situation=encoded(situation)))
 
     def find(self) -> Found | NotFound:
-        """Ask whether it is installed there."""
         told = self.host.call("find", switch=self._text)
         if "version" in told:
             return Found(str(told["version"]), Path(told["binary"]))
         return NotFound(str(told["remedy"]), f"on host {self.host.name} {told['problem']}")
 
     def build(self) -> Build | None:
-        """Ask how it was built there."""
         told = self.host.call("build", switch=self._text)
         return None if told is None else decoded(Build, told)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """Ask for its part of the manifest."""
         told = self.host.call("settings", switch=self._text, request=encoded(request))
         return decoded(dict[str, str], told)
 
@@ -186,113 +176,80 @@ class RemoteAdapter(Adapter):
         """Have the agent start it. Connects again first if the connection was lost."""
         self.host.ready()
         number = self.host.call("start", START_DEADLINE_S, switch=self._text, request=encoded(request))
-        process = RemoteProcess(self.name, self.host, int(number))
-        supervisor.adopt(process)
-        return RemoteSwitch(process)
+        switch = RemoteSwitch(self.name, self.host, int(number))
+        supervisor.adopt(switch)
+        return switch
 
 
-class RemoteProcess(Process):
-    """All processes of a switch on another host, as one."""
+class RemoteSwitch(Process, RunningSwitch):
+    """A started switch on another host, all its processes as one. Its threads are in :meth:`sample` and
+    :meth:`thread_conditions`."""
 
     def __init__(self, name: str, host: SwitchHost, number: int) -> None:
-        self.name, self.host, self.number = name, host, number
+        self.name, self._host, self._number = name, host, number
+        self._same_cpus = host.answer.facts.get("cpu_model") == cpu_model()
         self.paused = False
         self._ended = False
 
     @property
-    def pid(self) -> int:
-        """Raise DiedError: no process here has it."""
-        raise DiedError(f"{self.name} runs on host {self.host.name}")
-
-    @property
-    def stdin(self) -> None:
-        """Return None: its standard input is not here."""
-
-    @property
-    def nice(self) -> int | None:
-        """Return None: :meth:`RemoteSwitch.thread_conditions` has it."""
-        return None
-
-    @property
     def returncode(self) -> int | None:
         """Return 0 once it was ended or its host is lost; None before."""
-        return 0 if self._ended or not self.host.link.alive else None
+        return 0 if self._ended or not self._host.link.alive else None
 
-    def call(self, method: str, timeout_s: float = 60.0) -> Any:
-        """Return what the agent answers on this switch."""
-        return self.host.call(method, timeout_s, number=self.number)
+    def _ask(self, method: str) -> Any:
+        return self._host.call(method, number=self._number)
 
     def log_tail(self, lines: int = 8) -> str:
         """Return the last lines that it printed; empty if its host is lost."""
         with contextlib.suppress(PlanebenchError):
-            return "\n".join(str(self.call("log_tail")).splitlines()[-lines:])
+            return "\n".join(str(self._ask("log_tail")).splitlines()[-lines:])
         return ""
 
     def exit_report(self) -> str:
-        """Return one sentence on its state, and its last log lines."""
         state = "is running" if self.alive() else "was ended"
-        return f"{self.name} on host {self.host.name} {state}; its last log lines:\n{self.log_tail() or '(none)'}"
+        return f"{self.name} on host {self._host.name} {state}; its last log lines:\n{self.log_tail() or '(none)'}"
 
     def pause(self) -> None:
-        """Stop it (SIGSTOP). Raises DiedError if its host is lost."""
         if not self.paused:
-            self.call("pause")
+            self._ask("pause")
             self.paused = True
 
     def resume(self) -> None:
-        """Continue it (SIGCONT). Raises DiedError if its host is lost."""
         if self.paused:
-            self.call("resume")
+            self._ask("resume")
             self.paused = False
-
-    def wait(self, timeout_s: float | None = None) -> int | None:
-        """Return at once: nothing here can wait for it."""
-        return self.returncode
 
     def ask_to_end(self) -> None:
         """Do nothing; :meth:`terminate` ends it."""
 
-    def terminate(self, timeout_s: float = 5.0) -> None:
+    def terminate(self, timeout_s: float = START_DEADLINE_S) -> None:
         """End it. Never raises; safe to repeat."""
         if not self._ended:
             self._ended = True
             with contextlib.suppress(PlanebenchError):
-                self.host.call("stop", START_DEADLINE_S, number=self.number)
+                self._host.call("stop", timeout_s, number=self._number)
 
-    kill = terminate
-
-
-class RemoteSwitch(RunningSwitch):
-    """A started switch on another host. Its threads are in :meth:`sample` and :meth:`thread_conditions`."""
-
-    def __init__(self, process: RemoteProcess) -> None:
-        self._process, self.host = process, process.host.name
-        self._same_cpus = process.host.answer.facts.get("cpu_model") == cpu_model()
+    def stop(self) -> None:
+        self.terminate()
 
     def counters(self) -> SwitchCycles:
         """Return the counters; without cycles where the CPUs of both hosts differ, as their TSCs then do."""
-        told = decoded(SwitchCycles, self._process.call("counters"))
+        told = decoded(SwitchCycles, self._ask("counters"))
         return told if self._same_cpus else replace(told, busy_cycles=None, idle_cycles=None)
 
     def check(self) -> None:
-        """Raise DiedError if a process of it, or the connection, is gone."""
-        self._process.call("check")
-
-    def stop(self) -> None:
-        """Stop it. Never raises; safe to call twice."""
-        self._process.terminate()
+        self._ask("check")
 
     def sample(self) -> HostSample:
         """Return the kernel's counters of its threads and of their CPUs, as they are now."""
-        return decoded(HostSample, self._process.call("sample"))
+        return decoded(HostSample, self._ask("sample"))
 
     def thread_conditions(self) -> tuple[ThreadConditions, ...]:
-        """Return how its host schedules its threads."""
-        return tuple(decoded(ThreadConditions, told) for told in self._process.call("thread_conditions"))
+        return tuple(decoded(ThreadConditions, told) for told in self._ask("thread_conditions"))
 
     def wire_drops(self) -> Counter[str]:
         """Return what the kernel there dropped on the interfaces of the wires so far."""
-        return Counter(decoded(dict[str, int], self._process.call("wire_drops")))
+        return Counter(decoded(dict[str, int], self._ask("wire_drops")))
 
 
 def check_wire(wire: str) -> None:
@@ -306,7 +263,6 @@ def check_wire(wire: str) -> None:
 
 
 def encoded(value: Any) -> Any:
-    """Return a record as JSON takes it."""
     return _parser(type(value)).dump_python(value, mode="json")
 
 

@@ -11,13 +11,12 @@ import struct
 from pathlib import Path
 
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import PATH_OPTION, Found, NotFound, version_lines
+from planebench.host.programs import Found, NotFound
 from planebench.model.conditions import everywhere
 from planebench.model.errors import UsageError
 from planebench.model.records import SwitchCycles
-from planebench.model.switch import Option
 from planebench.switches import common
-from planebench.switches.adapter import Adapter, Situation, Traits
+from planebench.switches.adapter import STANDARD_FRAME_BYTES, Adapter, Situation, Traits
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchPort, SwitchRequest
 
@@ -26,68 +25,48 @@ LINK_FRAMES = 1023
 PULL_FRAMES = 148
 """Frames that an app processes at once: engine.pull_npackets (core/app.lua)."""
 PLACES = ("/usr/local/bin/snabb", "/opt/snabb*/snabb", "/opt/snabb*/src/snabb", "~/snabb/src/snabb")
-_VERSION = re.compile(r"^snabb(?:\S*) (\d\S*(?: \(\S+\))?)$")
+_VERSION = re.compile(r"^snabb(?:\S*) (\d\S*(?: \(\S+\))?)$", re.MULTILINE)
 
 
 class SnabbAdapter(Adapter):
-    """``snabb``: one process, one core, LuaJIT."""
-
     name = "snabb"
     title = "Snabb"
     remedy = "build it: https://github.com/snabbco/snabb (`make`), then PLANEBENCH_SNABB=/path/to/snabb"
     wires = frozenset({"vhost", "veth"})
+    max_frame_bytes = STANDARD_FRAME_BYTES
     traits = Traits("modular", "structured", ("pipeline",), "vhost-user", "high", ("Lua", "C"), "VM-to-VM", "conext19")
-    options = (
-        PATH_OPTION,
-        Option("indirect", "flag", "offer indirect descriptors", "false"),
-        Option("mergeable", "flag", "offer mergeable buffers", "true"),
-    )
 
     def find(self) -> Found | NotFound:
-        binary = self.installation().program("snabb", PLACES)
-        lines = version_lines(binary) if binary else None
-        match = _VERSION.match(lines[0]) if lines else None
-        if binary is None:
-            return NotFound(self.remedy)
-        return Found(match[1], binary) if match else NotFound(f"{binary} does not print a version of Snabb")
+        return self.found_by_version("snabb", PLACES, _VERSION)
 
     def refusal(self, situation: Situation) -> str:
         if situation.layout.wired and situation.wire == "pci":
             return "snabb drives NICs by drivers of its own, without vfio and IOMMU: not set up; use --wire vhost"
-        if situation.layout.wired and situation.wire not in self.wires:
-            return f"snabb has no {situation.wire} wire: it has no driver for an emulated NIC; use --wire vhost"
-        if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
-            return f"snabb was not set up for frames of more than {common.STANDARD_FRAME_BYTES} bytes"
-        return ""
+        return super().refusal(situation)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        names = {"af_packet": "raw sockets", "vhost-user": "Snabb's vhost-user"}
-        drivers = dict.fromkeys(names[port.kind] for port in request.ports if not port.of_vnf)
+        drivers = {"af_packet": "raw sockets", "vhost-user": "Snabb's vhost-user"}
         return manifest(
             request,
             function="patch: two apps and a link each way",
-            nic_driver=", ".join(drivers) or "-",
+            nic_driver=common.nic_driver(request, drivers),
             vnf_interface="vhost-user (Snabb's)",
             burst=str(PULL_FRAMES),
             checksum_offload=everywhere("off", "offered to VNFs, not used by planed's"),
             segmentation_offload=everywhere("off"),
-            mergeable_buffers=everywhere("offered" if self.value("mergeable", True) else "off"),
-            indirect_descriptors="offered" if self.value("indirect", False) else "off",
+            mergeable_buffers=everywhere("offered"),
+            indirect_descriptors="off",
             buffers=f"unlimited; a link holds {LINK_FRAMES} frames",
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSnabb:
-        common.check_frame_size(request, common.STANDARD_FRAME_BYTES)
-        ports = common.paired_ports(request)
+        found, ports = common.prepared(self, request)
         words = [f"{port.name}={_app(port)}" for port in ports] + [f"{a}-{b}" for a, b in request.cross_connects]
-        found = common.require(self)
         state = request.workdir / "snabb"
         env = {
             "SNABB_SHM_ROOT": str(state),
             "TMPDIR": str(request.workdir),
             "PB_MEMORY": "huge" if request.hugepages else "small",
-            "PB_INDIRECT": str(int(self.value("indirect", False))),
-            "PB_MERGEABLE": str(int(self.value("mergeable", True))),
         }
         argv = [str(found.binary), "snsh", str(SCRIPT), *words]
         process = self.spawn(argv, request, supervisor, cpus=frozenset({request.cpu}), env=env)
@@ -102,8 +81,6 @@ class SnabbAdapter(Adapter):
 
 
 class RunningSnabb(common.ProcessGroup):
-    """A Snabb that forwards. Counters are files in shared memory."""
-
     def __init__(self, process: Process, state: Path, pairs: tuple[tuple[str, str], ...]) -> None:
         super().__init__("Snabb", [process])
         self._state = state

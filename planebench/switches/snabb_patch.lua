@@ -2,7 +2,7 @@
 -- A Snabb app network of patches, for `snabb snsh`: an app for each port, a link each way of each pair (conext19).
 --
 --   snabb snsh snabb_patch.lua PORT... PAIR...      v0=vhost:/run/v0.sock n0=raw:eth1 ... n0-v0
---   PB_MEMORY=huge|small   PB_INDIRECT=1|0   PB_MERGEABLE=1|0
+--   PB_MEMORY=huge|small
 --
 -- Four things differ from Snabb's own ways, all because of who is on the other side, and none on the path of packets:
 -- VIRTIO_F_VERSION_1 is offered (a driver of today may ask for it); a port listens without blocking (two that
@@ -69,8 +69,7 @@ for _, word in ipairs(main.parameters) do
    if kind == "vhost" then
       config.app(network, name, Port, {
          socket_path = where,
-         disable_indirect_desc = os.getenv("PB_INDIRECT") ~= "1",
-         disable_mrg_rxbuf = os.getenv("PB_MERGEABLE") == "0" })
+         disable_indirect_desc = true })
    elseif kind == "raw" then
       config.app(network, name, require("apps.socket.raw").RawSocket, where)
    else

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from planebench.host import pci, pci_binding
@@ -20,7 +20,6 @@ from planebench.host.programs import Found, NotFound, find_program, run_tool
 from planebench.model.conditions import FeatureClaim
 from planebench.model.errors import DiedError, PlanebenchError, UsageError
 from planebench.model.records import SwitchCycles
-from planebench.model.switch import Option
 from planebench.switches.adapter import Adapter, RunningSwitch, Situation, Traits
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchRequest, VnfInterface
@@ -34,7 +33,7 @@ class SriovAdapter(Adapter):
     remedy = "it needs a NIC whose driver makes virtual functions (`cat /sys/class/net/*/device/sriov_totalvfs`)"
     wires = frozenset({"pci"})
     vnf_interface: VnfInterface = "vf"
-    options: tuple[Option, ...] = ()
+    options = ()
     is_program = False
     stations = True
     start_s = 15.0  # the drivers of the NIC are changed twice, and its link comes up
@@ -74,30 +73,28 @@ class SriovAdapter(Adapter):
         nics = [port.address for port in request.ports if port.kind == "pci" and port.address]
         if not nics or not request.stations:
             raise UsageError(f"{self.name} needs a NIC and VNFs side by side; use --wire pci and scenario parallel")
-        switch = RunningNic(nics[0], [station.port for station in request.stations], device_journal())
-        with ExitStack() as started:
-            started.callback(switch.stop)
-            switch.make_functions([station.mac for station in request.stations])
-            started.pop_all()
-        return switch
+        return RunningNic(nics[0], {station.port: station.mac for station in request.stations}, device_journal())
 
 
 class RunningNic(RunningSwitch):
-    """A NIC with its kernel driver and a virtual function for each of ``ports``."""
+    """A NIC with its kernel driver and a virtual function for each of ``ports``, whose addresses they have.
 
-    def __init__(self, nic: str, ports: Sequence[str], journal: Journal) -> None:
+    Raises UsageError, StartError.
+    """
+
+    def __init__(self, nic: str, ports: Mapping[str, str], journal: Journal) -> None:
         self.nic, self.ports = nic, tuple(ports)
         self._journal = journal
         self._was_bound = pci.nic(nic, journal.root).driver == pci.VFIO
         journal.undo_own({device_path(nic, "driver")})  # if this process bound it
         self._before = journal.owned()
-        self._interface = ""
         self._stopped = False
-
-    def make_functions(self, macs: Sequence[str]) -> None:
-        """Make the virtual functions with these addresses. Raises UsageError, StartError."""
-        pci_binding.make_vfs(self.nic, len(macs), self._journal, macs=macs)
-        self._interface = pci.nic(self.nic, self._journal.root).interfaces[0]
+        try:
+            pci_binding.make_vfs(nic, len(ports), journal, macs=list(ports.values()))
+            self._interface = pci.nic(nic, journal.root).interfaces[0]
+        except BaseException:
+            self.stop()
+            raise
 
     def counters(self) -> SwitchCycles:
         """Return what the NIC gave to virtual functions, took from them, and dropped; None where its driver does not

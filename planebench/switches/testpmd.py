@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 from planebench.host import procfs
 from planebench.host.process import Process, Supervisor, stretched, wait_ready
@@ -15,7 +14,7 @@ from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.cpus import cpu_text
 from planebench.model.errors import DiedError, StartError
 from planebench.model.records import SwitchCycles
-from planebench.model.switch import Option, Value
+from planebench.model.switch import Option
 from planebench.switches import common
 from planebench.switches.adapter import WORKERS_OPTION, Adapter, ThreadRef, Traits
 from planebench.switches.common import dpdk_version, manifest
@@ -26,8 +25,6 @@ FORWARDING = b"io packet forwarding - ports=%d "
 """testpmd's message once that many ports have started."""
 BURST = 32
 BURST_MAX = 512
-RINGS = tuple(str(2**n) for n in range(6, 13))
-MBUF_CACHE_MAX = 512
 MIN_MBUFS = 16384
 MBUF_OVERHEAD_BYTES = 320
 """Beside the data room: struct rte_mbuf, object header, the share of the free ring, rounding."""
@@ -55,8 +52,6 @@ _TSC = re.compile(rb"TSC frequency is ~(\d+) KHz")
 
 
 class TestpmdAdapter(Adapter):
-    """``testpmd``: ``dpdk-testpmd`` in io mode, one forwarding core for each worker."""
-
     __test__ = False  # not a test class, whatever pytest thinks of its name
     name = "testpmd"
     title = "DPDK testpmd"
@@ -66,9 +61,6 @@ class TestpmdAdapter(Adapter):
         PATH_OPTION,
         WORKERS_OPTION,
         Option("burst", "whole", "maximum number of frames received at once", str(BURST), least=1, most=BURST_MAX),
-        Option("rx_ring", "text", "--rxd", "--ring-size", RINGS),
-        Option("tx_ring", "text", "--txd", "--ring-size", RINGS),
-        Option("mbuf_cache", "whole", "--mbcache", "250", most=MBUF_CACHE_MAX),
     )
     traits = Traits("self-contained", "structured", ("rtc",), "vhost-user", "low", ("C",), "DPDK's test of drivers")
 
@@ -82,19 +74,12 @@ class TestpmdAdapter(Adapter):
         return Found(version, binary)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        usual, chosen = common.ring_size(request), {}
-        if {"rx_ring", "tx_ring"} & self.values.keys():
-            rings = f"receive {self.value('rx_ring', usual)}, send {self.value('tx_ring', usual)}"
-            chosen["ring_size"] = f"{usual} ({rings})"
-        if "mbuf_cache" in self.values:
-            chosen["mbuf_cache"] = str(self.values["mbuf_cache"])
         return manifest(
             request,
             function="patch: io forwarding between pairs of ports",
             nic_driver=common.nic_driver(request),
             vnf_interface="vhost-user (DPDK net_vhost)",
             burst=str(self.value("burst", BURST)),
-            **chosen,
             **common.offloads(request, mergeable_wires=True),
             buffers=f"{_mbuf_count(request)} mbufs, one pool",
             tx_retry="off (default)",
@@ -103,7 +88,8 @@ class TestpmdAdapter(Adapter):
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningTestpmd:
         found, ports = common.prepared(self, request)
-        arguments = _arguments(found.binary, request, ports, f"{supervisor.root.name}-testpmd", self.values)
+        prefix = f"{supervisor.root.name}-testpmd"
+        arguments = _arguments(found.binary, request, ports, prefix, self.value("burst", BURST))
         process = self.spawn(["stdbuf", "-oL", *arguments], request, supervisor, pipe_stdin=True)
         nics = any(port.kind == "pci" for port in ports)
         names = [port.name for port in common.dpdk_order(ports)]
@@ -121,8 +107,6 @@ class TestpmdAdapter(Adapter):
 
 
 class RunningTestpmd(common.ProcessGroup):
-    """A testpmd that forwards. Counters come from its command line."""
-
     thread_marks = common.DPDK_WORKER_NAMES
 
     def __init__(
@@ -182,7 +166,6 @@ class RunningTestpmd(common.ProcessGroup):
         return common.total(procfs.run_ns(thread.tid) for thread in self._threads)
 
     def _ask(self, command: str) -> bytes:
-        """Give a command and return its output, up to the next prompt."""
         self.check()
         log, stdin = self.process.log_path, self.process.stdin
         before = log.stat().st_size
@@ -242,15 +225,11 @@ def _mbuf_count(request: SwitchRequest) -> int:
 
 
 def _arguments(
-    binary: Path,
-    request: SwitchRequest,
-    ports: tuple[SwitchPort, ...],
-    prefix: str,
-    chosen: Mapping[str, Value] = MappingProxyType({}),
+    binary: Path, request: SwitchRequest, ports: tuple[SwitchPort, ...], prefix: str, burst: int = BURST
 ) -> list[str]:
     mbuf_bytes = common.mbuf_bytes(request)
     size_mb = EAL_MB + _mbuf_count(request) * (mbuf_bytes + MBUF_OVERHEAD_BYTES) // 2**20
-    ring = str(common.ring_size(request))
+    ring = common.ring_size(request)
     workers = ",".join(f"{lcore}@{cpu}" for lcore, cpu in enumerate(request.worker_cpus, start=1))
     queues = [f"--rxq={request.queues}", f"--txq={request.queues}"] if request.queues > 1 else []
     numbered = common.dpdk_order(ports)
@@ -273,9 +252,9 @@ def _arguments(
         *port_list,
         f"--nb-cores={len(request.worker_cpus)}",
         *queues,
-        f"--burst={chosen.get('burst', BURST)}",
-        f"--rxd={chosen.get('rx_ring', ring)}",
-        f"--txd={chosen.get('tx_ring', ring)}",
+        f"--burst={burst}",
+        f"--rxd={ring}",
+        f"--txd={ring}",
         f"--total-num-mbufs={_mbuf_count(request)}",
         f"--mbuf-size={mbuf_bytes}",
         "--record-core-cycles",
@@ -283,8 +262,6 @@ def _arguments(
         "--disable-link-check",
         "--no-mlockall",
     ]
-    if "mbuf_cache" in chosen:
-        arguments.append(f"--mbcache={chosen['mbuf_cache']}")
     # DPDK's af_packet driver refuses an MTU over 1500, yet carries any frame that fits its slots and the mbuf.
     if common.is_jumbo(request) and all(port.kind != "af_packet" for port in ports):
         arguments.append(f"--max-pkt-len={request.max_frame_bytes}")

@@ -35,8 +35,6 @@ LOAD = "`insmod netmap.ko buf_num=98304 generic_mit=0`"
 
 
 class ValeAdapter(KernelAdapter):
-    """``vale``: a VALE switch of netmap for each pair."""
-
     name = "vale"
     title = "VALE (netmap)"
     remedy = (
@@ -83,7 +81,6 @@ class ValeAdapter(KernelAdapter):
         }
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningKernel:
-        common.require(self)
         check_parameters()
         return super().start(request, supervisor)
 

@@ -96,7 +96,7 @@ def parse_dump(text: str) -> tuple[dict[str, int], Counters]:
     return names, counters
 
 
-def parse_node(text: str, workers: int | None = None) -> tuple[int, int] | None:
+def parse_node(text: str, workers: int = 1) -> tuple[int, int] | None:
     """Return calls and vectors of a node over all threads; None unless the table has main thread and ``workers``."""
     head = _NODE_HEAD.search(text)
     rows: dict[int, tuple[int, int]] = {}
@@ -108,8 +108,8 @@ def parse_node(text: str, workers: int | None = None) -> tuple[int, int] | None:
     return sum(calls for calls, _ in rows.values()), sum(vectors for _, vectors in rows.values())
 
 
-def switch_cycles(dump: str, node: str, ports: Sequence[VppPort], workers: int | None = None) -> SwitchCycles:
-    """Return the counters since the start, of ``workers`` and the main thread; None: of as many as the text has.
+def switch_cycles(dump: str, node: str, ports: Sequence[VppPort], workers: int = 1) -> SwitchCycles:
+    """Return the counters since the start, of ``workers`` and the main thread.
 
     Figures that the text does not contain in the known form, or not for each thread, are unknown.
     """
@@ -141,13 +141,12 @@ def switch_cycles(dump: str, node: str, ports: Sequence[VppPort], workers: int |
     )
 
 
-def _is_whole(threads: Collection[int], workers: int | None) -> bool:
-    """Return whether these are the main thread, 0, and the workers, 1, 2, ..., all of them; at least one is there."""
-    count = len(threads) if workers is None else 1 + workers
-    return count > 1 and set(threads) == set(range(count))
+def _is_whole(threads: Collection[int], workers: int) -> bool:
+    """Return whether these are the main thread, 0, and the workers, 1, 2, ..., all of them."""
+    return set(threads) == set(range(1 + workers))
 
 
-def _of_interface(counter: Mapping[tuple[int, int], int] | None, index: int | None, workers: int | None) -> int | None:
+def _of_interface(counter: Mapping[tuple[int, int], int] | None, index: int | None, workers: int) -> int | None:
     """Return the sum over threads; None if one of them, the counter or the interface is missing."""
     if counter is None or index is None:
         return None
@@ -155,7 +154,7 @@ def _of_interface(counter: Mapping[tuple[int, int], int] | None, index: int | No
     return sum(of_threads.values()) if _is_whole(of_threads, workers) else None
 
 
-def _tx_drops(counters: Counters, port: VppPort, workers: int | None) -> dict[str, int] | None:
+def _tx_drops(counters: Counters, port: VppPort, workers: int) -> dict[str, int] | None:
     """Return the frames that the port dropped by reason; None if VPP's errors are not the known ones."""
     start = f"/err/{port.interface}-tx/"
     errors = {

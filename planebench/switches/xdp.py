@@ -8,8 +8,6 @@ from planebench.switches.kernel import KernelAdapter, has_core
 
 
 class XdpAdapter(KernelAdapter):
-    """``xdp``: two XDP programs for each pair."""
-
     name = "xdp"
     title = "XDP redirect"
     start_s = 23.0  # the kernel takes 20 s to let go of interfaces that poll

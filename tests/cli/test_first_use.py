@@ -210,4 +210,4 @@ def test_a_folder_that_cannot_be_written_is_named_before_anything_runs(tmp_path:
 
 
 def test_a_switch_of_another_wire_says_which_option_measures_it() -> None:
-    assert Adapter.refusal(get_adapter("click"), Situation("p2p", "virtio")).endswith("; use --wire veth")
+    assert Adapter.refusal(get_adapter("linux-bridge"), Situation("p2p", "virtio")).endswith("; use --wire veth")

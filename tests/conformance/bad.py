@@ -282,14 +282,6 @@ class Choosy(planed.PlanedAdapter):
         return "it is Monday"
 
 
-class Quiet:
-    def working_on(self, text: str) -> None:
-        pass
-
-    def check_done(self, result: CheckResult) -> None:
-        pass
-
-
 def settings(wire: str) -> LiveSettings:
     planed_path = find_planed()
     assert planed_path is not None
@@ -330,7 +322,7 @@ def check(adapter: Adapter, scenario: str, checks: str, wire: str = "virtio") ->
     wires: Any = (wire,)
     plan = SuitePlan(adapter, parse_cases(scenario), wires, machine.cpus, settings(wire), parse_checks(checks))
     with machine.pinned():
-        return {result.check: result for result in run_suite(plan, Quiet())}
+        return {result.check: result for result in run_suite(plan, lambda _: None, lambda _: None)}
 
 
 def failed(results: Mapping[str, CheckResult]) -> set[str]:

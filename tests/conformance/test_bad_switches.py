@@ -19,6 +19,7 @@ from planebench.host.netns import VethWire
 from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.process import Supervisor
 from planebench.host.programs import NotFound
+from planebench.measure.live import LiveTopology
 from planebench.model.errors import StartError
 from planebench.switches.registry import get_adapter
 
@@ -86,7 +87,7 @@ def one_that_changes(namespaces: None) -> Iterator[Rig]:
     ],
 )
 def test_a_fault_of_forwarding_fails_its_own_check(one_that_changes: Rig, fault: str, wrong: str) -> None:
-    switch = one_that_changes.switch
+    switch = one_that_changes.live.switch
     assert isinstance(switch, bad.RunningPySwitch)
     switch.become(fault)
     results = bad.checked(one_that_changes, USUAL)
@@ -147,7 +148,7 @@ def test_drops_that_are_counted_or_hidden(
     monkeypatch.setattr("planebench.conformance.rig.ARRIVE_S", 0.3)
     monkeypatch.setattr("planebench.conformance.checks.SETTLE_S", 0.2)
     if hidden:
-        monkeypatch.setattr(Rig, "switch", bad.hiding_drops(one_that_drops.switch))
+        monkeypatch.setattr(LiveTopology, "switch", bad.hiding_drops(one_that_drops.live.switch))
     assert bad.failed(bad.checked(one_that_drops, checks)) == wrong
 
 

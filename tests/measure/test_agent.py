@@ -53,13 +53,13 @@ def test_the_agent_says_what_its_host_is_and_what_time_it_is(host: SwitchHost) -
 
 
 def test_a_switch_is_looked_for_there(host: SwitchHost) -> None:
-    adapter = host.adapter("planed", get_adapter("planed"))
+    adapter = RemoteAdapter("planed", get_adapter("planed"), host)
     assert adapter.build() == get_adapter("planed").build() is not None
-    assert host.adapter("linux-bridge", get_adapter("linux-bridge")).build() is None
+    assert RemoteAdapter("linux-bridge", get_adapter("linux-bridge"), host).build() is None
     found, here = adapter.find(), get_adapter("planed").find()
     assert found == here
     with pytest.raises(UsageError, match=r"host b: .*nosuch"):
-        host.adapter("nosuch", get_adapter("planed")).find()
+        RemoteAdapter("nosuch", get_adapter("planed"), host).find()
 
 
 def test_an_error_there_is_one_of_the_same_class_here(host: SwitchHost) -> None:
@@ -163,7 +163,7 @@ def test_a_wire_of_one_machine_is_refused(wire: str) -> None:
 
 
 def test_vnfs_and_kernel_switches_are_refused(host: SwitchHost) -> None:
-    planed = host.adapter("planed", get_adapter("planed"))
+    planed = RemoteAdapter("planed", get_adapter("planed"), host)
     assert planed.refusal(Situation("p2p", "veth")) == ""
     assert "two hosts measure p2p" in planed.refusal(Situation("loopback", "veth", 1))
     assert "two hosts measure p2p" in planed.refusal(Situation("v2v", "veth"))

@@ -71,7 +71,7 @@ def test_a_label_may_have_dots() -> None:
 
 @pytest.mark.parametrize("text", ["", "vpp", "vpp.x", "vpp=1", ".x=1", "vpp.=1", "vpp.x=", "=1", "vpp.x=1:2"])
 def test_what_is_no_option_is_told_with_its_form(text: str) -> None:
-    with pytest.raises(UsageError, match=r"is not SWITCH\.KEY=VALUE, as in vpp\.rx_ring=1024"):
+    with pytest.raises(UsageError, match=r"is not SWITCH\.KEY=VALUE, as in testpmd\.burst=16"):
         put(text)
 
 

@@ -15,9 +15,8 @@ from planebench.host.planed_program import find_planed
 from planebench.host.process import Process, Supervisor, stretched
 from planebench.model.errors import StartError
 from planebench.planed.client import PlanedClient
-from planebench.switches import common
 from planebench.switches.adapter import Adapter, RunningSwitch
-from planebench.testbed.request import SwitchPort, SwitchRequest
+from planebench.testbed.request import SwitchPort, SwitchRequest, af_packet_devargs
 
 CPUS = sorted(os.sched_getaffinity(0))
 TESTER_CPU, SWITCH_CPU = CPUS[0], CPUS[-1]
@@ -102,8 +101,7 @@ class Tester:
         port: dict[str, Any] = {"name": name, "ring_size": RING}
         if self.wire is None:
             return {**port, "kind": "vhost-user", "path": str(self.workdir / f"{name}.sock")}
-        ours = SwitchPort(name, "af_packet", interface=self.wire.pairs[name][0], ring_size=RING)
-        arguments = common.af_packet_devargs(ours, request(self.workdir, max_frame_bytes=self.max_frame_bytes))
+        arguments = af_packet_devargs(self.wire.pairs[name][0], RING, self.max_frame_bytes)
         return {**port, "kind": "ethdev", "device": f"net_af_packet_{name},{arguments}"}
 
     def join(self) -> None:

@@ -15,11 +15,11 @@ from planebench.host import programs as finding
 from planebench.host.programs import Found, NotFound
 from planebench.model.conditions import FEATURE_KEYS, MANIFEST_KEYS, parse_claim
 from planebench.model.errors import NotInstalledError, StartError, UsageError
-from planebench.switches import common, ovs, ovs_dpdk, planed, testpmd
+from planebench.switches import common, ovs, planed, testpmd
 from planebench.switches.adapter import Adapter, ThreadRef
 from planebench.switches.planed import switch_document
 from planebench.switches.registry import ADAPTERS, get_adapter
-from planebench.testbed.request import SwitchPort, SwitchRequest
+from planebench.testbed.request import SwitchPort, SwitchRequest, af_packet_devargs
 
 WORKDIR = Path("/tmp/w")
 PROGRAMS = {name: adapter for name, adapter in ADAPTERS.items() if name != "sim" and "virtio" in adapter.wires}
@@ -65,7 +65,7 @@ def test_a_missing_switch_comes_with_its_remedy(name: str, monkeypatch: pytest.M
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
     monkeypatch.setattr("sys.prefix", str(tmp_path))
     monkeypatch.setattr(finding, "_SYSTEM_FOLDERS", str(tmp_path))
-    monkeypatch.setattr(ovs_dpdk.OvsDpdkAdapter, "programs", (("ovs-vswitchd-dpdk",), ("ovs-vswitchd",)))
+    monkeypatch.setattr(ovs.OvsDpdkAdapter, "programs", (("ovs-vswitchd-dpdk",), ("ovs-vswitchd",)))
     adapter = get_adapter(name)
     found = adapter.find()
     assert isinstance(found, NotFound)
@@ -80,15 +80,15 @@ def test_an_ovs_without_dpdk_is_not_enough(monkeypatch: pytest.MonkeyPatch, tmp_
         (tmp_path / tool).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(finding, "_SYSTEM_FOLDERS", str(tmp_path))
-    monkeypatch.setattr(ovs_dpdk.OvsDpdkAdapter, "programs", (("ovs-vswitchd-dpdk",), ("ovs-vswitchd",)))
+    monkeypatch.setattr(ovs.OvsDpdkAdapter, "programs", (("ovs-vswitchd-dpdk",), ("ovs-vswitchd",)))
     monkeypatch.setattr(ovs, "_schema", lambda: tmp_path)
-    found = ovs_dpdk.ADAPTER.find()
+    found = ovs.ADAPTER.find()
     assert isinstance(found, NotFound) and "has no DPDK" in found.remedy
     (tmp_path / "ovs-vswitchd-dpdk").write_text(
         "#!/bin/sh\necho 'ovs-vswitchd (Open vSwitch) 9.9.9'\necho DPDK 99.11\n"
     )
     (tmp_path / "ovs-vswitchd-dpdk").chmod(0o755)
-    assert ovs_dpdk.ADAPTER.find() == Found("9.9.9 (DPDK 99.11)", tmp_path / "ovs-vswitchd-dpdk")
+    assert ovs.ADAPTER.find() == Found("9.9.9 (DPDK 99.11)", tmp_path / "ovs-vswitchd-dpdk")
 
 
 @pytest.mark.parametrize("adapter", PROGRAMS.values(), ids=lambda it: it.name)
@@ -128,8 +128,7 @@ def test_ports_without_their_address_are_refused() -> None:
 
 @pytest.mark.parametrize(("frame", "ring"), [(1518, 256), (1518, 1), (1518, 100), (9018, 256), (9018, 7)])
 def test_af_packet_rings_are_such_as_kernel_and_driver_take(frame: int, ring: int) -> None:
-    port = SwitchPort("n0", "af_packet", interface="n0-switch", ring_size=ring)
-    text = common.af_packet_devargs(port, replace(LOOPBACK, max_frame_bytes=frame))
+    text = af_packet_devargs("n0-switch", ring, frame)
     values = dict(part.split("=") for part in text.split(","))
     slot, block, count = int(values["framesz"]), int(values["blocksz"]), int(values["framecnt"])
     assert values["iface"] == "n0-switch"

@@ -21,7 +21,7 @@ def test_memory_that_cannot_be_shared_is_refused_unless_it_takes_arguments() -> 
     assert bess.ADAPTER.refusal(Situation("v2v", "virtio")) == bess.ADAPTER.refusal(Situation("p2v", "memif")) == ""
     patched = bess.ADAPTER.with_options({"eal_env": "BESS_EAL_ARGS"})
     assert patched.refusal(Situation("p2p", "virtio")) == ""
-    assert "1518 bytes at most, not 9018" in patched.refusal(Situation("p2p", "memif", max_frame_bytes=9018))
+    assert "up to 1518 bytes, not 9018" in patched.refusal(Situation("p2p", "memif", max_frame_bytes=9018))
 
 
 def test_hugepages_without_a_file_system_of_them_are_refused_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,12 +60,12 @@ def test_found_with_its_protos_and_grpc(tmp_path: Path, monkeypatch: pytest.Monk
     program.write_text("#!/bin/sh\necho 'bessd version v0.4.0-233-g68e314fd'\n")
     program.chmod(0o755)
     monkeypatch.setenv("PLANEBENCH_BESS", str(tmp_path))
-    monkeypatch.setattr(bess, "missing_modules", lambda: ("grpc_tools",))
+    monkeypatch.setattr(bess.importlib.util, "find_spec", lambda _: None)
     found = bess.ADAPTER.find()
     assert isinstance(found, NotFound) and "folder protobuf" in found.remedy
     (tmp_path / "protobuf").mkdir()
     (tmp_path / "protobuf" / "service.proto").write_text("")
     found = bess.ADAPTER.find()
-    assert isinstance(found, NotFound) and "planebench[bess]" in found.remedy and "grpc_tools" in found.remedy
-    monkeypatch.setattr(bess, "missing_modules", lambda: ())
+    assert isinstance(found, NotFound) and "planebench[bess]" in found.remedy
+    monkeypatch.setattr(bess.importlib.util, "find_spec", lambda name: name)
     assert bess.ADAPTER.find() == Found("v0.4.0-233-g68e314fd", program)

@@ -200,19 +200,17 @@ def test_it_has_one_wire() -> None:
 def test_the_ports_of_a_worker_share_its_vector(supervisor: Supervisor) -> None:
     wanted = on_vhost(supervisor)
     assert grout.ADAPTER.settings(wanted)["burst"] == "16 (64 for all ports of the worker)"
-    chosen = grout.ADAPTER.with_options({"vector": "256", "burst": "32"})
-    assert chosen.settings(wanted)["burst"] == "32 (256 for all ports of the worker)"
 
 
 def test_start_count_stop(build_folder: Path, supervisor: Supervisor) -> None:
     wanted = on_vhost(supervisor)
     for name in ("v0.sock", "grout.sock"):
         (wanted.workdir / name).touch()  # of an earlier start that was killed
-    switch = grout.ADAPTER.with_options({"vector": "128"}).start(wanted, supervisor)
+    switch = grout.ADAPTER.start(wanted, supervisor)
     assert [thread.name for thread in switch.polling_threads()] == ["grout:w1"]
     assert switch.counters() == COUNTED
     noted = (build_folder / "commands").read_text().splitlines()
-    assert noted == ["graph config set vector-max 128", *grout.commands(wanted)]
+    assert noted == grout.commands(wanted)
     switch.stop()
     switch.stop()
     with pytest.raises(DiedError, match="grout"):

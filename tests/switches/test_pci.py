@@ -10,7 +10,7 @@ import pytest
 
 from planebench.model.errors import UsageError
 from planebench.model.scenarios import build
-from planebench.switches import common, fastclick, t4p4s, testpmd, vpp
+from planebench.switches import bess, common, fastclick, ovs, t4p4s, testpmd, vpp
 from planebench.switches.adapter import Situation
 from planebench.switches.common import manifest
 from planebench.switches.planed import switch_document
@@ -99,25 +99,24 @@ def test_t4p4s_has_pairs_of_numbers_compiled_in() -> None:
 
 
 def test_ovs_opens_addresses() -> None:
-    ovs = get_adapter("ovs-dpdk")
-    extra = next(text for text in ovs.vswitchd_options(LOOPBACK, "pb-x") if text.startswith("dpdk-extra="))  # type: ignore[attr-defined]
-    assert extra.startswith(f"dpdk-extra={' '.join(OWN)} --no-telemetry")
-    settings = ovs.port_settings(1, PORTS[0], LOOPBACK)  # type: ignore[attr-defined]
-    assert settings[:2] == ["type=dpdk", "options:dpdk-devargs=0000:af:00.1"]
+    commands = ovs.configuration(LOOPBACK, "pb-x")
+    assert any(f"dpdk-extra={' '.join(OWN)} --no-telemetry" in text for text in commands[0])
+    (n0,) = (command for command in commands if command[:3] == ["set", "Interface", "n0"])
+    assert n0[4:6] == ["type=dpdk", "options:dpdk-devargs=0000:af:00.1"]
 
 
 def test_vpp_names_its_nics_as_we_do() -> None:
-    conf = vpp.startup_conf(LOOPBACK, vpp.VppPaths(Path("/run/x"), "p"), Path("/p"), {})
+    conf = vpp.startup_conf(LOOPBACK, vpp.VppPaths(Path("/run/x"), "p"), Path("/p"))
     assert "plugin dpdk_plugin.so { enable }" in conf
     assert "dpdk { dev 0000:af:00.1 { name n0 num-rx-desc 256 num-tx-desc 256 } dev 0000:5e:00.0 { name n1" in conf
-    lines = vpp.commands(LOOPBACK, {})
+    lines = vpp.commands(LOOPBACK)
     assert "test l2patch rx n0 tx VirtualEthernet0/0/0" in lines
 
 
 def test_a_switch_without_nics_probes_no_pci_device_at_all() -> None:
     plain = switch_request(build("v2v"), Placement(3, (0,), (), frozenset({0})), LinkSettings(Path("/run/x")))
     assert common.allow_list(plain.ports) == ["--no-pci"]
-    assert "dpdk" not in vpp.startup_conf(plain, vpp.VppPaths(Path("/x"), "p"), Path("/p"), {})
+    assert "dpdk" not in vpp.startup_conf(plain, vpp.VppPaths(Path("/x"), "p"), Path("/p"))
 
 
 @pytest.mark.parametrize(("switch", "why"), [("bess", "probes every NIC"), ("snabb", "drivers of its own")])
@@ -126,10 +125,9 @@ def test_a_switch_that_cannot_keep_to_its_own_nics_is_refused(switch: str, why: 
 
 
 def test_bess_that_takes_eal_arguments_gets_an_allow_list() -> None:
-    bess = get_adapter("bess").with_options({"eal_env": "BESS_EAL"})
-    assert not bess.refusal(Situation("p2p", "pci"))
-    environment = bess._eal_environment(LOOPBACK, "pb-x")  # type: ignore[attr-defined]
-    assert environment["BESS_EAL"].startswith(" ".join(OWN))
+    patched = get_adapter("bess").with_options({"eal_env": "BESS_EAL"})
+    assert not patched.refusal(Situation("p2p", "pci"))
+    assert bess.eal_arguments(LOOPBACK, "pb-x")[: len(OWN)] == list(OWN)
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,8 @@ def test_a_counter_that_is_not_whole_is_no_number(tmp_path: Path, name: str) -> 
 def test_it_has_no_driver_for_an_emulated_nic() -> None:
     assert snabb.ADAPTER.refusal(Situation("v2v", "virtio")) == ""
     assert {snabb.ADAPTER.refusal(Situation("p2p", wire)) for wire in ("vhost", "veth")} == {""}
-    assert "use --wire vhost" in snabb.ADAPTER.refusal(Situation("p2v", "virtio"))
-    assert "9018" not in snabb.ADAPTER.refusal(Situation("v2v", "virtio", max_frame_bytes=9018))
+    assert "--wire vhost" in snabb.ADAPTER.refusal(Situation("p2v", "virtio"))
+    assert "up to 1518" in snabb.ADAPTER.refusal(Situation("v2v", "virtio", max_frame_bytes=9018))
     with pytest.raises(UsageError, match=r"port n0 \(virtio-user\)"):
         snabb._app(SwitchPort("n0", "virtio-user", path=Path("/x")))
 

@@ -192,8 +192,7 @@ def test_a_killed_run_is_undone(tree: Tree, log: Journal, ip: Ip, monkeypatch: p
 
 
 def test_the_nic_counts_what_it_gave_took_and_dropped(tree: Tree, log: Journal, ip: Ip) -> None:
-    switch = RunningNic(NIC, [f"v{number}" for number in range(COUNT)], log)
-    switch.make_functions([vnf.mac for vnf in TOPOLOGY.vnfs])
+    switch = RunningNic(NIC, {f"v{number}": vnf.mac for number, vnf in enumerate(TOPOLOGY.vnfs)}, log)
     assert switch.counters().packets is None and not switch.counters().drops, "this driver does not tell"
     for number in range(COUNT):
         ip.counters[number] = {"rx": {"packets": 10 + number, "dropped": number}, "tx": {"packets": 5}}

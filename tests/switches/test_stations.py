@@ -12,8 +12,7 @@ import pytest
 from planebench.model.cpus import Cpus
 from planebench.switches import planed
 from planebench.switches.adapter import Situation, refusal_of
-from planebench.switches.ovs import flows_of
-from planebench.switches.ovs_dpdk import _memory_mb
+from planebench.switches.ovs import _memory_mb, flows_of
 from planebench.switches.planed import PlanedAdapter, switch_document
 from planebench.switches.registry import ADAPTERS, get_adapter
 from planebench.testbed.chain import build_chain
@@ -91,11 +90,11 @@ def test_who_has_no_stations_says_so_and_who_has_is_asked() -> None:
 @pytest.mark.parametrize(
     ("options", "situation", "words"),
     [
-        ("offload=fib", Situation("p2p", "virtio"), "scenario parallel"),
+        ("offload=fib", Situation("p2p", "virtio"), "in scenario p2p; remove offload"),
         ("offload=fib", Situation("parallel", "virtio", 2), "routers"),
         ("offload=fib", Situation("parallel", "virtio", 2, chain="l3fwd"), "routers"),
-        ("workers=2", Situation("parallel", "virtio", 2, chain=ROUTER), "one worker"),
-        ("drop_one_in=9", Situation("parallel", "virtio", 2, chain=ROUTER), "patch"),
+        ("workers=2", Situation("parallel", "virtio", 2, chain=ROUTER), "remove workers"),
+        ("drop_one_in=9", Situation("parallel", "virtio", 2, chain=ROUTER), "remove drop_one_in"),
         ("offload=fib", Situation("parallel", "virtio", 2, chain=ROUTER), ""),
     ],
 )

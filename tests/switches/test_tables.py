@@ -44,23 +44,22 @@ def request_of(adapter: Adapter, wire: str, scenario: ScenarioName, chain_length
 
 
 def _vpp(adapter: Any, request: SwitchRequest) -> None:
-    vpp.commands(request, adapter.values)
+    vpp.commands(request)
     paths = vpp.VppPaths(Path("/w"), "x")
-    text = vpp.startup_conf(request, paths, Path("/p"), adapter.values)
+    text = vpp.startup_conf(request, paths, Path("/p"))
     assert all(plugin in text for plugin in ("memif", "vhost", "af_packet", "af_xdp"))
     assert vpp.interface_names(request).keys() == {port.name for port in request.ports}
     assert {port.kind for port in request.ports} <= vpp_counters.TX_ERRORS.keys()
-    assert adapter.function in vpp.VECTOR_NODES.keys() & vpp.FUNCTIONS.keys()
 
 
 def _bess(adapter: Any, request: SwitchRequest) -> None:
     client: Any = SimpleNamespace(call=lambda *_: None)
     by_hop = adapter.value("serve", "queues") == "hops"
-    bess.RunningBess(SimpleNamespace(pid=1), client, request, by_hop).configure(256)  # type: ignore[arg-type]
+    bess.RunningBess(SimpleNamespace(pid=1), client, request, by_hop).configure()  # type: ignore[arg-type]
 
 
 def _testpmd(adapter: Any, request: SwitchRequest) -> None:
-    testpmd._arguments(Path("/t"), request, common.paired_ports(request), "x", adapter.values)
+    testpmd._arguments(Path("/t"), request, common.paired_ports(request), "x", adapter.value("burst", 32))
 
 
 def _fastclick(adapter: Any, request: SwitchRequest) -> None:
@@ -69,8 +68,7 @@ def _fastclick(adapter: Any, request: SwitchRequest) -> None:
 
 
 def _ovs(adapter: Any, request: SwitchRequest) -> None:
-    adapter.check(request)
-    adapter.configuration(request, "x")
+    ovs.configuration(request, "x")
     ovs.flows_of(request)
 
 
@@ -82,12 +80,10 @@ def _kernel(adapter: Any, request: SwitchRequest) -> None:
 STARTED: Mapping[str, Callable[[Any, SwitchRequest], object]] = {
     "planed": lambda adapter, request: switch_document(request, "x", adapter.values),
     "ovs-dpdk": _ovs,
-    "ovs-netdev": _ovs,
     "testpmd": _testpmd,
     "vpp": _vpp,
     "bess": _bess,
     "fastclick": _fastclick,
-    "click": lambda adapter, request: adapter.graph(request, request.ports, Path("/c")),
     "snabb": lambda adapter, request: [snabb._app(port) for port in request.ports],
     "t4p4s": lambda adapter, request: t4p4s.arguments(request, request.ports, "x"),
     "grout": lambda adapter, request: grout.commands(request),

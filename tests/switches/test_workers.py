@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from planebench.model.errors import UsageError
-from planebench.switches import bess, common, fastclick, ovs_dpdk, testpmd, vpp
+from planebench.switches import bess, common, fastclick, ovs, testpmd, vpp
 from planebench.switches.adapter import Situation, refusal_of
 from planebench.switches.registry import ADAPTERS, get_adapter
 from planebench.testbed.request import SwitchPort, SwitchRequest
@@ -49,12 +49,12 @@ def test_testpmd_has_a_core_and_a_queue_pair_for_each_worker() -> None:
 
 
 def test_open_vswitch_has_a_pmd_thread_for_each_worker() -> None:
-    commands = ovs_dpdk.ADAPTER.configuration(request(), "pb-x")
+    commands = ovs.configuration(request(), "pb-x")
     assert "other_config:pmd-cpu-mask=0x18" in commands[0]
     settings = {command[2]: command for command in commands if command[:2] == ["set", "Interface"]}
     assert "options:n_rxq=2" in settings["n0"] and not any("n_rxq=" in text for text in settings["v0"])
     assert "options:dpdk-devargs=net_virtio_user1,path=/w/n0,queue_size=256,queues=2" in settings["n0"]
-    one = ovs_dpdk.ADAPTER.configuration(request(queues=1), "pb-x")
+    one = ovs.configuration(request(queues=1), "pb-x")
     assert "other_config:pmd-cpu-mask=0x8" in one[0] and not any(
         "n_rxq=" in text for command in one for text in command
     )
@@ -63,10 +63,8 @@ def test_open_vswitch_has_a_pmd_thread_for_each_worker() -> None:
 def test_vpp_has_workers_and_queues_of_its_memifs() -> None:
     wanted = request("memif")
     paths = vpp.VppPaths(Path("/w"), "pb-x")
-    assert "cpu { main-core 0 corelist-workers 3,4 }" in vpp.startup_conf(wanted, paths, Path("/p"), {})
-    assert "create interface memif id 0 socket-id 1 slave ring-size 256 rx-queues 2 tx-queues 2" in vpp.commands(
-        wanted, {}
-    )
+    assert "cpu { main-core 0 corelist-workers 3,4 }" in vpp.startup_conf(wanted, paths, Path("/p"))
+    assert "create interface memif id 0 socket-id 1 slave ring-size 256 rx-queues 2 tx-queues 2" in vpp.commands(wanted)
 
 
 def test_fastclick_has_a_thread_for_each_queue_of_every_port() -> None:
@@ -84,7 +82,7 @@ def test_bess_serves_each_queue_by_a_worker(cpus: tuple[int, ...], second: str) 
     calls: list[tuple[str, Mapping[str, Any]]] = []
     client: Any = SimpleNamespace(call=lambda name, arguments=None: calls.append((name, arguments or {})))
     process: Any = SimpleNamespace(pid=1)
-    bess.RunningBess(process, client, request("memif", cpus=cpus)).configure(256)
+    bess.RunningBess(process, client, request("memif", cpus=cpus)).configure()
     assert [it["core"] for name, it in calls if name == "AddWorker"] == list(cpus)
     ports = [it for name, it in calls if name == "CreatePort"]
     assert [(it["num_inc_q"], it["num_out_q"]) for it in ports] == [(2, 2), (2, 2)]
@@ -107,7 +105,7 @@ def test_bess_has_a_worker_for_each_hop_where_there_are_cores(cpus: tuple[int, .
     process: Any = SimpleNamespace(pid=1)
     ports = tuple(SwitchPort(name, "vhost-user", path=Path(f"/w/{name}")) for name in ("v0", "v1", "v2", "v3"))
     asked = replace(request(queues=1, cpus=cpus), ports=ports, cross_connects=(("v0", "v1"), ("v2", "v3")))
-    bess.RunningBess(process, client, asked, by_hop=True).configure(256)
+    bess.RunningBess(process, client, asked, by_hop=True).configure()
     assert [it["core"] for name, it in calls if name == "AddWorker"] == list(cpus[:2])
     leaves = [(it["class"]["parent"], it["class"]["leaf_module_name"]) for n, it in calls if n == "UpdateTcParent"]
     assert leaves == [("rr", "in_v0"), ("rr", "in_v1"), (second, "in_v2"), (second, "in_v3")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,7 +15,7 @@ from planebench.model.errors import UsageError
 from planebench.model.scenarios import build
 from planebench.model.wire import parse_wire
 from planebench.planed.document import Port
-from planebench.switches import common, ovs_netdev, testpmd, vpp
+from planebench.switches import common, testpmd, vpp
 from planebench.switches.planed import switch_document
 from planebench.testbed.request import Ends, LinkSettings, SwitchPort, SwitchRequest
 from planebench.testbed.tester_config import wire_stage
@@ -67,21 +66,11 @@ def test_the_ports_of_the_switches() -> None:
     assert f"--vdev={vdev}" in testpmd._arguments(Path("testpmd"), REQUEST, PORTS, "x")
     assert switch_document(REQUEST, "x").ports[0].device == vdev
     assert common.nic_driver(REQUEST) == "DPDK's AF_XDP"
-    assert vpp.commands(REQUEST, {})[0] == (
+    assert vpp.commands(REQUEST)[0] == (
         "create interface af_xdp host-if n0-switch name xdp-n0-switch rx-queue-size 2048 tx-queue-size 2048 "
         "num-rx-queues 1"
     )
-    assert "test l2patch rx xdp-n0-switch tx xdp-n1-switch" in vpp.commands(REQUEST, {})
-
-
-def test_ovs_has_its_own_sockets_in_native_mode_unless_another_is_chosen() -> None:
-    ovs = ovs_netdev.ADAPTER
-    assert ovs.port_settings(1, PORTS[0], REQUEST) == ["type=afxdp", "options:xdp-mode=native"]
-    chosen = ovs.with_options({"xdp_mode": "generic"})
-    assert chosen.port_settings(1, PORTS[0], REQUEST) == ["type=afxdp", "options:xdp-mode=generic"]
-    assert "PMD" in ovs.settings(REQUEST)["thread"]
-    packets = replace(REQUEST, ports=tuple(replace(port, kind="af_packet") for port in PORTS))
-    assert ovs.port_settings(1, packets.ports[0], packets) == []
+    assert "test l2patch rx xdp-n0-switch tx xdp-n1-switch" in vpp.commands(REQUEST)
 
 
 def test_interfaces_that_cannot_be_taken_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,14 +63,13 @@ class TcAdapter(Adapter):
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> kernel.RunningKernel:
         """Give the forwarding its core, then set the filters. Raises StartError, UsageError or NotInstalledError."""
-        common.check_frame_size(request)
-        ports = {port.name: common.interface_name(port) for port in common.paired_ports(request)}
-        tc = common.require(self).binary
+        found, pairs = common.prepared(self, request)
+        ports = {port.name: common.interface_name(port) for port in pairs}
         switch = kernel.RunningKernel(self.title, ports, request, supervisor)
         try:
             switch.place()
             batch = self._batch(request, ports)
-            kernel.in_namespace("tc", [str(tc), "-batch", str(batch)], request, supervisor)
+            kernel.in_namespace("tc", [str(found.binary), "-batch", str(batch)], request, supervisor)
         except BaseException:
             switch.stop()
             raise
