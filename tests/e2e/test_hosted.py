@@ -62,7 +62,7 @@ def test_a_chain_of_two_in_vms(switch: str) -> None:
 def test_a_mixed_chain_and_what_a_function_in_a_container_drops(bench: Bench) -> None:
     """The command: of up to 2500 frames a limiter in a container lets 20 through, and 50 more in half a second."""
     needs("container", "separate")
-    chain = "separate:l2fwd,container:rate_limiter:rate_pps=100:burst_packets=20:pids=64,monitor"
+    chain = "separate:l2fwd,container:rate_limiter:rate_pps=100:burst_packets=20:memory_mb=2048,monitor"
     matrix = ("--chain", chain, "--direction", "unidirectional", "--max-rate", "5k", "--no-calibrate")
     bench.run("run", bench.plan, *matrix, "--duration", 0.5)
     (trial,) = [it for it in bench.trials() if it["role"] == "r_plus"]

@@ -14,7 +14,7 @@ from planebench.model.errors import StartError, UsageError
 from planebench.model.switch import Option
 from planebench.planed.document import Document, Port
 from planebench.testbed.hosting import base, qemu
-from planebench.testbed.hosting.base import HostedPort, HostedRequest, RunningVnf, Sandbox
+from planebench.testbed.hosting.base import HostedPort, HostedRequest, RunningVnf
 from planebench.testbed.hosting.inside import attach, folder_of
 from planebench.testbed.hosting.qemu import Accelerator, GuestNic, NicSettings, Rings, device_address, pci_address
 
@@ -23,7 +23,7 @@ VCPUS_MAX = 64
 MEMORY_MAX_MB = 2**20
 
 RINGS = Option("rings", "text", "virtqueue layout offered to the guest", "split", ("split", "packed"))
-ACCEL = Option("accel", "text", "auto: kvm if a test boot works, else tcg (emulation)", "auto", ("auto", "kvm", "tcg"))
+ACCEL = Option("accel", "text", "auto: kvm if QEMU can use it, else tcg (emulation)", "auto", ("auto", "kvm", "tcg"))
 
 
 HUGEPAGE_MB = 2
@@ -53,6 +53,11 @@ def memory_mb(request: HostedRequest, default: int, least: int) -> int:
     if wanted < least:
         raise UsageError(f"{request.name}: memory_mb={wanted} is too small; give memory_mb={least} or more")
     return wanted + wanted % 2  # whole hugepages
+
+
+def wanted_accelerator(request: HostedRequest) -> str:
+    """Return ``auto``, ``kvm`` or ``tcg``."""
+    return _text(request, ACCEL.key, "auto")
 
 
 def nics(request: HostedRequest) -> tuple[GuestNic, ...]:
@@ -97,9 +102,7 @@ def start(
     """
     folder = folder_of(request)
     monitor, rpc = folder / "qmp", folder / "rpc"  # which QEMU leaves behind
-    passed = base.passed_devices(request)
-    if len(passed) > qemu.DEVICES_MAX:
-        raise UsageError(f"{request.name}: {len(passed)} devices, but a guest has places for {qemu.DEVICES_MAX}")
+    passed = base.bind_ports(request, for_guest=True)
     guest = qemu.Guest(
         name=request.name,
         version=found.version,
@@ -147,7 +150,7 @@ def start(
     threads = tuple(
         WatchedThread("vnf", process.pid, tid, f"{request.name}-vcpu{number}") for number, tid in forwarding
     )
-    return RunningMachine(process, facts, Sandbox(monitor, rpc), threads, planed, inside, f"VNF {request.name}")
+    return RunningMachine(process, facts, threads, planed, inside, f"VNF {request.name}", (monitor, rpc))
 
 
 def guest_document(document: Document, ports: Sequence[HostedPort], cpus: Sequence[int], first_vcpu: int) -> Document:
