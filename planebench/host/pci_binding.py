@@ -19,9 +19,9 @@ from planebench.host.device_settings import (
     NO_IOMMU_MODE,
     device_journal,
     device_path,
-    read_attribute,
     read_driver,
     read_up,
+    set_link,
     value_of,
 )
 from planebench.host.journal import ROOT, ChangedValue, Journal, ValueOutcome
@@ -41,6 +41,8 @@ NO_IOMMU_WARNING = (
 _VFIO_GROUP = re.compile(r"/dev/vfio/(?:noiommu-)?(\d+)")
 MAC_PREFIX = "02:00:00:00:56"
 """Of the MAC addresses of VFs: locally administered; the VF's number is the last byte."""
+UNSUPPORTED = "not supported"
+"""Of what the kernel answers for a driver that lacks an operation (EOPNOTSUPP)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,19 +285,16 @@ def make_vfs(
     if len(made) != count:
         journal.undo_own({change.path for change in changes})
         raise StartError(f"NIC {nic.address} made {len(made)} of {count} virtual functions; `dmesg` may say why")
-    attributes = []
     for vf in range(count):
         mac = macs[vf] if vf < len(macs) else f"{MAC_PREFIX}:{vf:02x}"
-        for attribute, value in (("mac", mac), ("trust", "on"), ("spoofchk", "off")):
-            path = device_path(nic.address, f"vf{vf}_{attribute}")
-            old = read_attribute(root, path)
-            if old not in (None, value):  # None: the driver does not tell
-                attributes.append(ChangedValue(path, str(old), value, "the VNF forwards frames of others"))
-    try:
-        journal.apply_or_undo(attributes, "cannot configure virtual functions")
-    except StartError:
-        journal.undo_own({change.path for change in changes})
-        raise
+        for words in (("mac", mac), ("trust", "on"), ("spoofchk", "off")):
+            try:
+                set_link(nic.interfaces[0], "vf", str(vf), *words)
+            except OSError as error:
+                if UNSUPPORTED in str(error):  # a driver without that attribute
+                    continue
+                journal.undo_own({change.path for change in changes})
+                raise StartError(f"cannot configure virtual functions: {error}") from error
     return tuple(pci.nic(function, root) for function in made)
 
 

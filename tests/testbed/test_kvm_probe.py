@@ -9,6 +9,7 @@ import pytest
 
 from planebench.host.programs import Found
 from planebench.model.errors import StartError
+from planebench.testbed.hosting import qemu
 from planebench.testbed.hosting.qemu import Accelerator, accelerator, kvm_failure
 
 
@@ -24,7 +25,7 @@ def program(folder: Path, script: str) -> Found:
 def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     device = tmp_path / "kvm"
     device.touch()
-    monkeypatch.setattr(kvm_failure.__wrapped__, "__defaults__", (device,))
+    monkeypatch.setattr(qemu, "DEVICE", device)
     return device
 
 
@@ -56,5 +57,5 @@ def test_without_a_cpu_guests_are_emulated(tmp_path: Path, script: str, why: str
 
 def test_without_a_device_nothing_is_started(tmp_path: Path, device: Path) -> None:
     device.unlink()
-    assert kvm_failure(program(tmp_path, "").binary, device) == f"{device} does not exist"
+    assert kvm_failure(program(tmp_path, "").binary) == f"{device} does not exist"
     assert not (tmp_path / "calls").exists()
