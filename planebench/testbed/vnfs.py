@@ -23,7 +23,6 @@ VnfSettings = Mapping[str, Any]
 
 FIREWALL_BYTES = 64 << 20
 FIREWALL_RULE_BYTES = 64 << 10
-_CHUNK_BYTES = 1 << 20
 
 SETTINGS_OPTION = "settings"
 _SETTINGS = Option(SETTINGS_OPTION, "file", "JSON file with the whole settings object")
@@ -55,15 +54,11 @@ def entries(settings: VnfSettings, key: str) -> int:
     path = settings.get(f"{key}_file")
     if not isinstance(path, str):
         return count
-    lines, objects = 1, 0
     try:
-        with Path(path).open("rb") as file:
-            while chunk := file.read(_CHUNK_BYTES):
-                lines += chunk.count(b"\n")
-                objects += chunk.count(b"{")
+        content = Path(path).read_bytes()
     except OSError:
         return count
-    return count + max(lines, objects)
+    return count + max(content.count(b"\n") + 1, content.count(b"{"))
 
 
 def nothing(settings: VnfSettings) -> int:

@@ -78,9 +78,6 @@ class RunningVnf:
     Frames that cross it, not its own words, prove that it forwards.
     """
 
-    same_clock = True
-    """Whether the TSC inside is the host's: stamps of its tasks may be set against the tester's."""
-
     def __init__(
         self,
         process: Process,
@@ -90,10 +87,15 @@ class RunningVnf:
         inside: Callable[[Document], Document] = lambda document: document,
         title: str = "",
         files: tuple[Path, ...] = (),
+        *,
+        same_clock: bool = True,
     ) -> None:
         """Take a VNF that was started; ``files`` are those that it leaves behind."""
         self.name = facts.vnf
         self.facts = facts
+        self.same_clock = same_clock
+        """Whether the TSC inside is the host's: stamps of its tasks may be set against the tester's. A guest's begins
+        with the guest, and under TCG it is another clock altogether."""
         self.planed = planed
         """The planed inside; None for a VNF of the user."""
         self.inside = inside

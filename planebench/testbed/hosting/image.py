@@ -16,7 +16,7 @@ from planebench.host.programs import Found, NotFound
 from planebench.model.errors import UsageError
 from planebench.model.switch import Option
 from planebench.testbed.hosting import machine, qemu
-from planebench.testbed.hosting.base import HostedRequest
+from planebench.testbed.hosting.base import HostedRequest, RunningVnf
 
 QCOW2 = b"QFI\xfb"
 """The first bytes of such a file (QEMU, docs/interop/qcow2.txt)."""
@@ -44,7 +44,7 @@ class ImageHosting:
     def find(self) -> Found | NotFound:
         return qemu.look()
 
-    def start(self, request: HostedRequest, supervisor: Supervisor) -> machine.RunningMachine:
+    def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningVnf:
         found = qemu.require(self.title)
         path = Path(str(request.values["path"]))
         disk = qemu.Disk(path, image_format(path))

@@ -16,7 +16,7 @@ from planebench.planed.document import Document, Port
 from planebench.testbed.hosting import base, qemu
 from planebench.testbed.hosting.base import HostedPort, HostedRequest, RunningVnf
 from planebench.testbed.hosting.inside import attach, folder_of
-from planebench.testbed.hosting.qemu import Accelerator, GuestNic, NicSettings, Rings, device_address, pci_address
+from planebench.testbed.hosting.qemu import Accelerator, NicSettings, Rings, device_address, pci_address
 
 STANDARD_FRAME_BYTES = 1518
 VCPUS_MAX = 64
@@ -60,11 +60,6 @@ def wanted_accelerator(request: HostedRequest) -> str:
     return _text(request, ACCEL.key, "auto")
 
 
-def nics(request: HostedRequest) -> tuple[GuestNic, ...]:
-    """Return a NIC for each virtio port, in their order."""
-    return tuple(GuestNic(port.socket, port.mac) for port in request.ports if not port.address)
-
-
 def nic_settings(request: HostedRequest) -> NicSettings:
     """Return the settings of the NICs. Only a user's image needs mergeable buffers: planed's hold the largest frame."""
     rings: Rings = "packed" if _text(request, "rings", "split") == "packed" else "split"
@@ -74,13 +69,6 @@ def nic_settings(request: HostedRequest) -> NicSettings:
 
 def _text(request: HostedRequest, key: str, default: str) -> str:
     return str(request.values.get(key, default))
-
-
-class RunningMachine(RunningVnf):
-    """QEMU with one VNF in it, which forwards once it has booted. Made by :func:`start`."""
-
-    same_clock = False
-    """The guest's TSC begins with the guest, and under TCG it is another clock altogether."""
 
 
 def start(
@@ -95,7 +83,7 @@ def start(
     boot: qemu.Kernel | qemu.Disk,
     details: Mapping[str, str],
     inside: Callable[[Document], Document] = lambda document: document,
-) -> RunningMachine:
+) -> RunningVnf:
     """Start QEMU on the control CPUs, pin the guest's CPUs and boot. Raises StartError with the last log lines.
 
     ``inside`` is as in :class:`RunningVnf`.
@@ -110,7 +98,7 @@ def start(
         vcpus=vcpus,
         memory_mb=memory_mb,
         boot=boot,
-        nics=nics(request),
+        nics=tuple(port for port in request.ports if not port.address),
         settings=nic_settings(request),
         hugepages=request.hugepages,
         monitor=monitor,
@@ -150,7 +138,7 @@ def start(
     threads = tuple(
         WatchedThread("vnf", process.pid, tid, f"{request.name}-vcpu{number}") for number, tid in forwarding
     )
-    return RunningMachine(process, facts, threads, planed, inside, f"VNF {request.name}", (monitor, rpc))
+    return RunningVnf(process, facts, threads, planed, inside, f"VNF {request.name}", (monitor, rpc), same_clock=False)
 
 
 def guest_document(document: Document, ports: Sequence[HostedPort], cpus: Sequence[int], first_vcpu: int) -> Document:

@@ -23,6 +23,7 @@ from qemu.qmp import ConnectError, QMPClient, QMPError
 from planebench.host.process import Process, stretched, wait_ready
 from planebench.host.programs import Found, NotFound, find_program, run_tool, version_lines
 from planebench.model.errors import NotInstalledError, StartError, UsageError
+from planebench.testbed.hosting.base import HostedPort
 
 PROGRAM = "qemu-system-x86_64"
 REMEDY = "install QEMU: `apt-get install qemu-system-x86` (Debian, Ubuntu) or `dnf install qemu-system-x86` (Fedora)"
@@ -60,14 +61,6 @@ _OFFLOADS = (
 DEVICE = Path("/dev/kvm")
 COMMAND_LINE = "console=ttyS0 quiet panic=-1 no_timer_check mitigations=off nokaslr"
 """no_timer_check: a virtual CPU without CPU time is not a broken timer. panic=-1: end at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class GuestNic:
-    """A virtio-net device whose other end is a vhost-user device that listens on ``socket``."""
-
-    socket: Path
-    mac: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +115,8 @@ class Guest:
     vcpus: int
     memory_mb: int
     boot: Kernel | Disk
-    nics: tuple[GuestNic, ...] = ()
+    nics: tuple[HostedPort, ...] = ()
+    """virtio-net devices, at whose other ends the switch listens."""
     settings: NicSettings = NicSettings()
     hugepages: bool = False
     monitor: Path | None = None
@@ -200,7 +194,7 @@ def arguments(machine: Guest) -> list[str]:
     return words
 
 
-def _nic(number: int, nic: GuestNic, machine: Guest) -> list[str]:
+def _nic(number: int, nic: HostedPort, machine: Guest) -> list[str]:
     settings = machine.settings
     queues: dict[str, str] = {"mq": "on"} if settings.queues > 1 else {}
     if machine.accelerator == "tcg":  # without KVM QEMU 7.2 crashes once Linux drives a NIC with MSI-X

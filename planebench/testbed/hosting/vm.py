@@ -12,7 +12,7 @@ from planebench.host.programs import Found, NotFound
 from planebench.model.errors import StartError
 from planebench.model.switch import Option
 from planebench.testbed.hosting import guest_image, machine, qemu
-from planebench.testbed.hosting.base import IDLE, HostedRequest
+from planebench.testbed.hosting.base import IDLE, HostedRequest, RunningVnf
 from planebench.testbed.hosting.inside import folder_of
 
 DOCUMENT = "/document.json"
@@ -40,7 +40,7 @@ class VmHosting:
         remedy = guest_image.remedy()
         return NotFound(remedy) if remedy else qemu.look()
 
-    def start(self, request: HostedRequest, supervisor: Supervisor) -> machine.RunningMachine:
+    def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningVnf:
         found = qemu.require(self.title)
         if request.document is None:
             raise StartError(f"{request.name}: a guest of planed needs a document")
