@@ -8,7 +8,6 @@ start or ``doctor --undo`` restores all drivers.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,7 +37,6 @@ NO_IOMMU_WARNING = (
     "this machine has no IOMMU: vfio works in its unsafe mode, in which a NIC can read and write all memory; enable "
     "VT-d or AMD-Vi in the firmware and boot with `intel_iommu=on iommu=pt` (AMD: `iommu=pt`)"
 )
-_VFIO_GROUP = re.compile(r"/dev/vfio/(?:noiommu-)?(\d+)")
 MAC_PREFIX = "02:00:00:00:56"
 """Of the MAC addresses of VFs: locally administered; the VF's number is the last byte."""
 UNSUPPORTED = "not supported"
@@ -165,9 +163,6 @@ def refusal(
             "it has no IOMMU, and without one neither QEMU nor a container without capabilities can use vfio; enable "
             "VT-d or AMD-Vi in the firmware and boot with `intel_iommu=on iommu=pt` (AMD: `iommu=pt`)"
         )
-    user = group_user(nic, root)
-    if user:
-        return f"{user} has it open (/dev/vfio/{nic.iommu_group}); end that program first"
     for interface in nic.interfaces:
         flags = read_text(root / "sys/class/net" / interface / "flags") or "0"
         if int(flags, 16) & 1 and (use := interfaces.uses(root, interface)):
@@ -190,21 +185,6 @@ def refusal(
                 f"device {member.name} (driver {driver}) is in its IOMMU group {nic.iommu_group}, so vfio would need "
                 "that device too; use another slot, or name both"
             )
-    return None
-
-
-def group_user(nic: Nic, root: Path) -> str | None:
-    """Return the program that has the vfio group of a NIC open, ``qemu (process 123)``; None if nobody has."""
-    if nic.driver != VFIO or nic.iommu_group is None:
-        return None
-    for process in entries(root / "proc"):
-        for link in entries(process / "fd") if process.name.isdigit() else ():
-            try:
-                match = _VFIO_GROUP.fullmatch(str(link.readlink()))
-            except OSError:
-                continue
-            if match and match[1] == nic.iommu_group:
-                return f"{read_text(process / 'comm') or 'a program'} (process {process.name})"
     return None
 
 

@@ -164,14 +164,6 @@ def uio(tree: Tree) -> None:
     link.symlink_to("../../drivers/igb_uio")
 
 
-def in_use(tree: Tree) -> None:
-    link = tree.root / f"sys/bus/pci/devices/{A}/driver"
-    link.unlink()
-    link.symlink_to("../../drivers/vfio-pci")
-    tree.set("proc/812/comm", "ovs-vswitchd")
-    tree.link("proc/812/fd/31", "/dev/vfio/40")
-
-
 @pytest.mark.parametrize(
     ("happens", "words"),
     [
@@ -186,7 +178,6 @@ def in_use(tree: Tree) -> None:
         (virtual_functions, "has 4 virtual functions"),
         (other_namespace, "another network namespace"),
         (uio, "igb_uio has it"),
-        (in_use, r"ovs-vswitchd .process 812. has it open"),
     ],
 )
 def test_what_the_machine_needs_is_refused(

@@ -50,7 +50,7 @@ class ContainerHosting:
         words = [*container, bubblewrap.PLANED, *planed_arguments(request)]
         cpus = frozenset({*request.cpus, *request.control_cpus})
         process = bubblewrap.spawn(request, supervisor, limit_mb, words, cpus)
-        return HostedPlaned(request, process, HostingFacts(request.name, self.name, found.version, details=details))
+        return HostedPlaned(request, process, HostingFacts(request.name, "container", found.version, details=details))
 
 
 HOSTING = ContainerHosting()
