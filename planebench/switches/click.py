@@ -61,7 +61,7 @@ def find_click(where: Installation, product: str, places: Sequence[str]) -> tupl
     one."""
     for binary in where.programs("click", places):
         # FastClick aborts after --version, with its output still in its buffer.
-        match = _VERSION.search(program_output(binary, "--version", env=where.env, line_buffered=True).stdout)
+        match = _VERSION.search(program_output(binary, "--version", line_buffered=True).stdout)
         if match and match[1] == product:
             return binary, match[2]
         if where.path is not None:

@@ -11,7 +11,6 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 from planebench.host import procfs
 from planebench.host.process import Process, stretched
@@ -381,10 +380,10 @@ def nic_driver(
     return ", ".join(drivers[kind] for kind in kinds if kind in drivers) or "-"
 
 
-def dpdk_version(binary: Path, env: Mapping[str, str] = MappingProxyType({}), says: str = "") -> str | None:
+def dpdk_version(binary: Path, says: str = "") -> str | None:
     """Return e.g. ``DPDK 22.11.11``, which EAL prints of any program; None if it does not start, or its output does not
     contain ``says``."""
-    output = program_output(binary, *ASK, env=env)
+    output = program_output(binary, *ASK)
     words = output.stdout + output.stderr
     found = re.search(r"RTE Version: '(.+?)'", words)
     return found[1] if found and says in words else None

@@ -86,7 +86,7 @@ class FastClickAdapter(Adapter):
         found = find_click(where, "FastClick", PLACES)
         if found is None:
             return NotFound(self.remedy)
-        said = program_output(found[0], "-q", "-e", "Idle", "-h", "classes", env=where.env, line_buffered=True)
+        said = program_output(found[0], "-q", "-e", "Idle", "-h", "classes", line_buffered=True)
         if "FromDPDKDevice" not in said.stdout.split():
             return NotFound(f"{self.remedy} ({found[0]} is FastClick without DPDK)")
         return Found(found[1], found[0])

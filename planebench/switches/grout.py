@@ -154,7 +154,7 @@ class GroutAdapter(Adapter):
         binary = where.program("grout", PLACES)
         if binary is None:
             return NotFound(self.remedy)
-        match = _VERSION.search(program_output(binary, "--version", env=where.env).stdout)
+        match = _VERSION.search(program_output(binary, "--version").stdout)
         if match is None:
             return NotFound(f"{binary} does not print a version of grout: `{binary} --version`")
         if not binary.with_name("grcli").is_file():
@@ -195,7 +195,6 @@ class GroutAdapter(Adapter):
             self.name,
             [str(found.binary), "--poll-mode", *memory, "--socket", str(api), "--metrics", f"unix:{metrics}"],
             cpus=request.control_cpus | {request.cpu},
-            env=self.installation().env,
             workdir=request.workdir,
             netns_pid=request.netns_pid,
             new_netns=request.netns_pid is None,
@@ -211,7 +210,7 @@ class GroutAdapter(Adapter):
             grcli = str(found.binary.with_name("grcli"))
             argv = [grcli, "--err-exit", "--trace-commands", "--socket", str(api)]
             text = "".join(f"{line}\n" for line in lines)
-            done = run_tool(argv, TOOL_DEADLINE_S, env=self.installation().env, stdin=text)
+            done = run_tool(argv, TOOL_DEADLINE_S, stdin=text)
             if not done.ok:
                 said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-2:])
                 raise StartError(f"grout refused a command: {said}\n{process.exit_report()}")

@@ -94,7 +94,6 @@ class ValeAdapter(KernelAdapter):
             "vale-guard",
             [*argv, *(",".join(pair) for pair in pairs)],
             cpus=request.control_cpus,
-            env=self.installation().env,
             workdir=request.workdir,
             pipe_stdin=True,
             netns_pid=request.netns_pid,

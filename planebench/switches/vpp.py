@@ -323,7 +323,6 @@ class RunningVpp(common.ProcessGroup):
         self._node = VECTOR_NODES[adapter.function]
         self._ports = [vpp_counters.VppPort(port.name, port.kind, self._names[port.name]) for port in request.ports]
         self._workers = len(request.worker_cpus)
-        self._env = adapter.installation().env
 
     def answers(self) -> bool:
         """Return whether the CLI answers."""
@@ -351,7 +350,7 @@ class RunningVpp(common.ProcessGroup):
 
     def _run(self, tool: str, *arguments: str) -> str | None:
         """Return the output of a tool of VPP; None if it fails or takes too long."""
-        done = run_tool([_tool(self._binary, tool), *arguments], TOOL_DEADLINE_S, env=self._env)
+        done = run_tool([_tool(self._binary, tool), *arguments], TOOL_DEADLINE_S)
         return done.stdout + done.stderr if done.ok else None
 
 

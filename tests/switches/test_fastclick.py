@@ -236,7 +236,7 @@ def test_a_click_is_known_by_what_it_says(tmp_path: Path) -> None:
     fast = fake_click(tmp_path / "b" / "bin", "click (FastClick) 2.1")
     fake_click(tmp_path / "c", "click (FastClick) 9.9", "FromDevice")
     fake_click(tmp_path / "d", "usage: click")
-    where = {name: Installation(tmp_path / name, {}, "option") for name in "abcd"}
+    where = {name: Installation(tmp_path / name, "option") for name in "abcd"}
     assert click_common.find_click(where["a"], "Click", ()) == (click, "2.1")
     assert click_common.find_click(where["b"], "FastClick", ()) == (fast, "2.1")
     with pytest.raises(UsageError, match=r'option ".*/a/click" is not FastClick: --version says click \(Click\) 2\.1'):
