@@ -22,6 +22,8 @@ PLANED = "/planed"
 """The path of the static planed in the container."""
 OWN_FOLDERS = frozenset({"dev", "proc", "run", "sys", "tmp"})
 """Folders of the root that every container has for itself."""
+LIMIT = "{} MiB of private memory (RLIMIT_DATA)"
+"""The description of a limit in MiB."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -38,16 +40,6 @@ def require(hosting: str) -> Found:
     if isinstance(found, NotFound):
         raise NotInstalledError(f"hosting {hosting} is not available; {found.remedy}")
     return found
-
-
-def memory_limit_mb(request: HostedRequest, default: int) -> int:
-    """Return the limit in the option ``memory_mb`` of a hosting, or the default."""
-    return int(str(request.values.get("memory_mb", default)))
-
-
-def memory_words(limit_mb: int) -> str:
-    """Return the description of a limit."""
-    return f"{limit_mb} MiB of private memory (RLIMIT_DATA)"
 
 
 def spawn(

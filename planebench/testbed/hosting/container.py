@@ -38,12 +38,12 @@ class ContainerHosting:
         found, planed = bubblewrap.require(self.name), find_static_planed(request.planed)
         if planed is None:
             raise NotInstalledError(f"planed-static not found next to {request.planed}; {STATIC_REMEDY}")
-        limit_mb = bubblewrap.memory_limit_mb(request, document_of(request).memory.size_mb + MORE_MB)
+        limit_mb = int(str(request.values.get("memory_mb", document_of(request).memory.size_mb + MORE_MB)))
         passed = base.bind_ports(request, for_guest=True)
         details = {
             "cpus": cpu_text(request.cpus),
             "isolation": ISOLATION,
-            "limits": bubblewrap.memory_words(limit_mb),
+            "limits": bubblewrap.LIMIT.format(limit_mb),
             **({"devices": ", ".join(nic.address for nic in passed)} if passed else {}),
         }
         container = bubblewrap.planed_container(found.binary, request, planed, base.device_files(passed))

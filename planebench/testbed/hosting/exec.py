@@ -68,7 +68,7 @@ class ExecHosting:
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningCommand:
         found = bubblewrap.require(self.name)
-        limit_mb = bubblewrap.memory_limit_mb(request, MEMORY_MB)
+        limit_mb = int(str(request.values.get("memory_mb", MEMORY_MB)))
         command = str(request.values.get("command", ""))
         passed = base.bind_ports(request, for_guest=True)
         argv = words_of(command, request, limit_mb // 2, passed)
@@ -91,7 +91,7 @@ class ExecHosting:
             "cpus": cpu_text(request.cpus),
             "command": shlex.join(argv),
             "image": str(image) if image else "root of the host, read-only",
-            "limits": bubblewrap.memory_words(limit_mb),
+            "limits": bubblewrap.LIMIT.format(limit_mb),
         }
         facts = HostingFacts(request.name, "exec", f"{Path(argv[0]).name} in {found.version}", details=details)
         return RunningCommand(request, process, facts, without_ports(command))

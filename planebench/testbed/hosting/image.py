@@ -53,7 +53,7 @@ class ImageHosting:
             found,
             supervisor,
             hosting="image",
-            accelerator=qemu.accelerator(found, machine.wanted_accelerator(request)),
+            accelerator=qemu.accelerator(found, str(request.values.get(machine.ACCEL.key, "auto"))),
             vcpus=machine.vcpu_count(request, 0),
             memory_mb=machine.memory_mb(request, DEFAULT_MEMORY_MB, LEAST_MEMORY_MB),
             boot=disk,

@@ -55,11 +55,6 @@ def memory_mb(request: HostedRequest, default: int, least: int) -> int:
     return wanted + wanted % 2  # whole hugepages
 
 
-def wanted_accelerator(request: HostedRequest) -> str:
-    """Return ``auto``, ``kvm`` or ``tcg``."""
-    return _text(request, ACCEL.key, "auto")
-
-
 def nic_settings(request: HostedRequest) -> NicSettings:
     """Return the settings of the NICs. Only a user's image needs mergeable buffers: planed's hold the largest frame."""
     rings: Rings = "packed" if _text(request, "rings", "split") == "packed" else "split"

@@ -45,7 +45,7 @@ class VmHosting:
         if request.document is None:
             raise StartError(f"{request.name}: a guest of planed needs a document")
         image = guest_image.guest_image(request.planed)
-        accelerator = qemu.accelerator(found, machine.wanted_accelerator(request))
+        accelerator = qemu.accelerator(found, str(request.values.get(machine.ACCEL.key, "auto")))
         # With one more vCPU planed's control and the kernel do not wait for the time slices of a polling worker. A VNF
         # that shares CPUs has a worker that sleeps. Emulated CPUs wait for each other: on two CPUs with pollers a guest
         # took 24 s and more to boot with two of them, and 9 s with one.
