@@ -16,7 +16,7 @@ SOURCES := $(shell find dataplane planebench -type f -not -path '*/__pycache__/*
 BUILD_FILES := pyproject.toml meson.build meson_options.txt README.md LICENSE
 C_FILES := $(filter %.c %.h,$(SOURCES))
 
-.PHONY: help setup packages bench bench-statistics bench-fib record smoke test test-all test-requirements lab lowest unit-tests docs docs-check fuzz soak crash sanitize lint format wheel image bench-image image-check clean FORCE
+.PHONY: help setup packages bench bench-statistics bench-fib record smoke test test-all test-requirements lab lowest unit-tests docs docs-check fuzz soak crash sanitize lint format wheel bench-image image-check clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -72,7 +72,7 @@ test-requirements:
 	@scripts/setup.sh bird2 ethtool || echo "test: no BIRD, so the example of a routing daemon is skipped"
 	@scripts/setup.sh qemu-system-x86 busybox-static || echo "test: no QEMU, so tests with guests are skipped"
 	@scripts/setup.sh syslinux mtools qemu-utils || echo "test: no tools for disk images, so the test of one as a VNF is skipped"
-	@scripts/setup.sh bubblewrap podman runc || echo "test: no bubblewrap or podman, so tests with containers are skipped"
+	@scripts/setup.sh bubblewrap || echo "test: no bubblewrap, so tests with containers are skipped"
 	@# The package starts a server that listens on port 22: only where the machine, a container, says that none starts.
 	@[ ! -x /usr/sbin/policy-rc.d ] || scripts/setup.sh openssh-server || echo "test: no sshd, so tests of two hosts are skipped"
 
@@ -126,9 +126,6 @@ format: setup ## format C and Python in place
 
 wheel: .stamps/installed ## dist/planebench-*.whl
 	$(BIN)/pip wheel --no-deps --no-build-isolation --wheel-dir dist .
-
-image: setup ## dist/planed-*.oci.tar: planed as a container image, made offline
-	$(BIN)/python -m planebench.testbed.hosting.oci dist
 
 bench-image: wheel ## dist/planebench-*.oci.tar and .deb: the whole bench as a container image and a Debian package; OFFLINE=1: no network
 	@scripts/setup.sh mmdebstrap uidmap

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What each hosting costs: the same l2fwd in each, between two ports of the tester, and no switch.
 
-    .venv/bin/python bench/hosting.py [--hosting separate,container:runtime=bwrap,container:runtime=podman,vm:accel=tcg]
+    .venv/bin/python bench/hosting.py [--hosting separate,container,vm:accel=tcg]
                                       [--rounds 5] [--seconds 0.5] [--json]
 
 The tester's two vhost-user devices are polled on the first CPU, the VNF has the last one alone. In each round every
@@ -48,7 +48,7 @@ PORTS = ("n0", "n1")
 TENTH = 0.1
 PROBES_PPS = 5000
 BANDS = ("near", "far", "same")
-DEFAULT = "separate,container:runtime=bwrap,container:runtime=podman,vm:accel=tcg"
+DEFAULT = "separate,container,vm:accel=tcg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Kind:
 
 
 def parse(text: str) -> Kind:
-    """``container:runtime=bwrap``. UsageError."""
+    """``vm:accel=tcg``. UsageError."""
     name, *parts = text.split(":")
     if name not in HOSTINGS:
         raise unknown("hosting", name, tuple(HOSTINGS))

@@ -76,7 +76,7 @@ def run(
     from planebench.measure.session import open_session
     from planebench.measure.survey import survey
 
-    held = survey(plan, options, hugepages=hugepages, boots=True).required().within(time_budget)
+    held = survey(plan, options, hugepages=hugepages).required().within(time_budget)
     folder = None if runs_dir is None else Path(runs_dir)
     labels = read_labels(testbed, subject, tags)
     session = open_session(held, runs_dir=folder, resume=resume, calibrated=calibrate, labels=labels)

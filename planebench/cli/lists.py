@@ -12,14 +12,9 @@ from typing import Any
 from rich.console import Console
 
 from planebench.cli.options import print_json, print_table
-from planebench.host.facts import collect, kinds_text
-from planebench.host.hwloc import with_topology
 from planebench.host.programs import Found
-from planebench.measure.machine import run_cpus
-from planebench.measure.survey import Survey, placements_of, survey
-from planebench.model.cpus import Cpus, range_text
+from planebench.measure.survey import Survey, survey
 from planebench.model.errors import unknown
-from planebench.model.records import Point
 from planebench.model.scenario import SCENARIOS
 from planebench.model.scenarios import build
 from planebench.model.switch import Option
@@ -33,7 +28,6 @@ from planebench.store import list_runs
 from planebench.switches.overview import Overview, overview, overviews
 from planebench.switches.registry import get_adapter
 from planebench.testbed.hosting.registry import HOSTINGS
-from planebench.testbed.placement import Placement
 from planebench.testbed.traffic import traffic_rows
 from planebench.testbed.traffic_files import remarks
 from planebench.testbed.vnfs import VNFS
@@ -269,64 +263,14 @@ LISTS: Mapping[str, Callable[[Path | None], list[ListRow]]] = {
 # ``plan show``: what a run would measure, what not and why, and its estimated time.
 
 
-def show_plan(
-    plan: str, overrides: Mapping[str, Any], json: bool, time_budget: str | None = None, topology: str | None = None
-) -> None:
-    """Print the points of a plan and the time they take. Raises UsageError for a plan that ``run`` would not take.
-
-    ``topology``: another machine to place the points on, as :func:`planebench.host.hwloc.with_topology` takes it.
-    """
-    facts = with_topology(collect(), topology) if topology is not None else None
-    held = survey(plan, overrides, facts=facts).within(time_budget)
-    fitted = held.plan
-    cpus = run_cpus(facts, fitted.switch_cores, fitted.wire, fitted.tester) if facts is not None else None
-    placed = placements_of(held.measured, cpus) if cpus is not None else {}
+def show_plan(plan: str, overrides: Mapping[str, Any], json: bool, time_budget: str | None = None) -> None:
+    """Print the points of a plan and the time they take. Raises UsageError for a plan that ``run`` would not take."""
+    held = survey(plan, overrides).within(time_budget)
     if json:
-        print_json(_document(held) | ({"placements": _placement_rows(placed, cpus)} if cpus is not None else {}))
+        print_json(_document(held))
         return
-    kinds = facts.core_kinds if facts is not None else ()
-    told = [f"kinds of cores: {kinds_text(kinds)}; a warning names pollers that are not on the first one"] * bool(kinds)
-    for line in (*_lines(held), *told, *_placement_lines(placed)):
+    for line in _lines(held):
         print(line)
-
-
-def _placement_rows(placed: Mapping[Point, Placement], cpus: Cpus) -> list[dict[str, Any]]:
-    return [
-        {
-            "scenario": point.scenario,
-            "vnfs": point.chain_length,
-            "hosting": point.hosting,
-            "placement": point.placement,
-            "switch_cpus": it.switch_cpus,
-            "tester_cpus": it.tester_cpus,
-            "vnf_cpus": it.vnf_cpus,
-            "roaming_cpus": sorted(it.roaming),
-            "control_cpus": sorted(it.control_cpus),
-            "core_kinds": cpus.kind_names(it.pollers),
-            "numa_node": {str(cpu): node for cpu, node in sorted(it.nodes.items()) if cpu in it.pollers},
-            "warnings": it.warnings,
-        }
-        for point, it in placed.items()
-    ]
-
-
-def _placement_lines(placed: Mapping[Point, Placement]) -> Iterator[str]:
-    for point, it in placed.items():
-        vnfs = f"all on CPU {range_text(it.roaming)}" if it.roaming else _on_nodes(it, it.vnf_cpus)
-        yield (
-            f"CPUs of {point.scenario_label}: switch {_on_nodes(it, it.switch_cpus)}; tester "
-            f"{_on_nodes(it, it.tester_cpus)}; {f'VNFs {vnfs}; ' if it.vnf_cpus else ''}other threads "
-            f"{range_text(it.control_cpus)}"
-        )
-        yield from (f"warning: {text}" for text in it.warnings)
-
-
-def _on_nodes(placement: Placement, cpus: Sequence[int]) -> str:
-    """Return CPUs in their order with their NUMA node where there are several: ``8, 9 (node 1)``."""
-    nodes = list(dict.fromkeys(map(placement.memory_node, cpus)))
-    parts = [(node, [cpu for cpu in cpus if placement.memory_node(cpu) == node]) for node in nodes]
-    texts = (", ".join(map(str, those)) + (f" (node {node})" if node is not None else "") for node, those in parts)
-    return ", ".join(texts)
 
 
 def _document(held: Survey) -> dict[str, Any]:

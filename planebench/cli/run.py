@@ -123,7 +123,7 @@ def measured(
 
     ``connect`` is as in :func:`survey`; the rest as in :func:`run_plan`.
     """
-    held = survey(plan, overrides, hugepages=hugepages, boots=True, connect=connect).required().within(time_budget)
+    held = survey(plan, overrides, hugepages=hugepages, connect=connect).required().within(time_budget)
     console = Console(stderr=True, quiet=quiet, markup=False)
     with terminable():
         session = open_session(

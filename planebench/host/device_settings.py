@@ -7,14 +7,12 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from planebench.host import pci
 from planebench.host.journal import (
@@ -168,8 +166,7 @@ _DRIVER = re.compile(r"([\w-]+)(?: \(driver_override ([\w-]+)\))?")
 def device_path(address: str, name: str) -> str:
     """Return the path of a value of a PCI device in the journal.
 
-    ``driver``, ``sriov_numvfs``: the number of VFs of a NIC, ``vf0_mac``, ``vf0_trust``, ``vf0_spoofchk``: attributes
-    of a VF, ``up``: whether the interface of a NIC is up, ``on`` or ``off``.
+    ``driver``, ``sriov_numvfs``: the number of VFs of a NIC, ``up``: whether its interface is up, ``on`` or ``off``.
     """
     return f"/sys/bus/pci/devices/{address}/{name}"
 
@@ -223,14 +220,10 @@ DRIVER = Setting(("/sys/bus/pci/devices/????:??:??.?/driver",), read_driver, wri
 NO_IOMMU = Setting((NO_IOMMU_MODE,))
 
 
-# The virtual functions of a NIC. The attributes of one (``ip link set PF vf N ...``) and whether an interface is up are
-# values of paths that no file has: the program ``ip`` reads and writes them.
+# The virtual functions of a NIC. Whether its interface is up is the value of a path that no file has: the program
+# ``ip`` sets it.
 
 IP_TIMEOUT_S = 10.0
-_KEYS = {"mac": "address", "trust": "trust", "spoofchk": "spoofchk"}
-"""The name that ``ip -j link show`` has for each attribute."""
-_ATTRIBUTE = re.compile(r"/sys/bus/pci/devices/[^/]+/vf(\d+)_(mac|trust|spoofchk)")
-_MAC_OR_TRUST = re.compile(r"on|off|(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
 
 
 def write_number(root: Path, path: str, value: str) -> None:
@@ -239,29 +232,6 @@ def write_number(root: Path, path: str, value: str) -> None:
     if value != "0" and read_text(file) != "0":
         file.write_text("0", encoding="ascii")
     file.write_text(value, encoding="ascii")
-
-
-def read_attribute(root: Path, path: str) -> str | None:
-    """Return an attribute of a VF; None if the VF or its NIC is gone, or the driver does not tell."""
-    match, interface = _ATTRIBUTE.fullmatch(path), _interface(root, path)
-    if match is None or interface is None:
-        return None
-    try:
-        (shown,) = json.loads(run_tool(["ip", "-j", "-d", "link", "show", "dev", interface], IP_TIMEOUT_S).stdout)
-    except ValueError:  # it tells nothing
-        return None
-    functions = shown.get("vfinfo_list", [])
-    mine: dict[str, Any] = next((function for function in functions if function.get("vf") == int(match[1])), {})
-    value = mine.get(_KEYS[match[2]])
-    return ("on" if value else "off") if isinstance(value, bool) else value
-
-
-def write_attribute(root: Path, path: str, value: str) -> None:
-    """Set an attribute of a VF. Raises OSError."""
-    match, interface = _ATTRIBUTE.fullmatch(path), _interface(root, path)
-    if match is None or interface is None or _MAC_OR_TRUST.fullmatch(value) is None:
-        raise OSError(errno.ENODEV, "its NIC has no interface")
-    _ip("link", "set", "dev", interface, "vf", match[1], match[2], value)
 
 
 def read_up(root: Path, path: str) -> str | None:
@@ -276,7 +246,7 @@ def write_up(root: Path, path: str, value: str) -> None:
     interface = _interface(root, path)
     if interface is None:
         raise OSError(errno.ENODEV, "its NIC has no interface")
-    _ip("link", "set", "dev", interface, "up" if value == "on" else "down")
+    set_link(interface, "up" if value == "on" else "down")
 
 
 def _interface(root: Path, path: str) -> str | None:
@@ -284,17 +254,18 @@ def _interface(root: Path, path: str) -> str | None:
     return names[0] if names else None
 
 
-def _ip(*words: str) -> None:
-    done = run_tool(["ip", *words], IP_TIMEOUT_S)
+def set_link(interface: str, *words: str) -> None:
+    """Set something of an interface, as ``ip link set`` takes it. Raises OSError."""
+    argv = ["ip", "link", "set", "dev", interface, *words]
+    done = run_tool(argv, IP_TIMEOUT_S)
     if not done.ok:
         said = done.stderr.strip().splitlines()
-        raise OSError(errno.EIO, f"`ip {' '.join(words)}` said: {said[-1] if said else 'nothing'}")
+        raise OSError(errno.EIO, f"`{' '.join(argv)}` said: {said[-1] if said else 'nothing'}")
 
 
 _DEVICE = "/sys/bus/pci/devices/????:??:??.?"
 NUMBER = Setting((f"{_DEVICE}/sriov_numvfs",), write=write_number)
 UP = Setting((f"{_DEVICE}/up",), read_up, write_up)
-ATTRIBUTES = Setting(tuple(f"{_DEVICE}/vf*_{attribute}" for attribute in _KEYS), read_attribute, write_attribute)
 
 
 DEVICE_SETTINGS: tuple[Setting, ...] = (
@@ -302,7 +273,6 @@ DEVICE_SETTINGS: tuple[Setting, ...] = (
     NO_IOMMU,
     NUMBER,
     UP,
-    ATTRIBUTES,
     AFFINITY,
     FREQUENCY,
 )

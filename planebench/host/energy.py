@@ -1,54 +1,37 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The energy that the machine takes: RAPL's counters of packages and memory, or the power that IPMI reports.
+"""The energy that the machine takes: RAPL's counters of packages and memory.
 
-A machine that tells neither has no meter, and its energy is unknown, never zero. ``root`` is where /sys is.
+A machine that tells none has no meter, and its energy is unknown, never zero. ``root`` is where /sys is.
 """
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from planebench.host.journal import ROOT
 from planebench.host.procfs import read_text
-from planebench.host.programs import find_program, run_tool
 
 POWERCAP = "sys/class/powercap"
-IPMITOOL_DEADLINE_S = 5.0
-_WATTS = re.compile(r"^\s*Instantaneous power reading:\s*(\d+)\s*Watts", re.MULTILINE)
-
-
-class Meter(Protocol):
-    """A meter of energy."""
-
-    name: str
-
-    def read(self) -> MeterReading | None:
-        """Return what it shows now; None if it cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeterReading:
-    """A reading of a meter: counters in uJ by domain with the value at which each begins again, or a power."""
+    """A reading of a meter: counters in uJ by domain with the value at which each begins again."""
 
     at_ns: int
     counters_uj: Mapping[str, tuple[int, int]]
-    watts: float | None = None
 
 
 def energy_uj(before: MeterReading | None, after: MeterReading | None) -> int | None:
     """Return the energy between two readings; None if one is missing, or a domain is not in both.
 
-    A counter that is lower than before has begun again once. Of a power it is the mean of both over the time.
+    A counter that is lower than before has begun again once.
     """
     if before is None or after is None or before.counters_uj.keys() != after.counters_uj.keys():
         return None
-    if before.watts is not None and after.watts is not None:
-        return round((before.watts + after.watts) / 2 * (after.at_ns - before.at_ns) / 1000)
     if not before.counters_uj:
         return None
     return sum(
@@ -82,28 +65,7 @@ class Rapl:
         return MeterReading(at_ns, found) if found else None
 
 
-class Ipmi:
-    """The power of the whole server, by ``ipmitool dcmi power reading``."""
-
-    name = "IPMI"
-
-    def __init__(self, ask: Callable[[], str | None] | None = None) -> None:
-        self._ask = ask or _ipmitool
-
-    def read(self) -> MeterReading | None:
-        """Return the power; None where the server reports none, or 0 W, as those without a sensor do."""
-        found = _WATTS.search(self._ask() or "")
-        watts = float(found[1]) if found else 0.0
-        return MeterReading(time.monotonic_ns(), {}, watts) if watts else None
-
-
-def _ipmitool() -> str | None:
-    program = find_program("ipmitool")
-    done = run_tool([program, "dcmi", "power", "reading"], IPMITOOL_DEADLINE_S) if program else None
-    return done.stdout if done is not None and done.ok else None
-
-
-def find_meter(root: Path = ROOT) -> Meter | None:
-    """Return the meter of this machine: RAPL, which counts in ms, before IPMI; None if there is none."""
-    meters: tuple[Meter, ...] = (Rapl(root), *([Ipmi()] if (root / "dev/ipmi0").exists() else []))
-    return next((meter for meter in meters if meter.read() is not None), None)
+def find_meter(root: Path = ROOT) -> Rapl | None:
+    """Return the meter of this machine; None if it has none, or for users who may not read it."""
+    meter = Rapl(root)
+    return meter if meter.read() is not None else None

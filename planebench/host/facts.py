@@ -477,15 +477,11 @@ def _container(root: Path) -> str | None:
 
 
 def _cgroup_cpu_limit(root: Path) -> float | None:
-    """Return the tightest CPU quota from our control group up to the root (version 2; version 1 at its usual place)."""
+    """Return the tightest CPU quota from our control group up to the root (version 2)."""
     limits = []
     path = _first(r"^0::(/.*)$", read_text(root / "proc/self/cgroup") or "", "/")
     for folder in (Path(path), *Path(path).parents):
         quota, _, period = (read_text(root / f"sys/fs/cgroup{folder}/cpu.max") or "max 1").partition(" ")
         if quota.isdigit() and period.isdigit():
             limits.append(int(quota) / int(period))
-    quota = read_text(root / "sys/fs/cgroup/cpu/cpu.cfs_quota_us") or "-1"
-    period = read_text(root / "sys/fs/cgroup/cpu/cpu.cfs_period_us") or "100000"
-    if quota.isdigit() and period.isdigit() and int(quota) > 0:
-        limits.append(int(quota) / int(period))
     return min(limits, default=None)

@@ -6,15 +6,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from planebench.host import af_xdp
 from planebench.host.pci import ROOT
-from planebench.host.procfs import link_name, read_text, stat_fields
+from planebench.host.procfs import link_name, read_text
 
 IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 _UP, _REJECT = 0x1, 0x200
@@ -86,12 +89,10 @@ def uses(root: Path, interface: str) -> str | None:
 
 def ssh_connection(environment: Mapping[str, str] = os.environ) -> str | None:
     """Return SSH_CONNECTION of this process, or of the nearest ancestor that has it: sudo removes it."""
-    pid, found = os.getpid(), environment.get("SSH_CONNECTION")
-    while found is None and pid > 1:
-        fields = stat_fields(pid)
-        pid = int(fields[1]) if fields else 0
-        words = (read_text(f"/proc/{pid}/environ") or "").split("\0")
-        found = next((word.partition("=")[2] for word in words if word.startswith("SSH_CONNECTION=")), None)
+    found = environment.get("SSH_CONNECTION")
+    for process in psutil.Process().parents() if found is None else ():
+        with contextlib.suppress(psutil.Error):  # of another user
+            found = found or process.environ().get("SSH_CONNECTION")
     return found
 
 

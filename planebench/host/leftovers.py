@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+import psutil
+
 from planebench.host import procfs, reaper
 from planebench.host.process import ROOT_PREFIX
 
@@ -64,13 +66,8 @@ class Leftovers:
         # The private folder of another harness has a reaper of its own.
         new = [path for path in new if not (path.startswith(f"{ours}/") or Path(path).name.startswith(ROOT_PREFIX))]
         # What a living process, not one of ours, names or has open is its own.
-        ids = procfs.process_ids() if new else []
-        others = [(_words(pid), _open_files(pid)) for pid in ids if pid not in {os.getpid(), *known}]
-        theirs = set()
-        for path in new:
-            for words, files in others:
-                if path.encode() in words or any(it == path or it.startswith(f"{path}/") for it in files):
-                    theirs.add(path)
+        others = [it for it in psutil.process_iter() if it.pid not in {os.getpid(), *known}] if new else []
+        theirs = "\0".join(f"{_words(it)} {_open_files(it)}" for it in others)
         return (
             *(f"process {pid}: {command_line(pid)}" for pid in processes),
             *(path for path in new if path not in theirs),
@@ -79,10 +76,7 @@ class Leftovers:
 
 def processes_with(text: str) -> list[int]:
     """Return the living processes, without this one, that have the text in their environment or command line."""
-    wanted = text.encode()
-    return [
-        pid for pid in procfs.process_ids() if pid != os.getpid() and procfs.is_running(pid) and wanted in _words(pid)
-    ]
+    return [it.pid for it in psutil.process_iter() if it.pid != os.getpid() and text in _words(it)]
 
 
 def command_line(pid: int) -> str:
@@ -105,23 +99,16 @@ def _below(folder: str, depth: int) -> Iterator[tuple[str, tuple[int, int]]]:
             yield from _below(entry.path, depth - 1)
 
 
-def _words(pid: int) -> bytes:
+def _words(process: psutil.Process) -> str:
     """Return command line and environment; empty for a process that is gone or not readable."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes() + b"\0" + Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return b""
+        return f"{process.cmdline()} {process.environ()}"
+    except psutil.Error:
+        return ""
 
 
-def _open_files(pid: int) -> set[str]:
-    found: set[str] = set()
+def _open_files(process: psutil.Process) -> str:
     try:
-        links = [*Path(f"/proc/{pid}/fd").iterdir(), Path(f"/proc/{pid}/cwd")]
-    except OSError:
-        return found
-    for link in links:
-        try:
-            found.add(str(link.readlink()))
-        except OSError:
-            continue
-    return found
+        return f"{process.open_files()} {process.cwd()}"
+    except psutil.Error:
+        return ""

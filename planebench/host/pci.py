@@ -23,9 +23,6 @@ NO_IOMMU = "vfio-noiommu"
 """Name that vfio gives to the group of a device without an IOMMU (Linux, drivers/vfio/group.c)."""
 _ADDRESS = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([01][0-9a-f])\.([0-7])", re.IGNORECASE)
 
-_LIBVIRT = re.compile(r"pci_(\w+)_(\w+)_(\w+)_(\w)")
-"""An address without colons, which separate options in a chain."""
-
 
 @dataclass(frozen=True, slots=True)
 class Nic:
@@ -36,8 +33,7 @@ class Nic:
     numa_node: int | None
     iommu_group: str | None
     vendor: str = ""
-    device: str = ""
-    """Vendor and device as sysfs has them: ``0x8086``, ``0x1572``."""
+    """As sysfs has it: ``0x8086``."""
     has_iommu: bool = True
     """Whether an IOMMU translates what the device reads and writes."""
     interfaces: tuple[str, ...] = ()
@@ -46,7 +42,6 @@ class Nic:
     """Whether the link is up; None if no interface that is up tells."""
     speed_mbps: int | None = None
     """None if no interface that is up tells."""
-    mac: str | None = None
     vfs_possible: int = 0
     vfs: int = 0
     """Number of virtual functions now."""
@@ -60,12 +55,8 @@ class Nic:
 
 
 def full_address(text: str) -> str:
-    """Return a PCI address with its domain: ``0000:3b:00.1`` for ``3b:00.1`` and libvirt's ``pci_0000_3b_00_1``.
-
-    Raises UsageError.
-    """
-    libvirt = _LIBVIRT.fullmatch(text)
-    match = _ADDRESS.fullmatch("{}:{}:{}.{}".format(*libvirt.groups()) if libvirt else text.strip())
+    """Return a PCI address with its domain: ``0000:3b:00.1`` for ``3b:00.1``. Raises UsageError."""
+    match = _ADDRESS.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"{text!r} is not a PCI address; give one such as 0000:3b:00.1 (`lspci -D` lists them)")
     domain, bus, device, function = match.groups()
@@ -109,12 +100,10 @@ def _nic(device: Path) -> Nic:
         numa_node=node if node is not None and node >= 0 else None,
         iommu_group=link_name(device / "iommu_group"),
         vendor=read_text(device / "vendor") or "",
-        device=read_text(device / "device") or "",
         has_iommu=has_iommu(device),
         interfaces=tuple(folder.name for folder in interfaces),
         link=any(read_text(folder / "carrier") == "1" for folder in up) if up else None,
         speed_mbps=next((speed for speed in speeds if speed > 0), None),
-        mac=next((mac for folder in interfaces if (mac := read_text(folder / "address"))), None),
         vfs_possible=_whole(read_text(device / "sriov_totalvfs")) or 0,
         vfs=_whole(read_text(device / "sriov_numvfs")) or 0,
         physical=link_name(device / "physfn"),

@@ -8,7 +8,6 @@ start or ``doctor --undo`` restores all drivers.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,9 +18,9 @@ from planebench.host.device_settings import (
     NO_IOMMU_MODE,
     device_journal,
     device_path,
-    read_attribute,
     read_driver,
     read_up,
+    set_link,
     value_of,
 )
 from planebench.host.journal import ROOT, ChangedValue, Journal, ValueOutcome
@@ -38,9 +37,10 @@ NO_IOMMU_WARNING = (
     "this machine has no IOMMU: vfio works in its unsafe mode, in which a NIC can read and write all memory; enable "
     "VT-d or AMD-Vi in the firmware and boot with `intel_iommu=on iommu=pt` (AMD: `iommu=pt`)"
 )
-_VFIO_GROUP = re.compile(r"/dev/vfio/(?:noiommu-)?(\d+)")
 MAC_PREFIX = "02:00:00:00:56"
 """Of the MAC addresses of VFs: locally administered; the VF's number is the last byte."""
+UNSUPPORTED = "not supported"
+"""Of what the kernel answers for a driver that lacks an operation (EOPNOTSUPP)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +163,6 @@ def refusal(
             "it has no IOMMU, and without one neither QEMU nor a container without capabilities can use vfio; enable "
             "VT-d or AMD-Vi in the firmware and boot with `intel_iommu=on iommu=pt` (AMD: `iommu=pt`)"
         )
-    user = group_user(nic, root)
-    if user:
-        return f"{user} has it open (/dev/vfio/{nic.iommu_group}); end that program first"
     for interface in nic.interfaces:
         flags = read_text(root / "sys/class/net" / interface / "flags") or "0"
         if int(flags, 16) & 1 and (use := interfaces.uses(root, interface)):
@@ -188,21 +185,6 @@ def refusal(
                 f"device {member.name} (driver {driver}) is in its IOMMU group {nic.iommu_group}, so vfio would need "
                 "that device too; use another slot, or name both"
             )
-    return None
-
-
-def group_user(nic: Nic, root: Path) -> str | None:
-    """Return the program that has the vfio group of a NIC open, ``qemu (process 123)``; None if nobody has."""
-    if nic.driver != VFIO or nic.iommu_group is None:
-        return None
-    for process in entries(root / "proc"):
-        for link in entries(process / "fd") if process.name.isdigit() else ():
-            try:
-                match = _VFIO_GROUP.fullmatch(str(link.readlink()))
-            except OSError:
-                continue
-            if match and match[1] == nic.iommu_group:
-                return f"{read_text(process / 'comm') or 'a program'} (process {process.name})"
     return None
 
 
@@ -283,19 +265,16 @@ def make_vfs(
     if len(made) != count:
         journal.undo_own({change.path for change in changes})
         raise StartError(f"NIC {nic.address} made {len(made)} of {count} virtual functions; `dmesg` may say why")
-    attributes = []
     for vf in range(count):
         mac = macs[vf] if vf < len(macs) else f"{MAC_PREFIX}:{vf:02x}"
-        for attribute, value in (("mac", mac), ("trust", "on"), ("spoofchk", "off")):
-            path = device_path(nic.address, f"vf{vf}_{attribute}")
-            old = read_attribute(root, path)
-            if old not in (None, value):  # None: the driver does not tell
-                attributes.append(ChangedValue(path, str(old), value, "the VNF forwards frames of others"))
-    try:
-        journal.apply_or_undo(attributes, "cannot configure virtual functions")
-    except StartError:
-        journal.undo_own({change.path for change in changes})
-        raise
+        for words in (("mac", mac), ("trust", "on"), ("spoofchk", "off")):
+            try:
+                set_link(nic.interfaces[0], "vf", str(vf), *words)
+            except OSError as error:
+                if UNSUPPORTED in str(error):  # a driver without that attribute
+                    continue
+                journal.undo_own({change.path for change in changes})
+                raise StartError(f"cannot configure virtual functions: {error}") from error
     return tuple(pci.nic(function, root) for function in made)
 
 

@@ -189,28 +189,17 @@ class Process:
 class NamespacedProcess(Process):
     """A child that waits for a program in a pid namespace of its own, such as bwrap, and ends it with itself.
 
-    The program inside may have process groups of its own. So all descendants are paused, and the innermost are asked to
-    end: those between, and the child, would die of SIGTERM before it. If the child is killed, the kernel kills the
-    rest.
+    The program inside may have process groups of its own. So all descendants are paused and asked to end; the child
+    itself would die of SIGTERM before them. If it is killed, the kernel kills the rest.
     """
 
     def _signal(self, number: signal.Signals) -> None:
         below = set() if number == signal.SIGKILL else procfs.descendants(self.pid)
-        if number == signal.SIGTERM and below:
-            _kill_each(procfs.innermost(below), number)
-            return
-        super()._signal(number)
-        told: set[int] = set()
-        while new := below - told:
-            _kill_each(new, number)
-            told |= new
-            below = procfs.descendants(self.pid)  # one that was not stopped yet may have had children
-
-
-def _kill_each(pids: Iterable[int], number: signal.Signals) -> None:
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            os.kill(pid, number)
+        if number != signal.SIGTERM or not below:
+            super()._signal(number)
+        for pid in below:
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
 
 
 class Supervisor(contextlib.AbstractContextManager["Supervisor"]):

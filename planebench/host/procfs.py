@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
 from pathlib import Path
+
+import psutil
 
 
 def read_text(path: str | Path) -> str | None:
@@ -34,7 +34,7 @@ def link_name(link: Path) -> str | None:
 
 def process_ids() -> list[int]:
     """Return the ids of all processes."""
-    return [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
+    return psutil.pids()
 
 
 def stat_fields(pid: int) -> list[str] | None:
@@ -88,23 +88,10 @@ def threads(pid: int) -> dict[int, str]:
 
 def descendants(pid: int) -> set[int]:
     """Return all descendants of a process, in whatever group, session or namespace they are."""
-    children: dict[int, list[int]] = {}
-    for child in process_ids():
-        if fields := stat_fields(child):
-            children.setdefault(int(fields[1]), []).append(child)
-    found: set[int] = set()
-    wanted = [pid]
-    while wanted:
-        below = children.get(wanted.pop(), [])
-        found.update(below)
-        wanted.extend(below)
-    return found
-
-
-def innermost(pids: Iterable[int]) -> set[int]:
-    """Return the processes that are in the most pid namespaces."""
-    depths = {pid: len(ids_of_thread(pid)) for pid in pids}
-    return {pid for pid, depth in depths.items() if depth == max(depths.values()) > 0}
+    try:
+        return {process.pid for process in psutil.Process(pid).children(recursive=True)}
+    except psutil.NoSuchProcess:
+        return set()
 
 
 def ids_of_thread(tid: int) -> tuple[int, ...]:

@@ -1,13 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Programs on this machine: the place and the build of a switch, the output of a program, the commit of a source tree.
 
-A switch is where the user says, on PATH, or in the usual places. The user gives the option ``path``,
-``PLANEBENCH_VPP=/path``, or an entry in ``switches.toml``, which is read from $PLANEBENCH_SWITCHES, or
-planebench/switches.toml in $XDG_CONFIG_HOME (~/.config):
-
-    [vpp]
-    path = "/opt/vpp/bin/vpp"                    # the program, or its build directory
-    env = {LD_LIBRARY_PATH = "/opt/vpp/lib"}     # added to the environment of everything of this switch
+A switch is where the user says, by the option ``path`` or ``PLANEBENCH_VPP=/path``, on PATH, or in the usual places.
 """
 
 from __future__ import annotations
@@ -21,17 +15,13 @@ import shutil
 import struct
 import subprocess
 import tempfile
-import tomllib
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from planebench.host.process import stretched
 from planebench.model.errors import NotInstalledError, UsageError
@@ -40,12 +30,10 @@ from planebench.model.switch import Option
 from planebench.model.text import utc_text
 
 PATH_OPTION = Option("path", "text", "the program, or its build directory", "found")
-SWITCHES_FILE_VARIABLE = "PLANEBENCH_SWITCHES"
 _SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 
 DIGEST_LENGTH = 16
 _HEADER, _SECTION = struct.Struct("<40xQ10xHHH"), struct.Struct("<IIQQQQIIQQ")
-_COMPRESSED, _ZLIB, _COMPRESSION = 0x800, 1, struct.Struct("<IxxxxQQ")
 _BUILD_ID = re.compile(rb"\x04\0\0\0.\0\0\0\x03\0\0\0GNU\0(.+)", re.DOTALL)
 _COMPILER = re.compile(rb"GCC: \([^\0]*\) ([\w.]+)|clang version ([\w.]+)")
 _MARCH = re.compile(rb"-m(?:arch|cpu)=([\w.+-]+)")
@@ -100,7 +88,6 @@ class Installation:
     """The place of a switch according to the user. ``said_by`` names the setting, for errors."""
 
     path: Path | None = None
-    env: Mapping[str, str] = field(default_factory=dict)
     said_by: str = ""
 
     def program(self, name: str, places: Sequence[str] = ()) -> Path | None:
@@ -153,16 +140,14 @@ def run_tool(
     return ProgramOutput(done.returncode, done.stdout, done.stderr)
 
 
-def program_output(
-    program: Path, *arguments: str, env: Mapping[str, str] = MappingProxyType({}), line_buffered: bool = False
-) -> ProgramOutput:
+def program_output(program: Path, *arguments: str, line_buffered: bool = False) -> ProgramOutput:
     """Return the output of a program that only prints, such as its version. Cached until the file changes.
 
     ``line_buffered``: also what it printed before a crash.
     """
     argv = (*(("stdbuf", "-oL") if line_buffered else ()), str(program), *arguments)
     try:
-        return _program_output(argv, program.stat().st_mtime_ns, tuple(sorted(env.items())))
+        return _program_output(argv, program.stat().st_mtime_ns)
     except OSError as error:
         return ProgramOutput(None, "", str(error))
 
@@ -174,9 +159,9 @@ def version_lines(program: Path) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=32)
-def _program_output(argv: tuple[str, ...], mtime_ns: int, env: tuple[tuple[str, str], ...]) -> ProgramOutput:
+def _program_output(argv: tuple[str, ...], mtime_ns: int) -> ProgramOutput:
     with tempfile.TemporaryDirectory(prefix="planebench-") as runtime:  # for the files that DPDK leaves behind
-        return run_tool(argv, env={**dict(env), "RUNTIME_DIRECTORY": runtime})
+        return run_tool(argv, env={"RUNTIME_DIRECTORY": runtime})
 
 
 def find_program(name: str) -> Path | None:
@@ -185,53 +170,16 @@ def find_program(name: str) -> Path | None:
     return Path(found) if found else None
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    path: str | None = None
-    env: dict[str, str] = {}
-
-
 def installation(switch: str, path: Any = None) -> Installation:
-    """Return where the user says a switch is; ``path``: the value of its option. UsageError for a bad file or path."""
-    file = switches_file()
-    named = bool(os.environ.get(SWITCHES_FILE_VARIABLE))
-    entries: dict[str, _Entry] = {}
-    try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-        entries = TypeAdapter(dict[str, _Entry]).validate_python(document)
-    except FileNotFoundError:
-        if named:
-            raise UsageError(f'{SWITCHES_FILE_VARIABLE} "{file}" does not exist; give a file, or unset it') from None
-    except PermissionError as error:  # of a process that kept the HOME of another user
-        if named:
-            raise UsageError(f"{file} cannot be read: {error}") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{file}: {key}: {first['msg']}. Valid: [SWITCH] with path and env") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{file} cannot be read: {error}") from None
-    known = entries.get(switch, _Entry())
+    """Return where the user says a switch is; ``path``: the value of its option. UsageError for a bad path."""
     variable = f"PLANEBENCH_{switch.upper().replace('-', '_')}"
-    for text, said_by in (
-        (path, f"switch {switch}: path"),
-        (os.environ.get(variable), variable),
-        (known.path, f"{file}: {switch}.path"),
-    ):
+    for text, said_by in ((path, f"switch {switch}: path"), (os.environ.get(variable), variable)):
         if text:
             where = Path(str(text)).expanduser()
             if not where.exists():
                 raise UsageError(f'{said_by} "{where}" does not exist; give the program or its directory')
-            return Installation(where.absolute(), known.env, said_by)
-    return Installation(None, known.env)
-
-
-def switches_file() -> Path:
-    """Return the path of switches.toml, which may not exist."""
-    named = os.environ.get(SWITCHES_FILE_VARIABLE)
-    if named:
-        return Path(named).expanduser()
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "planebench" / "switches.toml"
+            return Installation(where.absolute(), said_by)
+    return Installation()
 
 
 def _usable(patterns: Sequence[str]) -> list[Path]:
@@ -253,7 +201,6 @@ def build_of(
     program: Path,
     plugins: Iterable[Path] = (),
     libraries: Sequence[str] = (),
-    env: Mapping[str, str] = MappingProxyType({}),
 ) -> Build:
     """Return the build of a program, of ``plugins`` that are there, and of the libraries that it loads.
 
@@ -262,7 +209,7 @@ def build_of(
     package of the distribution, which is for every CPU of the architecture.
     """
     found = {path.name: _file(path) for path in (program, *plugins) if path.is_file()}
-    loaded = [Path(path) for path in _LIBRARY.findall(run_tool(["ldd", program], env=env).stdout)] if libraries else []
+    loaded = [Path(path) for path in _LIBRARY.findall(run_tool(["ldd", program]).stdout)] if libraries else []
     eal = next((path for path in loaded if path.name.startswith("librte_eal.")), None)
     drivers = eal.parent.glob("dpdk/pmds-*/librte_net_*.so") if eal is not None else ()  # which it loads at its start
     files = {name: file.identity for name, file in found.items()}
@@ -303,7 +250,7 @@ def _read(path: Path, mtime_ns: int, size: int) -> _File:
     sections: dict[str, bytes] = {}
     with path.open("rb") as file:
         with (
-            contextlib.suppress(struct.error, ValueError, IndexError, zlib.error),  # it is empty, or no ELF file
+            contextlib.suppress(struct.error, ValueError, IndexError),  # it is empty, or no ELF file
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image,
         ):
             sections = dict(_sections(image))
@@ -333,14 +280,10 @@ def _sections(image: mmap.mmap) -> Iterator[tuple[str, bytes]]:
     if not table:
         return
     start = table[names][4]
-    for name, _, flags, _, at, length, *_ in table:
+    for name, _, _, _, at, length, *_ in table:
         title = image[start + name : image.find(b"\0", start + name)].decode(errors="replace")
         if title in (".note.gnu.build-id", ".comment", ".debug_str", ".GCC.command.line"):
-            content = image[at : at + length]
-            if flags & _COMPRESSED:
-                kind, _, _ = _COMPRESSION.unpack_from(content)
-                content = zlib.decompress(content[_COMPRESSION.size :]) if kind == _ZLIB else b""
-            yield title, content
+            yield title, image[at : at + length]
 
 
 def _package(program: Path) -> str:

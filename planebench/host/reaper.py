@@ -2,7 +2,7 @@
 """The reaper: outlives the harness by a moment and removes what it left, whatever way it died.
 
 A run directory holds ``owner`` (pid, start time, boot id of the harness), ``pids`` (a line ``PID START_TICKS`` for
-every process group started) and ``paths`` (files and control groups outside the directory that go with it).
+every process group started) and ``paths`` (files outside the directory that go with it).
 :func:`reap` kills and removes all of it; it is what this program does when its stdin closes, and what ``sweep_stale``
 does for earlier runs.
 
@@ -23,7 +23,6 @@ OWNER_FILE = "owner"
 PIDS_FILE = "pids"
 PATHS_FILE = "paths"
 KILL_WAIT_S = 5.0
-CONTROL_GROUPS = Path("/sys/fs/cgroup")
 
 
 def _read_lines(path: Path) -> list[str]:
@@ -65,17 +64,12 @@ def kill_registered(root: Path) -> None:
 
 
 def remove_path(path: Path) -> None:
-    """Remove a file, link, directory tree or control group; absent is fine."""
-    if not path.is_dir() or path.is_symlink():
+    """Remove a file, link or directory tree; absent is fine."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
         with contextlib.suppress(OSError):
             path.unlink()
-        return
-    deadline = time.monotonic() + KILL_WAIT_S
-    shutil.rmtree(path, ignore_errors=True)
-    # A control group goes when the last process in it is gone, which takes a moment after its SIGKILL.
-    while path.is_relative_to(CONTROL_GROUPS) and path.exists() and time.monotonic() < deadline:
-        time.sleep(0.005)
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def reap(root: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from planebench.host import af_xdp
 from planebench.host.device_settings import device_journal, fixed
-from planebench.host.energy import Meter, MeterReading, energy_uj, find_meter
+from planebench.host.energy import MeterReading, Rapl, energy_uj, find_meter
 from planebench.host.evidence import Owner, WatchedThread, thread_conditions
 from planebench.host.interfaces import interfaces_of
 from planebench.host.journal import Journal
@@ -154,12 +154,12 @@ class KernelWires:
     def xdp_mode(self, tester: int, switch: Collection[int], supervisor: Supervisor, cpus: frozenset[int]) -> str:
         """Return the mode of the AF_XDP sockets of both sides, given by their processes; empty without any.
 
-        As ``copy, native, need-wakeup, busy-poll``; ``tester ...; switch ...`` if the sides differ. Raises StartError.
+        As ``copy, native``; ``tester ...; switch ...`` if the sides differ. Raises StartError.
         """
         sides = {
-            "tester": (af_xdp.xdp_sockets(tester), [end.tester for end in self.ends.values()]),
+            "tester": (af_xdp.socket_modes(tester), [end.tester for end in self.ends.values()]),
             "switch": (
-                [found for pid in switch for found in af_xdp.xdp_sockets(pid)],
+                [found for pid in switch for found in af_xdp.socket_modes(pid)],
                 [end.switch for end in self.ends.values()],
             ),
         }
@@ -287,7 +287,7 @@ def held_clock(
 class EnergyAccount:
     """The meter of this machine, and the power of the machine when nothing is measured."""
 
-    def __init__(self, meter: Meter, idle_s: float = IDLE_S) -> None:
+    def __init__(self, meter: Rapl, idle_s: float = IDLE_S) -> None:
         self.meter = meter
         before = meter.read()
         time.sleep(idle_s)

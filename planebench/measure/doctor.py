@@ -178,8 +178,7 @@ def diagnose() -> tuple[Finding, ...]:
     noise = dry_poll(binary, cpus) if binary else ()
     looks = tuple(look_at_cores(binary, cpus)) if binary else ()
     busy = (facts.load_average_1m or 0) >= BUSY_LOAD or bool(programs)
-    # Before the first VM a guest is booted, and the run reports the outcome.
-    kvm = Finding("kvm", "ok", f"{KVM} is accessible: VMs use KVM if the probe guest boots")
+    kvm = Finding("kvm", "ok", f"{KVM} is accessible: VMs use KVM if QEMU can make a CPU with it")
     if not os.access(KVM, os.R_OK | os.W_OK):
         text = (
             f"{KVM} cannot be opened: VMs are emulated, so only their packet counts are valid, not rates or latencies"

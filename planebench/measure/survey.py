@@ -26,7 +26,7 @@ from planebench.model.cpus import Cpus, range_text
 from planebench.model.dimensions import is_external, is_tester_port
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.plan import Plan, Skipped
-from planebench.model.records import Point, TopologyKey
+from planebench.model.records import Point
 from planebench.model.scenario import scenario_named
 from planebench.model.scenarios import FRAME_SIZE_MAX_BYTES, build
 from planebench.model.server import OWN_CLOCK, mhz_of
@@ -40,10 +40,11 @@ from planebench.plan.schema import load_plan
 from planebench.switches.adapter import Adapter, Situation, refusal_of
 from planebench.switches.registry import get_adapter
 from planebench.switches.remote import RemoteAdapter, SwitchHost, check_wire
-from planebench.testbed.chain import build_chain, parse_chain, point_cores, vnf_cores
-from planebench.testbed.hosting import image, vm
+from planebench.testbed.chain import build_chain, parse_chain, vnf_cores
+from planebench.testbed.hosting import image
+from planebench.testbed.hosting.qemu import kvm_failure
 from planebench.testbed.hosting.registry import HOSTINGS
-from planebench.testbed.placement import Placement, place, place_vnfs, refusal
+from planebench.testbed.placement import place, place_vnfs, refusal
 from planebench.testbed.request import LinkSettings
 from planebench.testbed.tester_config import assign_tasks, full_stage
 from planebench.testbed.testers import get_tester
@@ -254,16 +255,14 @@ def survey(
     *,
     hugepages: bool | None = None,
     facts: HostFacts | None = None,
-    boots: bool = False,
     connect: Callable[[Plan], SwitchHost] | None = None,
     made: bool = True,
 ) -> Survey:
     """Check a plan, a suite or a plan file against this machine, and against the host of the switches.
 
     ``options`` are those of :func:`planebench.plan.override.override`. ``hugepages``: None for as many as are free.
-    ``boots``: a guest may be booted to find out whether KVM works, which is kept. ``connect`` connects to the host of
-    the switches; None if they are here. ``made``: planed makes each chain once, which takes half a
-    second.
+    ``connect`` connects to the host of the switches; None if they are here. ``made``: planed makes each chain once,
+    which takes half a second.
     Raises UsageError for a plan that cannot be run anywhere.
     """
     named = plan if isinstance(plan, Plan) else load_plan(plan)
@@ -305,7 +304,7 @@ def survey(
             absent[point] = why
     absent |= {p: away[p.switch].removeprefix("is ") for p in points if p.switch in leave_out}
     if fitting.missing_hostings == "skip":
-        away_hostings = _without_hosting(points, boots=boots)
+        away_hostings = _without_hosting(points)
         absent |= {p: away_hostings[name] for p in points for name in p.hostings if name in away_hostings}
     at_once_mb = _hugepages_mb(fitting, [point for point in points if point not in absent], adapters)
     enough = enough_hugepages(hugepages, facts, at_once_mb)
@@ -411,26 +410,12 @@ def _refusal(plan: Plan, point: Point, adapter: Adapter, situation: Situation) -
     )
 
 
-def placements_of(points: Iterable[Point], cpus: Cpus) -> dict[Point, Placement]:
-    """Return the placement of each topology on a machine, by the first of its points."""
-    found: dict[TopologyKey, tuple[Point, Placement]] = {}
-    for point in points:
-        if point.topology not in found:
-            hosted = range(point.chain_length) if point.side_by_side else point.hosted
-            cores = point_cores(point) * (point.chain_length if point.side_by_side else 1)
-            placed = place_vnfs(cpus, cores, hosted=hosted, placing=point.placement, idle_tester=point.idle_tester)
-            found[point.topology] = point, placed
-    return dict(found.values())
-
-
-def _without_hosting(points: Iterable[Point], *, boots: bool) -> dict[str, str]:
+def _without_hosting(points: Iterable[Point]) -> dict[str, str]:
     """Return why points with a hosting are skipped, by hosting: it is not installed, or its VMs would be emulated."""
     hostings = _hostings(points)
     found = {name: what.words for name, what in hostings.items() if isinstance(what, NotFound)}
-    planed = find_planed()
-    cpus = frozenset(os.sched_getaffinity(0))
-    asked = "vm" in hostings.keys() - found
-    if asked and planed is not None and (why := vm.why_emulated(planed, cpus, boots=boots)):
+    vm = hostings.get("vm")
+    if isinstance(vm, Found) and (why := kvm_failure(vm.binary)):
         found["vm"] = f"would be emulated, so that its rates and latencies say nothing: {why}"
     return {name: f"hosting {name} {words}" for name, words in found.items()}
 

@@ -71,7 +71,7 @@ class Conditions:
     chain: str = ""
     """The chain, as in points; empty for VNFs without a name."""
     af_xdp: str = ""
-    """The mode of the AF_XDP sockets as the kernel reports it: ``copy, native, need-wakeup, busy-poll``; empty without
+    """The mode of the AF_XDP sockets as the kernel reports it: ``copy, native``; empty without
     any. ``tester ...; switch ...`` where the sides differ."""
     hosting: tuple[HostingFacts, ...] = ()
     """The facts of each hosted VNF, in path order."""

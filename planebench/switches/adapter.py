@@ -246,7 +246,7 @@ class Adapter(ABC):
         return self.values.get(key, default)
 
     def installation(self) -> Installation:
-        """Return where the user says it is (option ``path``, PLANEBENCH_NAME, switches.toml). Raises UsageError."""
+        """Return where the user says it is (option ``path``, PLANEBENCH_NAME). Raises UsageError."""
         return installation(self.name, self.values.get(PATH_OPTION.key))
 
     def build(self) -> Build | None:
@@ -254,7 +254,7 @@ class Adapter(ABC):
         found = self.find() if self.is_program else None
         if not isinstance(found, Found):
             return None
-        return build_of(found.binary, self.plugins(found), self.own_libraries, self.installation().env)
+        return build_of(found.binary, self.plugins(found), self.own_libraries)
 
     def plugins(self, found: Found) -> Sequence[Path]:
         """Return the files that the program loads by itself, and that are part of it as its build."""
@@ -273,13 +273,13 @@ class Adapter(ABC):
         """Start the switch's program in the folder and the network namespace of the request.
 
         One that creates devices with fixed names gets a namespace of its own where the request has none.
-        ``cpus``: those of the request by default. ``env`` is added to the variables of the installation.
+        ``cpus``: those of the request by default. ``env`` is added to our environment.
         """
         return supervisor.spawn(
             self.name,
             argv,
             cpus=cpus or request.control_cpus | {request.cpu},
-            env={**self.installation().env, **env},
+            env=env,
             workdir=request.workdir,
             pipe_stdin=pipe_stdin,
             netns_pid=request.netns_pid,
@@ -292,7 +292,7 @@ class Adapter(ABC):
         binary = where.program(name, places)
         if binary is None:
             return NotFound(self.remedy)
-        match = version.search("\n".join(program_output(binary, "--version", env=where.env).lines))
+        match = version.search("\n".join(program_output(binary, "--version").lines))
         if match is None:
             return NotFound(f"{binary} does not print a version of {self.title}: `{binary} --version`")
         return Found(match[1], binary)

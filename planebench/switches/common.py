@@ -11,7 +11,6 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 from planebench.host import procfs
 from planebench.host.process import Process, stretched
@@ -361,10 +360,10 @@ def nic_driver(request: SwitchRequest, own: Mapping[str, str] = MappingProxyType
     return ", ".join(dict.fromkeys(drivers[port.kind] for port in request.ports if not port.of_vnf)) or "-"
 
 
-def dpdk_version(binary: Path, env: Mapping[str, str] = MappingProxyType({}), says: str = "") -> str | None:
+def dpdk_version(binary: Path, says: str = "") -> str | None:
     """Return e.g. ``DPDK 22.11.11``, which EAL prints of any program; None if it does not start, or its output does not
     contain ``says``."""
-    output = program_output(binary, *ASK, env=env)
+    output = program_output(binary, *ASK)
     words = output.stdout + output.stderr
     found = re.search(r"RTE Version: '(.+?)'", words)
     return found[1] if found and says in words else None

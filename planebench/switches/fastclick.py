@@ -81,11 +81,11 @@ class FastClickAdapter(Adapter):
         where = self.installation()
         for binary in where.programs("click", PLACES):
             # It aborts after --version, with its output still in its buffer.
-            match = _VERSION.search(program_output(binary, "--version", env=where.env, line_buffered=True).stdout)
+            match = _VERSION.search(program_output(binary, "--version", line_buffered=True).stdout)
             if match is None and where.path is not None:
                 raise UsageError(f'{where.said_by} "{binary}" is not FastClick, by its --version; name another one')
             if match is not None:
-                said = program_output(binary, "-q", "-e", "Idle", "-h", "classes", env=where.env, line_buffered=True)
+                said = program_output(binary, "-q", "-e", "Idle", "-h", "classes", line_buffered=True)
                 if "FromDPDKDevice" not in said.stdout.split():
                     return NotFound(f"{self.remedy} ({binary} is FastClick without DPDK)")
                 return Found(match[1], binary)

@@ -179,7 +179,6 @@ class GroutAdapter(Adapter):
             done = run_tool(
                 [grcli, "--err-exit", "--trace-commands", "--socket", api],
                 TOOL_DEADLINE_S,
-                env=self.installation().env,
                 stdin=text,
             )
             if not done.ok:

@@ -179,7 +179,7 @@ class OvsDpdkAdapter(Adapter):
                 "ovs-vswitchd",
                 [str(binary), f"unix:{paths.database_socket}", f"--unixctl={paths.control}", "--no-chdir"],
                 cpus=request.control_cpus,  # what forwards moves to request.cpu
-                env={**self.installation().env, **paths.environment},
+                env=paths.environment,
                 workdir=request.workdir,
                 netns_pid=request.netns_pid,
                 new_netns=request.netns_pid is None,

@@ -89,7 +89,7 @@ class T4p4sAdapter(Adapter):
             return NotFound(self.remedy)
         if not (where.path.is_file() and os.access(where.path, os.X_OK)):
             raise UsageError(f'{where.said_by} "{where.path}" is not a program; give the one that t4p4s made')
-        version = dpdk_version(where.path, where.env, says="T4P4S")
+        version = dpdk_version(where.path, says="T4P4S")
         if version is None:
             raise UsageError(
                 f'{where.said_by} "{where.path}" is not a t4p4s binary or does not start: '

@@ -91,7 +91,6 @@ class ValeAdapter(KernelAdapter):
             "vale-guard",
             [*argv, *(",".join(pair) for pair in pairs)],
             cpus=request.control_cpus,
-            env=self.installation().env,
             workdir=request.workdir,
             pipe_stdin=True,
             netns_pid=request.netns_pid,

@@ -230,7 +230,7 @@ class VppAdapter(Adapter):
         conf = startup_conf(request, paths, _plugins(found.binary) or Path())
         paths.config.write_text(conf, encoding="utf-8")
         process = self.spawn([str(found.binary), "-c", str(paths.config)], request, supervisor)
-        switch = RunningVpp(process, found.binary, paths, request, self.installation().env)
+        switch = RunningVpp(process, found.binary, paths, request)
         with switch.stopped_on_failure():
             wait_ready("VPP", switch.answers, [process])
             switch.configure(lines)
@@ -254,16 +254,13 @@ def _plugins(binary: Path) -> Path | None:
 class RunningVpp(common.ProcessGroup):
     thread_marks = (WORKER,)
 
-    def __init__(
-        self, process: Process, binary: Path, paths: VppPaths, request: SwitchRequest, env: Mapping[str, str]
-    ) -> None:
+    def __init__(self, process: Process, binary: Path, paths: VppPaths, request: SwitchRequest) -> None:
         super().__init__("VPP", [process])
         self._binary = binary
         self._paths = paths
         self._names = interface_names(request)
         self._ports = [vpp_counters.VppPort(port.name, port.kind, self._names[port.name]) for port in request.ports]
         self._workers = len(request.worker_cpus)
-        self._env = env
 
     def answers(self) -> bool:
         return common.is_socket(self._paths.cli) and "vpp v" in (self._cli("show version") or "")
@@ -289,7 +286,7 @@ class RunningVpp(common.ProcessGroup):
 
     def _run(self, tool: str, *arguments: str) -> str | None:
         """Return the output of a tool of VPP; None if it fails or takes too long."""
-        done = run_tool([_tool(self._binary, tool), *arguments], TOOL_DEADLINE_S, env=self._env)
+        done = run_tool([_tool(self._binary, tool), *arguments], TOOL_DEADLINE_S)
         return done.stdout + done.stderr if done.ok else None
 
 

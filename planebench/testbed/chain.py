@@ -9,7 +9,6 @@ absolute paths: it means the same from everywhere.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,12 +21,11 @@ from planebench.model.errors import UsageError, unknown
 from planebench.model.records import Point
 from planebench.model.scenario import ScenarioName, scenario_named
 from planebench.model.scenarios import build
-from planebench.model.switch import Option, Value, existing_file, parse_options, parse_values
-from planebench.model.text import read_text
+from planebench.model.switch import Option, Value, parse_options, parse_values
 from planebench.model.topology import Topology, Vnf
 from planebench.testbed.hosting.base import Hosting
 from planebench.testbed.hosting.registry import HOSTINGS
-from planebench.testbed.vnfs import CORES_OPTION, SENDING_OPTIONS, SETTINGS_OPTION, VNFS, VnfKind
+from planebench.testbed.vnfs import CORES_OPTION, SENDING_OPTIONS, VNFS, VnfKind
 
 NO_FUNCTION = {name: VnfKind(name, "", "the user's own VNF") for name in OWN}
 """Placeholders for the function of a VNF of the user, for which planed has no task."""
@@ -77,13 +75,8 @@ class ChainVnf:
         return HOSTINGS.get(self.hosting or "process")
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings object of its task; empty for defaults. Reads a file of settings. Raises UsageError."""
-        path = self.options.get(SETTINGS_OPTION)
-        found = _read_settings(Path(path), self.kind.name) if path else {}
-        for option in self.kind.options:
-            if option.name in self.options:
-                found[option.key] = option.value(self.options[option.name], self.kind.name)
-        return found
+        """Return the settings object of its task; empty for defaults."""
+        return {o.key: o.value(self.options[o.name], self.kind.name) for o in _given(self.kind.options, self.options)}
 
     def sending(self) -> dict[str, Value]:
         """Return the given ones of ``send_burst`` and ``drain_us``: the function collects frames before it sends."""
@@ -95,17 +88,16 @@ class ChainVnf:
         return int(self.options.get(CORES_OPTION.name, CORES_OPTION.default))
 
     def files(self) -> tuple[Path, ...]:
-        """Return every file with its settings, and the files for its hosting."""
-        own = [self.options[SETTINGS_OPTION]] if SETTINGS_OPTION in self.options else []
+        """Return every file that its settings name, and the files for its hosting."""
         hosting = self._hosted_by()
         keys = {option.key for option in (hosting.options if hosting else ()) if option.kind == "file"}
-        of_hosting = [str(value) for key, value in self.hosting_values().items() if key in keys]
-        named = [*own, *map(str, self.named_files()), *of_hosting]
-        return tuple(Path(path) for path in dict.fromkeys(named))
+        of_hosting = [Path(str(value)) for key, value in self.hosting_values().items() if key in keys]
+        return tuple(dict.fromkeys((*self.named_files(), *of_hosting)))
 
     def named_files(self) -> tuple[Path, ...]:
         """Return the files that its settings name, which planed reads."""
-        return tuple(Path(value) for key, value in self.settings().items() if _names_file(key, value))
+        files = [option for option in self.kind.options if option.kind == "file"]
+        return tuple(Path(self.options[option.name]) for option in _given(files, self.options))
 
 
 def parse_chain(text: str) -> tuple[ChainVnf, ...]:
@@ -127,7 +119,7 @@ def parse_chain(text: str) -> tuple[ChainVnf, ...]:
 def resolve_chain(text: str, base: Path) -> str:
     """Return the text of a chain with absolute paths (relative to ``base``), with every value and file checked.
 
-    Raises UsageError as :func:`parse_chain`, and for a file that is missing or is not a settings object.
+    Raises UsageError as :func:`parse_chain`, and for a file that is missing.
     """
     try:
         return SEPARATOR.join(_resolved(vnf, base).text for vnf in parse_chain(text))
@@ -175,9 +167,6 @@ def _resolved(vnf: ChainVnf, base: Path) -> ChainVnf:
         texts = {o.name: o.resolved(given[o.name], hosting.name, base) for o in _given(hosting.options, given)}
         subject = hosting.options[0].resolved(vnf.subject, hosting.name, base) if vnf.own else ""
         new = replace(new, hosting_options=texts, subject=subject)
-    for key, value in new.settings().items():
-        if _names_file(key, value):
-            existing_file(value, f"{name}: {key}", base)
     return new
 
 
@@ -222,32 +211,8 @@ def _function(name: str, parts: Sequence[str], told: HostingName | None) -> Chai
 
 
 def _options(name: str, parts: Iterable[str], example: str, known: Iterable[Option]) -> dict[str, str]:
-    files = [SETTINGS_OPTION, *(option.name for option in known if option.kind in ("file", "path"))]
+    files = [option.name for option in known if option.kind in ("file", "path")]
     return {key: unquote(value) for key, value in parse_options(name, parts, example, files).items()}
-
-
-def _read_settings(path: Path, vnf: str) -> dict[str, Any]:
-    """Return the settings object in a file; paths in it are relative to its folder."""
-    what = f'{vnf}: settings "{path}"'
-
-    def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = [key for key, _ in pairs]
-        twice = next((key for key in keys if keys.count(key) > 1), None)
-        if twice is not None:  # one would be lost
-            raise UsageError(f"{what}: key {twice} is there twice; remove one of them")
-        return dict(pairs)
-
-    try:
-        found = json.loads(read_text(path, what, "give a JSON file"), object_pairs_hook=object_of)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{what} cannot be read: not JSON: {error}; give a JSON file") from None
-    if not isinstance(found, dict):
-        raise UsageError(f'{vnf}: settings "{path}" is not a JSON object; give a file such as {{"key": value}}')
-    return {key: str(path.parent / value) if _names_file(key, value) else value for key, value in found.items()}
-
-
-def _names_file(key: str, value: Any) -> bool:
-    return key.endswith("_file") and isinstance(value, str)
 
 
 def build_chain(
@@ -262,7 +227,7 @@ def build_chain(
     """Return the topology of a scenario whose VNFs ``chain`` names; by default they are l2fwd.
 
     ``hosting`` is that of VNFs whose text names none, and of ends in VNFs; ``sending``: how VNFs collect frames.
-    Reads the files of settings in the chain; where only ports and flows matter, use scenarios.build.
+    Where only ports and flows matter, use scenarios.build.
     Raises UsageError for a chain that does not fit.
     """
     known = scenario_named(scenario)

@@ -347,6 +347,10 @@ class PcapModel(ClosedModel):
         return self
 
 
+ALIKE = ("summary", "ip", "transport", "vlan", "seed", "updates", "control_pps")
+"""Keys of a profile that its record has as they are."""
+
+
 class ProfileModel(ClosedModel):
     """A profile file."""
 
@@ -379,15 +383,10 @@ class ProfileModel(ClosedModel):
 
     def record(self, name: str) -> TrafficProfile:
         """Return the frozen record with this name. Raises UsageError for a missing or wrong file."""
-        flows = ips = arrival = pcap = None
-        if self.flows:
-            exponent = 1.0 if self.flows.exponent is None else self.flows.exponent
-            flows = records.Flows(self.flows.count, self.flows.draw, exponent)
+        ips = pcap = None
         if self.dst_ips:
             path = self.dst_ips.file or self.dst_ips.routes
             ips = records.Destinations(str(existing(path)) if path else "", self.dst_ips.fib)
-        if self.arrival:
-            arrival = records.Arrival(self.arrival.process, self.arrival.on_ns or 0, self.arrival.off_ns or 0)
         if given := self.pcap:  # the file is read for a wire only
             scaled = given.time_scale is not None or given.rate_pps is not None
             timing = "recorded" if scaled else given.timing or "rate"
@@ -396,20 +395,14 @@ class ProfileModel(ClosedModel):
         macs = self.dst_macs or MacsModel.model_construct()
         made = TrafficProfile(
             name=name,
-            summary=self.summary,
             sizes=self.sizes or (),
-            ip=self.ip,
-            transport=self.transport,
-            vlan=self.vlan,
-            flows=flows,
+            flows=records.Flows(**self.flows.model_dump(exclude_none=True)) if self.flows else None,
             dst_macs=tuple(mac.lower() for mac in macs.list or ()),
             dst_mac_count=macs.count,
             dst_ips=ips,
-            arrival=arrival,
+            arrival=records.Arrival(**self.arrival.model_dump(exclude_none=True)) if self.arrival else None,
             pcap=pcap,
-            seed=self.seed,
-            updates=self.updates,
-            control_pps=self.control_pps,
+            **{key: getattr(self, key) for key in ALIKE},
         )
         if made.recorded and made.arrival is not None:
             raise UsageError("arrival cannot be combined with recorded times; remove one of them")

@@ -23,10 +23,7 @@ VnfSettings = Mapping[str, Any]
 
 FIREWALL_BYTES = 64 << 20
 FIREWALL_RULE_BYTES = 64 << 10
-_CHUNK_BYTES = 1 << 20
 
-SETTINGS_OPTION = "settings"
-_SETTINGS = Option(SETTINGS_OPTION, "file", "JSON file with the whole settings object")
 SENDING_OPTIONS = (
     Option(
         "send_burst",
@@ -45,35 +42,20 @@ CORES_OPTION = Option(
 """The cores of every function (can17's two virtual NICs and two vCPUs)."""
 
 
-def entries(settings: VnfSettings, key: str) -> int:
-    """Return an upper bound of the entries of ``key``, or of the file that ``KEY_file`` names.
-
-    Lines of a text, objects of a JSON file. 0 without entries or if the file is gone, which planed reports.
-    """
-    listed = settings.get(key)
-    count = len(listed) if isinstance(listed, list) else 0
-    path = settings.get(f"{key}_file")
-    if not isinstance(path, str):
-        return count
-    lines, objects = 1, 0
-    try:
-        with Path(path).open("rb") as file:
-            while chunk := file.read(_CHUNK_BYTES):
-                lines += chunk.count(b"\n")
-                objects += chunk.count(b"{")
-    except OSError:
-        return count
-    return count + max(lines, objects)
-
-
 def nothing(settings: VnfSettings) -> int:
     """Return 0: the tables of the function are not in this memory."""
     return 0
 
 
 def firewall(settings: VnfSettings) -> int:
-    """Return the memory of rte_acl's tries: a rule's share depends on all others; a build takes up to half of it."""
-    return FIREWALL_BYTES + FIREWALL_RULE_BYTES * entries(settings, "rules")
+    """Return the memory of rte_acl's tries: a rule's share depends on all others; a build takes up to half of it.
+
+    An upper bound of the rules are the lines of a text, or the objects of a JSON file; planed tells of a file that is
+    gone.
+    """
+    path = settings.get("rules_file")
+    content = Path(path).read_bytes() if path and Path(path).is_file() else b""
+    return FIREWALL_BYTES + FIREWALL_RULE_BYTES * max(content.count(b"\n"), content.count(b"{"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +80,8 @@ class VnfKind:
 
     @property
     def all_options(self) -> tuple[Option, ...]:
-        """Return its options, with the one for a file of settings if it has any, and those of every function."""
-        return (
-            *self.options,
-            *([_SETTINGS] if self.options else []),
-            *((*SENDING_OPTIONS, CORES_OPTION) if self.kind else ()),
-        )
+        """Return its options and those of every function."""
+        return (*self.options, *((*SENDING_OPTIONS, CORES_OPTION) if self.kind else ()))
 
 
 _KINDS = (

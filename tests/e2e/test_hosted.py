@@ -62,7 +62,7 @@ def test_a_chain_of_two_in_vms(switch: str) -> None:
 def test_a_mixed_chain_and_what_a_function_in_a_container_drops(bench: Bench) -> None:
     """The command: a router in a container drops the long datagrams of a mix of sizes."""
     needs("container", "separate")
-    chain = "separate:l2fwd,container:l3fwd:mtu=1000:pids=64,l2fwd"
+    chain = "separate:l2fwd,container:l3fwd:mtu=1000:memory_mb=2048,l2fwd"
     matrix = (
         "--chain",
         chain,

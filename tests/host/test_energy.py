@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Energy by a fake powercap tree and by the words of ipmitool; what is not known is None, never zero."""
+"""Energy by a fake powercap tree; what is not known is None, never zero."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sysfs_tree import Tree
 
-from planebench.host import energy
-from planebench.host.energy import Ipmi, Meter, MeterReading, Rapl, energy_uj, find_meter
+from planebench.host.energy import MeterReading, Rapl, energy_uj, find_meter
 from planebench.measure.conditions import EnergyAccount
 from planebench.model.records import SwitchCycles
 from planebench.model.results import SWITCH_FIGURES
@@ -21,11 +20,6 @@ RANGE = 262_143_328_850
 FIGURES = {figure.name: figure for figure in SWITCH_FIGURES}
 PER_MILLION = FIGURES["joules_per_million_packets"]
 LESS_IDLE = FIGURES["joules_per_million_packets_less_idle"]
-DCMI = """
-    Instantaneous power reading:                   220 Watts
-    Minimum during sampling period:                 18 Watts
-    Power reading state is:                   activated
-"""
 
 
 @pytest.fixture
@@ -87,19 +81,8 @@ def test_unknown_is_never_zero() -> None:
     assert LESS_IDLE.of(SwitchCycles(counters={"energy_uj": 5, "delivered_packets": 2})) is None
 
 
-def test_the_power_that_ipmi_reports(monkeypatch: pytest.MonkeyPatch) -> None:
-    reading = Ipmi(lambda: DCMI).read()
-    assert reading is not None and reading.watts == 220
-    assert Ipmi(lambda: DCMI.replace("220", "0")).read() is None and Ipmi(lambda: None).read() is None
-    assert energy_uj(MeterReading(0, {}, 200.0), MeterReading(500_000_000, {}, 220.0)) == 105_000_000
-    monkeypatch.setattr(energy, "find_program", lambda name: None)
-    assert Ipmi().read() is None
-
-
-class Constant:
+class Constant(Rapl):
     """A meter of so many watts."""
-
-    name = "test"
 
     def __init__(self, watts: float) -> None:
         self.watts, self.at_ns, self.uj = watts, 0, 0
@@ -127,7 +110,7 @@ def test_without_an_idle_reading_only_the_whole_is_known() -> None:
         def read(self) -> MeterReading | None:
             return None
 
-    meter: Meter = Silent(1.0)
+    meter = Silent(1.0)
     account = EnergyAccount(meter, idle_s=0)
     assert account.counters(MeterReading(0, {"a": (0, 9)}), MeterReading(1, {"a": (5, 9)}), 7) == {
         "energy_uj": 5,

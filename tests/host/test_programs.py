@@ -9,21 +9,17 @@ import pytest
 
 from planebench.host import programs as finding
 from planebench.host.planed_program import BROKEN_REMEDY, PLANED_ENV, find_planed, require_planed
-from planebench.host.programs import Installation, find_program, installation, switches_file
+from planebench.host.programs import Installation, find_program, installation
 from planebench.measure.doctor import switch_finding
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.switches import common, planed
 
 
 @pytest.fixture(autouse=True)
-def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A switches.toml that is not there yet, and nothing in the environment that names a switch."""
-    for name in ("PLANEBENCH_SWITCHES", "PLANEBENCH_VPP", "PLANEBENCH_OVS_DPDK"):
+def nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing in the environment names a switch."""
+    for name in ("PLANEBENCH_VPP", "PLANEBENCH_OVS_DPDK"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    file = tmp_path / "config/planebench/switches.toml"
-    file.parent.mkdir(parents=True)
-    return file
 
 
 def program(path: Path, mode: int = 0o755) -> Path:
@@ -80,22 +76,16 @@ def test_a_planed_that_is_not_there_is_not_installed(monkeypatch: pytest.MonkeyP
         require_planed()
 
 
-def test_nobody_says_anything(config: Path) -> None:
-    assert switches_file() == config
+def test_nobody_says_anything() -> None:
     assert installation("vpp") == Installation()
 
 
-def test_the_option_counts_before_the_variable_and_that_before_the_file(
-    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here = {name: program(tmp_path / name / "vpp").parent for name in ("option", "variable", "file")}
-    config.write_text(f'[vpp]\npath = "{here["file"]}"\nenv = {{LD_LIBRARY_PATH = "/opt/lib"}}\n')
-    assert installation("vpp").path == here["file"]
+def test_the_option_counts_before_the_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = {name: program(tmp_path / name / "vpp").parent for name in ("option", "variable")}
     monkeypatch.setenv("PLANEBENCH_VPP", str(here["variable"]))
     assert installation("vpp").path == here["variable"]
     found = installation("vpp", str(here["option"]))
     assert (found.path, found.said_by) == (here["option"], "switch vpp: path")
-    assert found.env == {"LD_LIBRARY_PATH": "/opt/lib"}, "the environment is that of the file, whoever names the path"
     assert installation("bess") == Installation(), "another switch has nothing of it"
 
 
@@ -117,41 +107,12 @@ def test_home_and_relative_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert installation("vpp", "vpp").path == tmp_path / "vpp"
 
 
-def test_a_path_that_does_not_exist_names_who_said_it(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_that_does_not_exist_names_who_said_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match='switch vpp: path "/nope" does not exist; give the program or its directory'):
         installation("vpp", "/nope")
     monkeypatch.setenv("PLANEBENCH_VPP", "/nope")
     with pytest.raises(UsageError, match='PLANEBENCH_VPP "/nope" does not exist'):
         installation("vpp")
-    monkeypatch.delenv("PLANEBENCH_VPP")
-    config.write_text('[vpp]\npath = "/nope"\n')
-    with pytest.raises(UsageError, match=r'switches.toml: vpp.path "/nope" does not exist'):
-        installation("vpp")
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[vpp\n", "cannot be read"),
-        ("[vpp]\nwhere = 1\n", r"vpp\.where: .*Valid: \[SWITCH\] with path and env"),
-        ("[vpp]\npath = 7\n", r"vpp\.path: "),
-        ("[vpp]\nenv = {A = 1}\n", r"vpp\.env\.A: "),
-        ("vpp = 3\n", "vpp: "),
-        ("[vpp]\npath = '\xff'\n", "cannot be read"),
-    ],
-)
-def test_a_file_that_is_wrong_is_told_with_its_name_and_key(config: Path, text: str, said: str) -> None:
-    config.write_bytes(text.encode("latin-1"))
-    with pytest.raises(UsageError, match=f"{config}.*{said}"):
-        installation("vpp")
-
-
-def test_a_file_that_is_named_must_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PLANEBENCH_SWITCHES", str(tmp_path / "mine.toml"))
-    with pytest.raises(UsageError, match=r'mine\.toml" does not exist; give a file, or unset it'):
-        installation("vpp")
-    (tmp_path / "mine.toml").write_text(f'[vpp]\npath = "{tmp_path}"\n')
-    assert installation("vpp").path == tmp_path
 
 
 def test_without_a_path_it_is_on_path_then_in_the_usual_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

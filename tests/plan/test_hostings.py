@@ -20,7 +20,6 @@ from planebench.plan.passes import Rounds, group_points
 from planebench.plan.schema import load_plan, plan_from_document
 from planebench.store.codec import from_json, to_json
 from planebench.switches.registry import get_adapter
-from planebench.testbed.hosting import vm
 from planebench.testbed.hosting.registry import HOSTINGS
 
 QUICK = load_plan("quick")
@@ -152,8 +151,7 @@ def test_vms_that_would_be_emulated_are_skipped_and_those_asked_for_are_not(
     monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     monkeypatch.setattr(type(HOSTINGS["vm"]), "find", lambda _: Found("7.2", Path("/bin/true")))
-    monkeypatch.setattr("planebench.measure.survey.find_planed", lambda: Path("/bin/true"))
-    monkeypatch.setattr(vm, "why_emulated", lambda *_, boots: why)
+    monkeypatch.setattr("planebench.measure.survey.kvm_failure", lambda _: why)
     plan = in_hostings("process", "vm")
     held = survey(plan)
     assert {point.hosting for point in held.measured} == {"process", *(() if why else ("vm",))}

@@ -14,7 +14,7 @@ import pytest
 from planed_rig import CPU, MEMORY, OTHER_CPU, Planed, document, ethdev, load, task
 
 from planebench.host import af_xdp
-from planebench.host.af_xdp import mode_words, xdp_sockets
+from planebench.host.af_xdp import mode_words, socket_modes
 from planebench.host.interfaces import interfaces_of
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
@@ -71,9 +71,9 @@ def test_every_frame_arrives_or_is_counted_where_it_was_lost(
 
 
 def test_the_mode_is_what_the_kernel_gave(tester: Planed, switch: Planed, wire: VethWire) -> None:
-    sockets = xdp_sockets(tester.process.pid)
-    assert [it.zero_copy for it in sockets] == [False, False]  # veth has no zero-copy
-    assert mode_words(sockets, ["native"] * 2).startswith("copy, native, need-wakeup")
+    sockets = socket_modes(tester.process.pid)
+    assert sockets == ["copy", "copy"]  # veth has no zero-copy
+    assert mode_words(sockets, ["native"] * 2) == "copy, native"
     interfaces = [name for pair in wire.pairs.values() for name in pair]
     asked = ["nsenter", f"--net=/proc/{wire.netns_pid}/ns/net", sys.executable, str(Path(af_xdp.__file__)), *interfaces]
     answer = subprocess.run(asked, check=True, capture_output=True, text=True)
@@ -98,17 +98,12 @@ def test_frames_that_found_no_room_are_no_errors(tester: Planed, wire: VethWire)
 
 
 def test_words_of_sockets_that_are_not_alike() -> None:
-    copy = af_xdp.XdpSocket(zero_copy=False, need_wakeup=True, busy_poll=None, no_room=0, invalid=0)
-    zero = af_xdp.XdpSocket(zero_copy=True, need_wakeup=False, busy_poll=False, no_room=0, invalid=0)
-    assert mode_words([], []) == ""
-    assert mode_words([copy, zero], ["native", "generic"]) == (
-        "copy and zero-copy, generic and native, need-wakeup on some sockets, busy-poll unknown"
-    )
-    assert mode_words([zero], []) == "zero-copy, XDP program not found, no need-wakeup, no busy-poll"
+    assert mode_words(["copy", "zero-copy"], ["native", "generic"]) == "copy and zero-copy, generic and native"
+    assert mode_words(["zero-copy"], []) == "zero-copy, XDP program not found"
 
 
 def test_a_process_that_is_gone_has_no_sockets() -> None:
-    assert xdp_sockets(2**22) == []
+    assert socket_modes(2**22) == []
 
 
 def _kernel_drops(wire: VethWire) -> int:

@@ -45,13 +45,6 @@ def test_files_are_looked_for_when_a_chain_is_resolved_not_when_it_is_read() -> 
         resolve_chain("firewall:rules=/nowhere/at/all", Path("/"))
 
 
-def test_a_file_of_settings_and_options_over_it(tmp_path: Path, rules: Path) -> None:
-    (tmp_path / "fw.json").write_text(json.dumps({"rules_file": "my.rules", "default": "drop", "fragments": "drop"}))
-    (vnf,) = parse_chain(resolve_chain("firewall:settings=fw.json:default=permit", tmp_path))
-    assert vnf.settings() == {"rules_file": str(rules), "default": "permit", "fragments": "drop"}
-    assert vnf.files() == (tmp_path / "fw.json", rules)
-
-
 @pytest.mark.parametrize(
     ("text", "settings"),
     [
@@ -95,22 +88,6 @@ def test_errors_name_the_chain_the_value_and_the_way_out(text: str, words: list[
         assert all(word in said for word in words), said
 
 
-@pytest.mark.parametrize(
-    ("document", "word"),
-    [
-        ("{", "not JSON"),
-        ('{"default": "deny", "default": "permit"}', "key default is there twice; remove one of them"),
-        ("[1]", "is not a JSON object"),
-        ('{"rules_file": "gone"}', 'rules_file "'),
-    ],
-)
-def test_bad_files_of_settings(tmp_path: Path, document: str, word: str) -> None:
-    (tmp_path / "s.json").write_text(document)
-    with pytest.raises(UsageError, match=word) as caught:
-        resolve_chain("firewall:settings=s.json", tmp_path)
-    assert "firewall" in str(caught.value)
-
-
 @pytest.mark.parametrize("name", ["with space", "10:30", "a,b=c:d"])
 def test_a_path_may_have_what_separates_the_parts_of_a_chain(tmp_path: Path, name: str) -> None:
     """Without quotes too, but for commas, and colons before an equals sign: those look like the next option."""
@@ -148,4 +125,4 @@ def test_memory_of_a_firewall_follows_its_rules(tmp_path: Path) -> None:
         needs({"rules_file": str(many)}),
     ]
     assert sizes == sorted(sizes) and sizes[-1] > 2 * sizes[0]
-    assert needs({"rules_file": "/gone"}) == needs({}) < needs({"rules": [{}] * 100})
+    assert needs({"rules_file": "/gone"}) == needs({})

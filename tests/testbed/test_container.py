@@ -17,23 +17,21 @@ from hosting_rig import Way, exact, hosted_request, start_vnf, tester, until_cro
 from planed_rig import OTHER_CPU, Planed, load, until
 
 from planebench.host import procfs, reaper
-from planebench.host.leftovers import Leftovers, command_line
+from planebench.host.leftovers import command_line
 from planebench.host.pci import Nic
 from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.process import Supervisor, high_priority, sweep_stale
 from planebench.host.programs import NotFound
 from planebench.model.errors import DiedError, NotInstalledError, StartError
 from planebench.planed.document import Task
-from planebench.testbed.hosting import base, container
+from planebench.testbed.hosting import base
 from planebench.testbed.hosting.base import HostedRequest, Hosting, RunningVnf
 from planebench.testbed.hosting.registry import HOSTINGS
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]
 
 WAYS = (Way("a", "b", 0), Way("b", "a", 1))
-SHARED = ("/run/runc", "/run/containers", "/run/libpod", "/run/netns", "/dev/shm/")
-"""Where container engines leave things. In /tmp others have their share."""
-KINDS = ("separate", "bwrap", "podman")
+KINDS = ("separate", "container")
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +44,8 @@ def supervisor() -> Iterator[Supervisor]:
 
 def hosting_of(kind: str) -> Hosting:
     """The hosting of a test, if it can be had here."""
-    hosting = HOSTINGS["separate" if kind == "separate" else "container"]
+    hosting = HOSTINGS[kind]
     missing = hosting.find()
-    if not isinstance(missing, NotFound) and kind != "separate":
-        missing = container.find_runtime(kind)
     if isinstance(missing, NotFound):
         pytest.skip(f"no {kind}: {missing.remedy}")
     return hosting
@@ -59,8 +55,7 @@ def bed(supervisor: Supervisor, kind: str) -> tuple[Planed, HostedRequest]:
     """A tester with two ports, and what a VNF between them is started with."""
     folder = supervisor.workdir(kind)
     it = tester(supervisor, f"tester-{kind}", ["a", "b"], folder)
-    values = {} if kind == "separate" else {"runtime": kind}
-    return it, hosted_request("vnf0", (folder / "a.sock", folder / "b.sock"), supervisor, values, shares_cpu=False)
+    return it, hosted_request("vnf0", (folder / "a.sock", folder / "b.sock"), supervisor, shares_cpu=False)
 
 
 @pytest.fixture
@@ -73,7 +68,7 @@ def group(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path | None]:
     except OSError:
         yield None
         return
-    monkeypatch.setattr(base, "passed_devices", lambda request: (Nic("0000:3b:02.0", "vfio-pci", 0, "61"),))
+    monkeypatch.setattr(base, "bind_ports", lambda request, **_: (Nic("0000:3b:02.0", "vfio-pci", 0, "61"),))
     monkeypatch.setattr(base, "device_files", lambda passed: (group,))
     try:
         yield group
@@ -84,7 +79,7 @@ def group(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path | None]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_frame_crosses_and_its_life_is_ours(supervisor: Supervisor, kind: str, group: Path | None) -> None:
     hosting = hosting_of(kind)
-    before, mounts = Leftovers.take(), mounts_here()
+    mounts = mounts_here()
     it, request = bed(supervisor, kind)
     vnf = start_vnf(hosting, request, supervisor)
     until_crossing(it, WAYS[0], [vnf])
@@ -93,7 +88,7 @@ def test_every_frame_crosses_and_its_life_is_ours(supervisor: Supervisor, kind: 
     assert vnf.same_clock and vnf.planed is not None and vnf.planed.call("stats.get")["tasks"]
     assert_pinned(vnf)
     if kind != "separate":
-        assert_contained(vnf, supervisor)
+        assert_contained(vnf)
         assert_inside(group, vnf)
     _paused_it_forwards_nothing(it, vnf)
     _killed_it_is_gone(it, vnf)
@@ -107,8 +102,7 @@ def test_every_frame_crosses_and_its_life_is_ours(supervisor: Supervisor, kind: 
     assert process.returncode == 0, process.exit_report()
     again.stop()
     again.stop()
-    assert not groups_of(supervisor) and mounts_here() == mounts
-    assert not [path for path in Leftovers.take().paths.keys() - before.paths.keys() if path.startswith(SHARED)]
+    assert mounts_here() == mounts
 
 
 def assert_inside(group: Path | None, vnf: RunningVnf) -> None:
@@ -130,8 +124,8 @@ def assert_pinned(vnf: RunningVnf) -> None:
     assert procfs.ids_of_thread(worker.tid)[0] == worker.tid
 
 
-def assert_contained(vnf: RunningVnf, supervisor: Supervisor) -> None:
-    """No capabilities, no network, nothing to write to but its own folder, and limits."""
+def assert_contained(vnf: RunningVnf) -> None:
+    """No capabilities, no network, nothing to write to but its own folder, and a limit of its memory."""
     pid = vnf.threads()[0].pid
     status = procfs.read_text(f"/proc/{pid}/status") or ""
     for line in ("CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1"):
@@ -144,14 +138,10 @@ def assert_contained(vnf: RunningVnf, supervisor: Supervisor) -> None:
         with pytest.raises(OSError, match=r"Read-only file system|Permission denied|Text file busy"):
             (inside / str(path).lstrip("/")).write_text("")
     (inside / str(folder).lstrip("/") / "new").write_text("")
-    for group in groups_of(supervisor):
-        assert "1152 MiB of memory" in vnf.facts.details["limits"]
-        assert any(pid in map(int, path.read_text().split()) for path in group.rglob("cgroup.procs"))
-
-
-def groups_of(supervisor: Supervisor) -> list[Path]:
-    """Control groups that are left of a supervisor."""
-    return [path for path in Path("/sys/fs/cgroup").rglob(f"{supervisor.root.name}*") if path.is_dir()]
+    assert vnf.facts.details["limits"] == "1152 MiB of private memory (RLIMIT_DATA)"
+    assert str(1152 << 20) in next(
+        line for line in Path(f"/proc/{pid}/limits").read_text().splitlines() if line.startswith("Max data size")
+    )
 
 
 def mounts_here() -> set[str]:
@@ -181,8 +171,8 @@ def _killed_it_is_gone(it: Planed, vnf: RunningVnf) -> None:
 
 
 def test_what_cannot_start_says_why_and_leaves_nothing(supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch) -> None:
-    hosting = hosting_of("bwrap")
-    _, request = bed(supervisor, "bwrap")
+    hosting = hosting_of("container")
+    _, request = bed(supervisor, "container")
     assert request.document is not None
     small = replace(request.document.memory, size_mb=1)
     known = len(supervisor.processes)
@@ -200,29 +190,25 @@ def test_what_cannot_start_says_why_and_leaves_nothing(supervisor: Supervisor, m
     assert not any(process.alive() for process in supervisor.processes[known:])
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("planebench.host.programs._SYSTEM_FOLDERS", "/nowhere")
-    for runtime, remedy in (("auto", "bubblewrap"), ("bwrap", "bubblewrap"), ("podman", "podman")):
-        with pytest.raises(NotInstalledError, match=f"hosting container is not available; install {remedy}"):
-            hosting.start(replace(request, values={"runtime": runtime}), supervisor)
+    with pytest.raises(NotInstalledError, match="hosting container is not available; install bubblewrap"):
+        hosting.start(request, supervisor)
     assert isinstance(hosting.find(), NotFound)
 
 
 HOLDER = """
-import sys, time
+import time
 from pathlib import Path
 from hosting_rig import hosted_request, start_vnf, tester
 from planebench.host.process import Supervisor
 from planebench.testbed.hosting.registry import HOSTINGS
 with Supervisor(Path("/tmp")) as supervisor:
-    for kind in sys.argv[1:]:
-        folder = supervisor.workdir(kind)
-        tester(supervisor, f"tester-{kind}", ["a", "b"], folder)
-        values = {"runtime": kind}
-        request = hosted_request("vnf0", (folder / "a.sock", folder / "b.sock"), supervisor, values)
-        vnf = start_vnf(HOSTINGS["container"], request, supervisor)
-        (worker,) = vnf.threads()
-        vnf.processes[0].pause()
-        print(vnf.processes[0].pid, worker.pid, end=" ")
-    print(supervisor.root, flush=True)
+    folder = supervisor.workdir("held")
+    tester(supervisor, "tester-held", ["a", "b"], folder)
+    request = hosted_request("vnf0", (folder / "a.sock", folder / "b.sock"), supervisor)
+    vnf = start_vnf(HOSTINGS["container"], request, supervisor)
+    (worker,) = vnf.threads()
+    vnf.processes[0].pause()
+    print(vnf.processes[0].pid, worker.pid, supervisor.root, flush=True)
     time.sleep(600)
 """
 
@@ -231,12 +217,11 @@ with Supervisor(Path("/tmp")) as supervisor:
     "reaper_lives", [True, pytest.param(False, marks=pytest.mark.all)], ids=["reaper", "next-start"]
 )
 def test_nothing_is_left_when_the_harness_is_killed(reaper_lives: bool) -> None:
-    kinds = [kind for kind in ("bwrap", "podman") if not isinstance(container.find_runtime(kind), NotFound)]
-    hosting_of("bwrap")
+    hosting_of("container")
     mounts = mounts_here()
     path = os.pathsep.join(map(str, (Path(reaper.__file__).parents[2], Path(__file__).parents[1])))
     with subprocess.Popen(
-        [sys.executable, "-P", "-c", HOLDER, *kinds],
+        [sys.executable, "-P", "-c", HOLDER],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": path},
@@ -246,7 +231,7 @@ def test_nothing_is_left_when_the_harness_is_killed(reaper_lives: bool) -> None:
             assert holder.stdout is not None
             *words, root = holder.stdout.readline().split()
             pids = [int(word) for word in words]
-            assert len(pids) == 2 * len(kinds) and all(map(procfs.is_running, pids))
+            assert len(pids) == 2 and all(map(procfs.is_running, pids))
             if not reaper_lives:
                 (found,) = [pid for pid in procfs.descendants(holder.pid) if reaper.__file__ in command_line(pid)]
                 os.kill(found, signal.SIGKILL)
@@ -256,5 +241,4 @@ def test_nothing_is_left_when_the_harness_is_killed(reaper_lives: bool) -> None:
     if not reaper_lives:
         assert Path(root) in sweep_stale([Path("/tmp")])
     until(lambda: not Path(root).exists(), "the folder is gone")
-    assert not list(Path("/sys/fs/cgroup").rglob(f"{Path(root).name}*"))
     assert mounts_here() == mounts

@@ -21,19 +21,19 @@ COMMAND = 'dpdk-testpmd {eal} -- --forward-mode=io --eth-peer="0,02:00:00:00:00:
 
 
 def test_prefixes_and_options_of_both() -> None:
-    firewall, l3fwd, l2fwd = parse_chain("container:firewall:pids=50:default=permit, separate:l3fwd,l2fwd")
+    firewall, l3fwd, l2fwd = parse_chain("container:firewall:memory_mb=99:default=permit, separate:l3fwd,l2fwd")
     assert (firewall.kind.name, firewall.hosting, l3fwd.hosting, l2fwd.hosting) == (
         *("firewall", "container", "separate", None),
     )
-    assert (firewall.settings(), firewall.hosting_values()) == ({"default": "permit"}, {"pids": 50})
-    assert firewall.text == "container:firewall:default=permit:pids=50"
+    assert (firewall.settings(), firewall.hosting_values()) == ({"default": "permit"}, {"memory_mb": 99})
+    assert firewall.text == "container:firewall:default=permit:memory_mb=99"
 
 
 def test_a_command_is_quoted_once_and_comes_back_whole() -> None:
-    text = f"exec:{quote(COMMAND)}:pids=9,l2fwd"
+    text = f"exec:{quote(COMMAND)}:memory_mb=99,l2fwd"
     own, _ = parse_chain(text)
     assert (own.own, own.subject, own.kind.kind) == (True, COMMAND, "")
-    assert own.hosting_values() == {"command": COMMAND, "pids": 9}
+    assert own.hosting_values() == {"command": COMMAND, "memory_mb": 99}
     assert resolve_chain(text, Path("/")) == text == resolve_chain(resolve_chain(text, Path("/")), Path("/"))
     (bare,) = parse_chain("exec:my-vnf {eal} -- --quiet")  # as a shell leaves it
     assert (bare.subject, bare.text) == ("my-vnf {eal} -- --quiet", "exec:my-vnf {eal} -- --quiet")
@@ -58,10 +58,10 @@ def test_paths_of_a_hosting_become_absolute(tmp_path: Path) -> None:
         ("container", ["container stands before what runs in it", '"container:l2fwd"']),
         ("exec:", ['"exec:COMMAND"']),
         ("container:frewall", ["unknown network function", "did you mean firewall?"]),
-        ("separate:l2fwd:pids=1", ["unknown option of l2fwd", "idle"]),
-        ("l2fwd:pids=1", ["unknown option of l2fwd", "send_burst"]),
-        ("container:l2fwd:runtime=docker", ['runtime "docker" is not valid', "auto, bwrap, podman"]),
-        ("container:firewall:pid=1", ["unknown option of firewall", "did you mean pids?"]),
+        ("separate:l2fwd:memory_mb=1", ["unknown option of l2fwd", "idle"]),
+        ("l2fwd:memory_mb=1", ["unknown option of l2fwd", "send_burst"]),
+        ("container:l2fwd:idle=never", ['idle "never" is not valid', "poll, sleep"]),
+        ("container:firewall:memory=1", ["unknown option of firewall", "did you mean memory_mb?"]),
         ('exec:"my-vnf,l2fwd', ["unbalanced double quote"]),
         ("docker:l2fwd", ["unknown network function", "docker"]),
     ],
@@ -81,8 +81,8 @@ def test_what_is_wrong_is_told(text: str, words: list[str]) -> None:
         ("container:firewall,l3fwd", 2, "container", ("firewall,l3fwd", "container")),
         ("container:firewall,l3fwd", 2, "separate", ("container:firewall,separate:l3fwd", "process")),
         ("container:firewall,process:l3fwd", 2, "separate", ("container:firewall,l3fwd", "process")),
-        ("container:l2fwd:pids=9", 1, "process", ("container:l2fwd:pids=9", "container")),
-        ("container:l2fwd:pids=9,l3fwd", 2, "container", ("container:l2fwd:pids=9,l3fwd", "container")),
+        ("container:l2fwd:memory_mb=99", 1, "process", ("container:l2fwd:memory_mb=99", "container")),
+        ("container:l2fwd:memory_mb=99,l3fwd", 2, "container", ("container:l2fwd:memory_mb=99,l3fwd", "container")),
         ("exec:true", 1, "separate", ("exec:true", "exec")),
     ],
 )

@@ -22,7 +22,7 @@ from planebench.testbed.tester_config import assign_tasks, full_stage, switch_re
 
 TWO, EIGHT = Cpus((0, 1)), Cpus(tuple(range(8)))
 LINKS = LinkSettings(Path("/run/x"), name="pb-abcdefgh-t1-planed", nice=-20)
-MIXED = "separate:firewall,l2fwd,container:l3fwd:pids=9"
+MIXED = "separate:firewall,l2fwd,container:l3fwd:memory_mb=99"
 
 
 def mixed() -> Topology:
@@ -96,9 +96,9 @@ def test_what_it_does_when_idle_may_be_said(cpus: Cpus, said: str, sleeps: bool)
 def test_what_a_hosting_is_asked_for(tmp_path: Path) -> None:
     rules = tmp_path / "my.rules"
     rules.write_text("permit ip from any to any\n")
-    topology = build_chain("loopback", 2, chain=f"container:firewall:rules={rules}:pids=9,exec:true")
+    topology = build_chain("loopback", 2, chain=f"container:firewall:rules={rules}:memory_mb=99,exec:true")
     first, own = hosted_requests(topology, place(TWO, 2, hosted=(0, 1)), LINKS, Path("/bin/planed"))
-    assert (first.name, first.values, first.files, first.cpus) == ("vnf0", {"pids": 9}, (rules,), (1,))
+    assert (first.name, first.values, first.files, first.cpus) == ("vnf0", {"memory_mb": 99}, (rules,), (1,))
     assert (first.shares_cpu, first.control_cpus, first.planed) == (True, {0}, Path("/bin/planed"))
     assert [(port.name, port.socket) for port in first.ports] == [
         ("v0", Path("/run/x/v0.sock")),

@@ -25,8 +25,8 @@ MACHINE = qemu.Guest(
     memory_mb=300,
     boot=qemu.Disk(Path("/a,b/x.qcow2"), "qcow2"),
     nics=(
-        qemu.GuestNic(Path("/run/v0.sock"), "02:00:00:00:04:01"),
-        qemu.GuestNic(Path("/run/v1.sock"), "02:00:00:00:04:02"),
+        HostedPort("v0", Path("/run/v0.sock"), "02:00:00:00:04:01"),
+        HostedPort("v1", Path("/run/v1.sock"), "02:00:00:00:04:02"),
     ),
 )
 PORTS = (

@@ -404,7 +404,7 @@ RESULT: tuple[Column, ...] = (
     _reported(
         "joules_per_million_packets",
         OnPage("J / million", 15, joules, optional=True),
-        doc="Energy of the machine (RAPL, or IPMI) for a million frames that arrived; null where no meter tells.",
+        doc="Energy of the machine (RAPL) for a million frames that arrived; null where no meter tells.",
     ),
     _reported(
         "joules_per_million_packets_less_idle",

@@ -28,10 +28,6 @@ IDLE = Option(
     ("poll", "sleep"),
 )
 """The option of hostings with a planed inside; planed finds it in its document."""
-DEVICES = Option(
-    "devices", "list", "NICs or virtual functions for the VNF, as libvirt names them: pci_0000_3b_02_0+pci_0000_3b_02_1"
-)
-"""The option of hostings whose VNFs may have PCI devices as their ports or beside them."""
 VFIO = Path("/dev/vfio/vfio")
 
 
@@ -76,43 +72,30 @@ class HostedRequest:
     """Others poll on ``cpus`` too: it should sleep when no packets arrive."""
 
 
-class Sandbox:
-    """The surroundings of a VNF's process that were made for it: here ``files`` that it leaves behind."""
-
-    def __init__(self, *files: Path) -> None:
-        self._files = files
-
-    def why(self) -> str:
-        """Return a reason for the end of the VNF, to follow its last log lines; empty if none is known."""
-        return ""
-
-    def remove(self) -> None:
-        """Remove the surroundings when nothing runs in them any more. Never raises; safe to call twice."""
-        for file in self._files:
-            file.unlink(missing_ok=True)
-
-
 class RunningVnf:
     """A started VNF: one process, which is planed, a command of the user, or QEMU.
 
     Frames that cross it, not its own words, prove that it forwards.
     """
 
-    same_clock = True
-    """Whether the TSC inside is the host's: stamps of its tasks may be set against the tester's."""
-
     def __init__(
         self,
         process: Process,
         facts: HostingFacts,
-        sandbox: Sandbox,
         threads: tuple[WatchedThread, ...] = (),
         planed: PlanedProcess | None = None,
         inside: Callable[[Document], Document] = lambda document: document,
         title: str = "",
+        files: tuple[Path, ...] = (),
+        *,
+        same_clock: bool = True,
     ) -> None:
+        """Take a VNF that was started; ``files`` are those that it leaves behind."""
         self.name = facts.vnf
         self.facts = facts
+        self.same_clock = same_clock
+        """Whether the TSC inside is the host's: stamps of its tasks may be set against the tester's. A guest's begins
+        with the guest, and under TCG it is another clock altogether."""
         self.planed = planed
         """The planed inside; None for a VNF of the user."""
         self.inside = inside
@@ -121,7 +104,7 @@ class RunningVnf:
         """Every process of the VNF, to be paused (SIGSTOP to its group) while another switch is measured."""
         self._title = title or f"{facts.vnf} ({facts.hosting})"
         self._process = process
-        self._sandbox = sandbox
+        self._files = files
         self._threads = threads
 
     def threads(self) -> tuple[WatchedThread, ...]:
@@ -157,10 +140,11 @@ class RunningVnf:
     def _clean(self) -> None:
         if self.planed is not None:
             self.planed.close()
-        self._sandbox.remove()
+        for file in self._files:
+            file.unlink(missing_ok=True)
 
     def _last_words(self) -> str:
-        return self._process.exit_report() + self._sandbox.why()
+        return self._process.exit_report()
 
 
 class Hosting(Protocol):
@@ -185,21 +169,14 @@ class Hosting(Protocol):
         """
 
 
-def passed_devices(request: HostedRequest) -> tuple[Nic, ...]:
-    """Bind the devices of a request to vfio-pci, until the end of the run: those that are ports, then the others.
+def bind_ports(request: HostedRequest, *, for_guest: bool) -> tuple[Nic, ...]:
+    """Bind the ports of a VNF that are devices to vfio-pci, until the end of the run.
 
-    Raises UsageError for a device that must not be taken, StartError where the system refuses.
+    ``for_guest``: a container or a virtual machine has them. Raises UsageError for a device that must not be taken,
+    StartError where the system refuses.
     """
-    more = request.values.get(DEVICES.key)
     ports = [port.address for port in request.ports if port.address]
-    wanted = [*ports, *(more if isinstance(more, list) else ())]
-    return pci_binding.bind(wanted, for_guest=True).nics if wanted else ()
-
-
-def bind_ports(request: HostedRequest) -> None:
-    """Bind the ports of a VNF without isolation that are devices. Raises as :func:`passed_devices`."""
-    if ports := [port.address for port in request.ports if port.address]:
-        pci_binding.bind(ports)
+    return pci_binding.bind(ports, for_guest=for_guest).nics if ports else ()
 
 
 def device_files(devices: Sequence[Nic]) -> tuple[Path, ...]:

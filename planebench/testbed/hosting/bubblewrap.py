@@ -8,27 +8,46 @@ it is writable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from planebench.host.process import Process, Supervisor
 from planebench.host.programs import Found, NotFound, find_program, version_lines
+from planebench.model.errors import NotInstalledError
 from planebench.testbed.hosting.base import HostedRequest
-from planebench.testbed.hosting.inside import folder_of
+from planebench.testbed.hosting.inside import BWRAP, folder_of
 
-PROGRAM = "bwrap"
 REMEDY = "install bubblewrap: `apt-get install bubblewrap` (Debian, Ubuntu) or `dnf install bubblewrap` (Fedora)"
 PLANED = "/planed"
 """The path of the static planed in the container."""
 OWN_FOLDERS = frozenset({"dev", "proc", "run", "sys", "tmp"})
 """Folders of the root that every container has for itself."""
+LIMIT = "{} MiB of private memory (RLIMIT_DATA)"
+"""The description of a limit in MiB."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def find() -> Found | NotFound:
     """Look for bubblewrap; its version begins with its name."""
-    program = find_program(PROGRAM)
+    program = find_program(BWRAP)
     lines = version_lines(program) if program else ()
     return Found(lines[0], program) if program and lines else NotFound(REMEDY)
+
+
+def require(hosting: str) -> Found:
+    """Return bubblewrap for a hosting. Raises NotInstalledError."""
+    found = find()
+    if isinstance(found, NotFound):
+        raise NotInstalledError(f"hosting {hosting} is not available; {found.remedy}")
+    return found
+
+
+def spawn(
+    request: HostedRequest, supervisor: Supervisor, limit_mb: int, words: Sequence[str], cpus: frozenset[int]
+) -> Process:
+    """Start the words of a container and of what runs in it, with a limit of its private memory."""
+    limited = ["prlimit", f"--data={limit_mb << 20}", "--", *words]
+    return supervisor.spawn(request.name, limited, cpus=cpus, workdir=folder_of(request), enclosed=True)
 
 
 def planed_container(bwrap: Path, request: HostedRequest, planed: Path, devices: Iterable[Path] = ()) -> list[str]:

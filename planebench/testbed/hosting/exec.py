@@ -18,13 +18,15 @@ from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
 from planebench.model.cpus import cpu_text
 from planebench.model.dimensions import HostingFacts
-from planebench.model.errors import NotInstalledError, UsageError, unknown
+from planebench.model.errors import UsageError, unknown
 from planebench.model.switch import Option
-from planebench.testbed.hosting import base, bubblewrap, inside, oci
+from planebench.testbed.hosting import base, bubblewrap
 from planebench.testbed.hosting.base import HostedRequest
-from planebench.testbed.hosting.inside import RunningCommand, folder_of
+from planebench.testbed.hosting.inside import RunningCommand
 
 MEMORY_MB = 1024
+UNPACK = "`podman export $(podman create IMAGE) | tar -x -C FOLDER`"
+"""How a container image becomes a directory."""
 HIDDEN = ("/tmp", "/run")
 """A container has its own, whatever its image."""
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
@@ -56,10 +58,8 @@ class ExecHosting:
     remedy = bubblewrap.REMEDY
     options: tuple[Option, ...] = (
         Option("command", "text", "command in double quotes, with {eal}, {port0}, {port1}, ..."),
-        Option("image", "path", "root file system: a directory or an OCI archive", "this machine's"),
+        Option("image", "path", "root file system, a directory", "this machine's"),
         Option("memory_mb", "whole", "memory limit in MiB; DPDK gets half of it", str(MEMORY_MB), least=16),
-        inside.PIDS_OPTION,
-        base.DEVICES,
     )
     ready_within_s = 60.0
 
@@ -67,36 +67,34 @@ class ExecHosting:
         return bubblewrap.find()
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningCommand:
-        found = self.find()
-        if isinstance(found, NotFound):
-            raise NotInstalledError(f"hosting exec is not available; {found.remedy}")
-        chosen = inside.chosen(request.values, MEMORY_MB)
+        found = bubblewrap.require(self.name)
+        limit_mb = int(str(request.values.get("memory_mb", MEMORY_MB)))
         command = str(request.values.get("command", ""))
-        passed = base.passed_devices(request)
-        argv = words_of(command, request, chosen.memory_mb // 2, passed)
+        passed = base.bind_ports(request, for_guest=True)
+        argv = words_of(command, request, limit_mb // 2, passed)
         image = request.values.get("image")
-        root = oci.root_of(Path(str(image)), supervisor) if image else Path("/")
+        root = Path(str(image or "/"))
+        if not root.is_dir():
+            raise UsageError(f"exec: image {root} is not a directory; unpack it: {UNPACK}")
         hidden = [folder for folder in HIDDEN if Path(argv[0]).is_relative_to(folder)]
         if hidden and root == Path("/"):
             raise UsageError(
                 f"exec: {argv[0]} is in {hidden[0]}, which the container replaces by its own; install the program in "
                 "another directory"
             )
-        files = base.device_files(passed)
-        limited = inside.limit(request, chosen, supervisor)
+        container = bubblewrap.command_container(found.binary, request, root, base.device_files(passed))
         # A command that is told where to poll pins itself.
         pins_itself = not _PINS_ITSELF.isdisjoint(_PLACEHOLDER.findall(command))
-        process = supervisor.spawn(
-            request.name,
-            [*limited.prefix, *bubblewrap.command_container(found.binary, request, root, files), *argv],
-            cpus=frozenset({*request.cpus, *(request.control_cpus if pins_itself else ())}),
-            workdir=folder_of(request),
-            enclosed=True,
-        )
-        details = {"cpus": cpu_text(request.cpus), "command": shlex.join(argv)}
-        details |= {"image": str(image) if image else "root of the host, read-only"}
+        cpus = frozenset({*request.cpus, *(request.control_cpus if pins_itself else ())})
+        process = bubblewrap.spawn(request, supervisor, limit_mb, [*container, *argv], cpus)
+        details = {
+            "cpus": cpu_text(request.cpus),
+            "command": shlex.join(argv),
+            "image": str(image) if image else "root of the host, read-only",
+            "limits": bubblewrap.LIMIT.format(limit_mb),
+        }
         facts = HostingFacts(request.name, "exec", f"{Path(argv[0]).name} in {found.version}", details=details)
-        return RunningCommand(request, process, limited.told(facts), limited, without_ports(command))
+        return RunningCommand(request, process, facts, without_ports(command))
 
 
 def without_ports(command: str) -> str:

@@ -13,12 +13,10 @@ from typing import Literal
 
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
-from planebench.model.errors import PlanebenchError, StartError, UsageError
+from planebench.model.errors import UsageError
 from planebench.model.switch import Option
-from planebench.testbed.hosting import base, machine, qemu
-from planebench.testbed.hosting.base import HostedRequest
-from planebench.testbed.hosting.guest_image import guest_image
-from planebench.testbed.hosting.qemu import Accelerator, KvmProbe
+from planebench.testbed.hosting import machine, qemu
+from planebench.testbed.hosting.base import HostedRequest, RunningVnf
 
 QCOW2 = b"QFI\xfb"
 """The first bytes of such a file (QEMU, docs/interop/qcow2.txt)."""
@@ -40,39 +38,22 @@ class ImageHosting:
         replace(machine.VCPUS, default="as many as it has CPUs of the host"),
         replace(machine.MEMORY, default=str(DEFAULT_MEMORY_MB)),
         machine.ACCEL,
-        base.DEVICES,
     )
     ready_within_s = 300.0
 
     def find(self) -> Found | NotFound:
         return qemu.look()
 
-    def start(self, request: HostedRequest, supervisor: Supervisor) -> machine.RunningMachine:
+    def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningVnf:
         found = qemu.require(self.title)
         path = Path(str(request.values["path"]))
         disk = qemu.Disk(path, image_format(path))
-        wanted = str(request.values.get(machine.ACCEL.key, "auto"))
-        accelerator = Accelerator("tcg", "tcg, as requested")
-        if wanted != "tcg":
-            # KVM is tested by a boot of our own guest; without that guest an image is emulated unless KVM is required.
-            try:
-                image = guest_image(request.planed)
-            except PlanebenchError as error:
-                if wanted == "kvm":
-                    raise StartError(
-                        f"accel=kvm: KVM cannot be tested without a guest image: {error}; use accel=tcg"
-                    ) from error
-                told = f"tcg, because KVM cannot be tested without a guest image: {error}"
-                accelerator = Accelerator("tcg", told)
-            else:
-                probe = KvmProbe(found, image.kernel, image.initramfs, request.control_cpus, supervisor)
-                accelerator = probe.accelerator(wanted)
         return machine.start(
             request,
             found,
             supervisor,
             hosting="image",
-            accelerator=accelerator,
+            accelerator=qemu.accelerator(found, str(request.values.get(machine.ACCEL.key, "auto"))),
             vcpus=machine.vcpu_count(request, 0),
             memory_mb=machine.memory_mb(request, DEFAULT_MEMORY_MB, LEAST_MEMORY_MB),
             boot=disk,

@@ -14,16 +14,16 @@ from planebench.model.errors import StartError, UsageError
 from planebench.model.switch import Option
 from planebench.planed.document import Document, Port
 from planebench.testbed.hosting import base, qemu
-from planebench.testbed.hosting.base import HostedPort, HostedRequest, RunningVnf, Sandbox
+from planebench.testbed.hosting.base import HostedPort, HostedRequest, RunningVnf
 from planebench.testbed.hosting.inside import attach, folder_of
-from planebench.testbed.hosting.qemu import Accelerator, GuestNic, NicSettings, Rings, device_address, pci_address
+from planebench.testbed.hosting.qemu import Accelerator, NicSettings, Rings, device_address, pci_address
 
 STANDARD_FRAME_BYTES = 1518
 VCPUS_MAX = 64
 MEMORY_MAX_MB = 2**20
 
 RINGS = Option("rings", "text", "virtqueue layout offered to the guest", "split", ("split", "packed"))
-ACCEL = Option("accel", "text", "auto: kvm if a test boot works, else tcg (emulation)", "auto", ("auto", "kvm", "tcg"))
+ACCEL = Option("accel", "text", "auto: kvm if QEMU can use it, else tcg (emulation)", "auto", ("auto", "kvm", "tcg"))
 
 
 HUGEPAGE_MB = 2
@@ -55,11 +55,6 @@ def memory_mb(request: HostedRequest, default: int, least: int) -> int:
     return wanted + wanted % 2  # whole hugepages
 
 
-def nics(request: HostedRequest) -> tuple[GuestNic, ...]:
-    """Return a NIC for each virtio port, in their order."""
-    return tuple(GuestNic(port.socket, port.mac) for port in request.ports if not port.address)
-
-
 def nic_settings(request: HostedRequest) -> NicSettings:
     """Return the settings of the NICs. Only a user's image needs mergeable buffers: planed's hold the largest frame."""
     rings: Rings = "packed" if _text(request, "rings", "split") == "packed" else "split"
@@ -69,13 +64,6 @@ def nic_settings(request: HostedRequest) -> NicSettings:
 
 def _text(request: HostedRequest, key: str, default: str) -> str:
     return str(request.values.get(key, default))
-
-
-class RunningMachine(RunningVnf):
-    """QEMU with one VNF in it, which forwards once it has booted. Made by :func:`start`."""
-
-    same_clock = False
-    """The guest's TSC begins with the guest, and under TCG it is another clock altogether."""
 
 
 def start(
@@ -90,16 +78,14 @@ def start(
     boot: qemu.Kernel | qemu.Disk,
     details: Mapping[str, str],
     inside: Callable[[Document], Document] = lambda document: document,
-) -> RunningMachine:
+) -> RunningVnf:
     """Start QEMU on the control CPUs, pin the guest's CPUs and boot. Raises StartError with the last log lines.
 
     ``inside`` is as in :class:`RunningVnf`.
     """
     folder = folder_of(request)
     monitor, rpc = folder / "qmp", folder / "rpc"  # which QEMU leaves behind
-    passed = base.passed_devices(request)
-    if len(passed) > qemu.DEVICES_MAX:
-        raise UsageError(f"{request.name}: {len(passed)} devices, but a guest has places for {qemu.DEVICES_MAX}")
+    passed = base.bind_ports(request, for_guest=True)
     guest = qemu.Guest(
         name=request.name,
         version=found.version,
@@ -107,7 +93,7 @@ def start(
         vcpus=vcpus,
         memory_mb=memory_mb,
         boot=boot,
-        nics=nics(request),
+        nics=tuple(port for port in request.ports if not port.address),
         settings=nic_settings(request),
         hugepages=request.hugepages,
         monitor=monitor,
@@ -147,7 +133,7 @@ def start(
     threads = tuple(
         WatchedThread("vnf", process.pid, tid, f"{request.name}-vcpu{number}") for number, tid in forwarding
     )
-    return RunningMachine(process, facts, Sandbox(monitor, rpc), threads, planed, inside, f"VNF {request.name}")
+    return RunningVnf(process, facts, threads, planed, inside, f"VNF {request.name}", (monitor, rpc), same_clock=False)
 
 
 def guest_document(document: Document, ports: Sequence[HostedPort], cpus: Sequence[int], first_vcpu: int) -> Document:

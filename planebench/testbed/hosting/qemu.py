@@ -1,38 +1,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""QEMU: the program, the command line of a guest, and its monitor (QMP), and a probe of KVM.
+"""QEMU: the program, the command line of a guest, its monitor (QMP), and whether it can use KVM.
 
 Devices have fixed places on the guest's PCI bus, so that the program in the guest can be told where its ports are.
 Facts about QEMU are from its manual and hw/net/virtio-net.c, net/vhost-user.c.
-
-KVM is tested by a boot, since /dev/kvm alone proves little. In nested hypervisors KVM may start a guest and then fail
-or crawl; QEMU's own fallback to TCG covers only a KVM that does not start. The probe boots the guest image without a
-document: the guest prints that it is up, and ends. The outcome is kept for this boot of the machine, this QEMU and this
-kernel.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-import json
 import logging
 import os
 import re
-import threading
-import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from qemu.qmp import ConnectError, QMPClient, QMPError
 
-from planebench.host import procfs
-from planebench.host.files import default_folder, keep
-from planebench.host.process import Process, Supervisor, stretched, wait_ready
-from planebench.host.programs import Found, NotFound, find_program, version_lines
+from planebench.host.process import Process, stretched, wait_ready
+from planebench.host.programs import Found, NotFound, find_program, run_tool, version_lines
 from planebench.model.errors import NotInstalledError, StartError, UsageError
+from planebench.testbed.hosting.base import HostedPort
 
 PROGRAM = "qemu-system-x86_64"
 REMEDY = "install QEMU: `apt-get install qemu-system-x86` (Debian, Ubuntu) or `dnf install qemu-system-x86` (Fedora)"
@@ -51,8 +42,6 @@ FIRST_NIC_SLOT = 2
 DISK_SLOT = 16
 RPC_SLOT = 17
 FIRST_DEVICE_SLOT = 18
-DEVICES_MAX = 13
-"""Slots from there up to that of the chip set."""
 RPC_PORT = "planed"
 """The name that /init of the guest image looks for (guest_image.py)."""
 LEAST_RING = 256
@@ -70,22 +59,8 @@ _OFFLOADS = (
 )
 """No VNF is offered checksums or segmentation by its switch, whatever it runs in (switches/common.py)."""
 DEVICE = Path("/dev/kvm")
-LIMIT_S = 10.0
-"""The guest takes 2 s with KVM and 4 s without."""
-PROBE_MB = 192
-GUEST_UP = "GUEST-UP"
 COMMAND_LINE = "console=ttyS0 quiet panic=-1 no_timer_check mitigations=off nokaslr"
 """no_timer_check: a virtual CPU without CPU time is not a broken timer. panic=-1: end at once."""
-
-_one_at_a_time = threading.Lock()
-
-
-@dataclass(frozen=True, slots=True)
-class GuestNic:
-    """A virtio-net device whose other end is a vhost-user device that listens on ``socket``."""
-
-    socket: Path
-    mac: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +115,8 @@ class Guest:
     vcpus: int
     memory_mb: int
     boot: Kernel | Disk
-    nics: tuple[GuestNic, ...] = ()
+    nics: tuple[HostedPort, ...] = ()
+    """virtio-net devices, at whose other ends the switch listens."""
     settings: NicSettings = NicSettings()
     hugepages: bool = False
     monitor: Path | None = None
@@ -218,7 +194,7 @@ def arguments(machine: Guest) -> list[str]:
     return words
 
 
-def _nic(number: int, nic: GuestNic, machine: Guest) -> list[str]:
+def _nic(number: int, nic: HostedPort, machine: Guest) -> list[str]:
     settings = machine.settings
     queues: dict[str, str] = {"mq": "on"} if settings.queues > 1 else {}
     if machine.accelerator == "tcg":  # without KVM QEMU 7.2 crashes once Linux drives a NIC with MSI-X
@@ -301,114 +277,32 @@ class Accelerator:
     told: str
 
 
-@dataclass(frozen=True, slots=True)
-class KvmOutcome:
-    """The outcome of a probe: whether a guest came up, and if not, the reason in one line."""
-
-    works: bool
-    why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class KvmProbe:
-    """A probe of KVM. ``cpus``: where it may run."""
-
-    qemu: Found
-    kernel: Path
-    initramfs: Path
-    cpus: frozenset[int]
-    supervisor: Supervisor
-    limit_s: float = LIMIT_S
-    device: Path = DEVICE
-
-    def accelerator(self, wanted: str) -> Accelerator:
-        """Return the accelerator for ``auto``, ``kvm`` or ``tcg``. Raises StartError if required KVM does not work."""
-        if wanted == "tcg":
-            return Accelerator("tcg", "tcg, as requested")
-        outcome = self.outcome()
-        if outcome.works:
-            return Accelerator("kvm", "kvm, verified by a test boot")
-        if wanted == "kvm":
-            raise StartError(
-                f"accel=kvm, but KVM does not work: {outcome.why}; use accel=tcg or auto. To repeat the test: "
-                f"rm -f {self._file()}"
-            )
-        return Accelerator("tcg", f"tcg, because KVM does not work: {outcome.why}")
-
-    def outcome(self) -> KvmOutcome:
-        """Return the outcome of a boot, now or before. Others that ask during a boot wait for its outcome."""
-        if closed := _no_device(self.device):
-            return KvmOutcome(False, closed)
-        with _one_at_a_time:
-            file = self._file()
-            kept = _load(file)
-            if kept is None:
-                kept = self._boot()
-                with contextlib.suppress(OSError):  # one that cannot be kept is determined again
-                    keep(file, json.dumps(asdict(kept)).encode())
-        return kept
-
-    def _file(self) -> Path:
-        """Return the file of the outcome, named by everything that the outcome depends on."""
-        programs = [(str(path.resolve()), path.stat().st_mtime_ns) for path in (self.qemu.binary, self.kernel)]
-        told = json.dumps([procfs.boot_id(), self.qemu.version, programs])
-        start = _outcomes()
-        return start.with_name(f"{start.name}{hashlib.sha256(told.encode()).hexdigest()[:16]}.json")
-
-    def _boot(self) -> KvmOutcome:
-        machine = Guest(
-            name="kvm-probe",
-            version=self.qemu.version,
-            accelerator="kvm",
-            vcpus=1,
-            memory_mb=PROBE_MB,
-            boot=Kernel(self.kernel, self.initramfs, COMMAND_LINE),
-        )
-        process = self.supervisor.spawn(
-            machine.name, [str(self.qemu.binary), *arguments(machine)], cpus=self.cpus, high_priority=False
-        )
-        limit_s = stretched(self.limit_s)
-        end = time.monotonic() + limit_s
-        try:
-            while time.monotonic() < end:
-                ended = not process.alive()
-                if GUEST_UP in process.log_path.read_text(errors="replace"):
-                    return KvmOutcome(True)
-                if ended:
-                    # The first line with an error: QEMU may print registers after it.
-                    lines = process.log_tail(100).splitlines()
-                    told = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
-                    why = told.removeprefix(f"{PROGRAM}: ") or f"exit code {process.returncode}"
-                    return KvmOutcome(False, f"the test boot failed: {why}")
-                time.sleep(0.02)
-            return KvmOutcome(False, f"the test boot did not finish within {limit_s:g} s")
-        finally:
-            process.kill()
+def accelerator(found: Found, wanted: str) -> Accelerator:
+    """Return the accelerator for ``auto``, ``kvm`` or ``tcg``. Raises StartError if required KVM does not work."""
+    if wanted == "tcg":
+        return Accelerator("tcg", "tcg, as requested")
+    why = kvm_failure(found.binary)
+    if not why:
+        return Accelerator("kvm", "kvm, with which QEMU has made a CPU")
+    if wanted == "kvm":
+        raise StartError(f"accel=kvm, but KVM does not work: {why}; use accel=tcg or auto")
+    return Accelerator("tcg", f"tcg, because KVM does not work: {why}")
 
 
-def known_failure(device: Path = DEVICE) -> str:
-    """Return why KVM does not work, as far as that is known without a boot; empty if it may work."""
-    if closed := _no_device(device):
-        return closed
-    start = _outcomes()
-    kept = [outcome for file in start.parent.glob(f"{start.name}*.json") if (outcome := _load(file)) is not None]
-    return kept[0].why if kept and not any(outcome.works for outcome in kept) else ""
+@lru_cache(maxsize=4)
+def kvm_failure(binary: Path) -> str:
+    """Return why QEMU cannot use KVM here; empty if it makes a machine with a CPU of the host, which is not started.
 
-
-def _outcomes() -> Path:
-    """Return how the paths of outcomes since this boot of the machine begin."""
-    return default_folder() / "guest" / f"kvm-{procfs.boot_id()[:8]}-"
-
-
-def _no_device(device: Path) -> str:
-    if not device.exists():
-        return f"{device} does not exist"
-    if not os.access(device, os.R_OK | os.W_OK):
-        return f"no permission to open {device}; add this user to group kvm"
-    return ""
-
-
-def _load(file: Path) -> KvmOutcome | None:
-    with contextlib.suppress(OSError, ValueError, TypeError):
-        return KvmOutcome(**json.loads(file.read_text(encoding="utf-8")))
-    return None
+    /dev/kvm alone proves little: nested hypervisors have one that refuses registers of the CPU.
+    """
+    if not DEVICE.exists():
+        return f"{DEVICE} does not exist"
+    if not os.access(DEVICE, os.R_OK | os.W_OK):
+        return f"no permission to open {DEVICE}; add this user to group kvm"
+    machine = ("-accel", "kvm", "-cpu", "host", "-machine", "q35", "-nodefaults", "-no-user-config")
+    said = run_tool([binary, *machine, "-display", "none", "-S", "-monitor", "stdio"], stdin="quit\n")
+    if said.ok:
+        return ""
+    # The first line with an error: QEMU may print registers after it.
+    lines = said.stderr.splitlines()
+    return next((line for line in lines if "error" in line.lower()), lines[-1] if lines else f"exit code {said.code}")

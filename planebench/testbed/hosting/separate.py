@@ -9,7 +9,7 @@ from planebench.host.programs import Found, NotFound
 from planebench.model.cpus import cpu_text
 from planebench.model.dimensions import HostingFacts
 from planebench.model.switch import Option
-from planebench.testbed.hosting.base import IDLE, HostedRequest, Sandbox, bind_ports
+from planebench.testbed.hosting.base import IDLE, HostedRequest, bind_ports
 from planebench.testbed.hosting.inside import HostedPlaned, folder_of, planed_arguments
 
 
@@ -27,7 +27,7 @@ class SeparateHosting:
         return Found(version, planed) if planed and version else missing_planed()
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> HostedPlaned:
-        bind_ports(request)
+        bind_ports(request, for_guest=False)
         process = supervisor.spawn(
             request.name,
             [str(request.planed), *planed_arguments(request)],
@@ -36,7 +36,7 @@ class SeparateHosting:
         )
         version = planed_version(request.planed) or "planed"
         facts = HostingFacts(request.name, "separate", version, details={"cpus": cpu_text(request.cpus)})
-        return HostedPlaned(request, process, facts, Sandbox())
+        return HostedPlaned(request, process, facts)
 
 
 HOSTING = SeparateHosting()

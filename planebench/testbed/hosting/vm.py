@@ -6,16 +6,14 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
-from planebench.model.errors import PlanebenchError, StartError
+from planebench.model.errors import StartError
 from planebench.model.switch import Option
 from planebench.testbed.hosting import guest_image, machine, qemu
-from planebench.testbed.hosting.base import DEVICES, IDLE, HostedRequest
+from planebench.testbed.hosting.base import IDLE, HostedRequest, RunningVnf
 from planebench.testbed.hosting.inside import folder_of
-from planebench.testbed.hosting.qemu import COMMAND_LINE, KvmProbe, known_failure
 
 DOCUMENT = "/document.json"
 """Where the guest's /init finds planed's document."""
@@ -34,7 +32,6 @@ class VmHosting:
         replace(machine.VCPUS, default="polling CPUs, plus one with KVM if a CPU is free"),
         replace(machine.MEMORY, default="computed from planed's tables"),
         machine.ACCEL,
-        DEVICES,
         IDLE,
     )
     ready_within_s = 60.0
@@ -43,13 +40,12 @@ class VmHosting:
         remedy = guest_image.remedy()
         return NotFound(remedy) if remedy else qemu.look()
 
-    def start(self, request: HostedRequest, supervisor: Supervisor) -> machine.RunningMachine:
+    def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningVnf:
         found = qemu.require(self.title)
         if request.document is None:
             raise StartError(f"{request.name}: a guest of planed needs a document")
         image = guest_image.guest_image(request.planed)
-        probe = KvmProbe(found, image.kernel, image.initramfs, request.control_cpus, supervisor)
-        accelerator = probe.accelerator(str(request.values.get(machine.ACCEL.key, "auto")))
+        accelerator = qemu.accelerator(found, str(request.values.get(machine.ACCEL.key, "auto")))
         # With one more vCPU planed's control and the kernel do not wait for the time slices of a polling worker. A VNF
         # that shares CPUs has a worker that sleeps. Emulated CPUs wait for each other: on two CPUs with pollers a guest
         # took 24 s and more to boot with two of them, and 9 s with one.
@@ -66,7 +62,7 @@ class VmHosting:
         base = image.initramfs.read_bytes()
         padding = bytes(-len(base) % ARCHIVE_ALIGNMENT)
         initramfs.write_bytes(base + padding + guest_image.archive(files))
-        words = [COMMAND_LINE, f"hugepages={machine.hugepages(document)}"]
+        words = [qemu.COMMAND_LINE, f"hugepages={machine.hugepages(document)}"]
         if first:
             words.append(f"isolcpus={first}-{first + len(request.cpus) - 1}")  # for the workers
         running = machine.start(
@@ -86,20 +82,3 @@ class VmHosting:
 
 
 HOSTING = VmHosting()
-
-
-def why_emulated(planed: Path, cpus: frozenset[int], *, boots: bool) -> str:
-    """Return why VMs would be emulated here, or cannot start; empty if KVM works.
-
-    Without ``boots`` it is empty, too, where only a test boot, which may take ten seconds, would tell.
-    """
-    known = known_failure()
-    if known or not boots:
-        return known
-    try:
-        image = guest_image.guest_image(planed)
-        with Supervisor() as supervisor:
-            found = qemu.require(HOSTING.title)
-            return KvmProbe(found, image.kernel, image.initramfs, cpus, supervisor).outcome().why
-    except PlanebenchError as error:
-        return str(error)
