@@ -22,7 +22,6 @@ from planebench.cli.options import (
     RunArgument,
     SwitchArgument,
     SwitchHostOption,
-    TesterHostOption,
     TimeBudgetOption,
     argument,
     does,
@@ -134,7 +133,6 @@ def run(
             rich_help_panel=MORE,
         ),
     ] = True,
-    tester_host: TesterHostOption = None,
     switch_host: SwitchHostOption = None,
     subject: Annotated[
         str | None,
@@ -150,7 +148,6 @@ def run(
 
 
 @machine_app.command(epilog=examples("planebench machine agent < /dev/null"))
-@does("run.serve_agent")
 def agent(
     run: Annotated[
         str | None,
@@ -158,6 +155,9 @@ def agent(
     ] = None,
 ) -> None:
     """Serve a run on another host over stdin and stdout: `run --switch-host` starts it by ssh."""
+    from planebench.measure.agent import serve
+
+    raise typer.Exit(serve(run))
 
 
 @app.command(epilog=examples("planebench watch", "planebench watch --wait", "planebench watch latest --once --json"))

@@ -108,9 +108,6 @@ HugepagesOption = Annotated[
     bool | None, option("--hugepages/--no-hugepages", "Run with hugepages (default: if enough are free).")
 ]
 
-TesterHostOption = Annotated[
-    str | None, option("--tester-host", "Host of the tester, as for ssh (default: this one).", "USER@HOST")
-]
 SwitchHostOption = Annotated[
     str | None, option("--switch-host", "Host of the switches, as for ssh (default: this one).", "USER@HOST")
 ]

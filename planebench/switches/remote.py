@@ -11,7 +11,7 @@ import contextlib
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,13 +20,14 @@ from pydantic import ValidationError
 
 from planebench.host.evidence import HostSample
 from planebench.host.facts import cpu_model
-from planebench.host.link import Link
+from planebench.host.link import Link, own_version, ssh_command
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import Found, NotFound
 from planebench.model import closed
 from planebench.model.conditions import ThreadConditions
 from planebench.model.errors import DiedError, PlanebenchError, UsageError
 from planebench.model.header import Build, ClockOffset, SwitchHostInfo
+from planebench.model.plan import Plan
 from planebench.model.records import SwitchCycles
 from planebench.model.wire import wire_arguments
 from planebench.switches.adapter import Adapter, RunningSwitch, Situation
@@ -141,6 +142,19 @@ class SwitchHost:
         self.answer = self._greet()
         if self._held:
             self.call("hold", START_DEADLINE_S)
+
+
+@contextlib.contextmanager
+def switch_on(host: str | None) -> Iterator[Callable[[Plan], SwitchHost] | None]:
+    """Yield what connects to the host of the switch, whose agent ends with the block; None if that is this one."""
+    if host is None:
+        yield None
+        return
+    link = Link(host, ssh_command(host))
+    try:
+        yield lambda plan: SwitchHost.connect(link, Hello(own_version(), plan.switch_cores, plan.wire))
+    finally:
+        link.close()
 
 
 class RemoteAdapter(Adapter):
