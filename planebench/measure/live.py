@@ -560,7 +560,7 @@ class LiveTopology:
                 if port.name in ends and not port.link_up
             ]
             remarks = f"; no link at {listed(down)}" if down else ""
-            remarks += "; is the cabling as --wire says? `planebench testbed wires` finds it"
+            remarks += "; is the cabling as --wire says?"
         for vnf in self.topology.vnfs:
             if vnf.hosting == "exec" and (doubt := without_ports(str(vnf.hosting_values.get("command", "")))):
                 remarks += f"; {vnf.name}: {doubt}"
