@@ -124,9 +124,6 @@ def _number(kind: Any, flag: str, help: str) -> Any:
 
 PLAN_OPTIONS: dict[str, Any] = {
     "switch": _text("--switch", "A,B", "Switches, e.g. planed,sim:capacity=10M. Name one twice to test it twice."),
-    "switch_option": Annotated[
-        list[str] | None, option("--switch-option", "Switch option. May be repeated.", "SWITCH.KEY=VALUE")
-    ],
     "cpu_mhz": _text("--cpu-mhz", "N,M", "CPU clocks in MHz: every point is measured at each (cpufreq, root)."),
     "duty": _text("--duty", "A,B", "CPU clocks that planed emulates, as shares of the machine's: 0.46,1."),
     "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback, bridged, parallel; pvp, pvvp."),

@@ -122,7 +122,7 @@ def test_functions_say_how_many_vnfs_there_are() -> None:
 
 @pytest.mark.parametrize("text", ["ovs", "OVS-DPDK", "OpenvSwitch", "ovs-dpdk"])
 def test_a_switch_has_the_names_that_others_give_it(text: str) -> None:
-    plan = override(QUICK, switch=f"{text},old={text}", switch_option=["ovs.rx_ring=512"])
+    plan = override(QUICK, switch=f"{text}:rx_ring=512,old={text}:rx_ring=512")
     assert [it.label for it in switch_labels(plan.switches)] == ["ovs-dpdk", "old"]
     assert all(switch.endswith("rx_ring=512") for switch in plan.switches)
     assert {get_adapter(switch).name for switch in plan.switches} == {"ovs-dpdk"}
