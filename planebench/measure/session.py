@@ -16,7 +16,7 @@ from planebench.measure.ahead import Pace, stages
 from planebench.measure.calibrate import calibrate
 from planebench.measure.campaign import Campaign, Listener
 from planebench.measure.distance import dry_poll
-from planebench.measure.header import Labels, file_settings, make_header, placement_of, read_labels
+from planebench.measure.header import Labels, make_header, placement_of, read_labels
 from planebench.measure.live import LiveSettings
 from planebench.measure.machine import Machine, held
 from planebench.measure.status import Listeners, StatusListener
@@ -26,12 +26,12 @@ from planebench.model.errors import StoreError, UsageError
 from planebench.model.header import Calibration, RunHeader, RunStatus
 from planebench.model.plan import Plan
 from planebench.model.records import Trial
-from planebench.model.text import FILES, moved, renamed
+from planebench.model.text import FILES
 from planebench.model.wire import wire_named
 from planebench.plan.expand import max_frame_bytes, plain_frame_sizes
 from planebench.store import RunWriter, default_runs_dir, list_runs, make_runs_dir, read_run
 from planebench.store.calibration import CalibrationCondition, load, save, version_of
-from planebench.store.folder import find_unfinished, is_complete, resume_command, runs_of_plan
+from planebench.store.folder import is_complete, resume_command, runs_of_plan
 from planebench.store.reader import live_runs
 from planebench.testbed.placement import place
 from planebench.testbed.testers import get_tester
@@ -171,10 +171,10 @@ def _check_open_loop(plan: Plan) -> None:
 def _resumed(
     survey: Survey, machine: Machine, settings: LiveSettings, runs_dir: Path, labels: Labels | None
 ) -> Session:
-    files = file_settings(survey.plan)
-    info = find_unfinished(runs_dir, survey.plan, files)
+    of_plan = tuple(runs_of_plan(runs_dir, survey.plan))
+    info = next((info for info in of_plan if not is_complete(info)), None)
     if info is None:
-        complete = next(runs_of_plan(runs_dir, survey.plan, files), None)
+        complete = next(iter(of_plan), None)
         live = live_runs(runs_dir)
         others = [it for it in list_runs(runs_dir) if not is_complete(it) and it.path not in live]
         words = f"{runs_dir} has no unfinished run"
@@ -196,11 +196,7 @@ def _resumed(
             "Start a new run without --resume"
         )
     writer = RunWriter.reopen(info.path)
-    writer.moved = moved(files, info.header.settings)
-    here = moved(info.header.settings, files)
-    stored = read_run(info.path).trials
-    trials = [replace(it, point=replace(it.point, chain=renamed(it.point.chain, here))) for it in stored]
-    return Session(survey, machine, settings, writer, trials)
+    return Session(survey, machine, settings, writer, list(read_run(info.path).trials))
 
 
 def _header(survey: Survey, machine: Machine, settings: LiveSettings, labels: Labels | None = None) -> RunHeader:
