@@ -160,8 +160,8 @@ def test_restarts_and_curve() -> None:
     [
         ({"search": "nrd"}, 'unknown search "nrd", did you mean ndr'),
         ({"search": ""}, "empty entry"),
-        ({"search_duration": 0.0}, '--search-duration: "0.0" is not valid. Valid: above 0'),
-        ({"max_r": 0}, '--max-r: "0" is not valid. Valid: 1..100'),
+        ({"search_duration": 0.0}, '--search-duration: "0.0" is not valid: input should be greater than 0'),
+        ({"max_r": 0}, '--max-r: "0" is not valid: input should be greater than or equal to 1'),
         ({"restarts": 3}, 'restarts "3" is not valid for 3 repetitions. Valid: 0..2'),
         ({"restarts": -1}, '--restarts: "-1" is not valid'),
         ({"max_rate": "fast"}, 'rate "fast" is not valid'),
