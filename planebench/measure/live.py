@@ -378,6 +378,8 @@ class LiveTopology:
 
     def pause(self) -> None:
         """Stop every process of this topology by SIGSTOP."""
+        if self._remote is not None:
+            self._remote.pause()
         for process in reversed(self.processes):
             process.pause()
 
@@ -385,6 +387,8 @@ class LiveTopology:
         """Continue every process of this topology."""
         for process in self.processes:
             process.resume()
+        if self._remote is not None:
+            self._remote.resume()
 
     def set_echo(self, echo: bool) -> None:
         """Set whether the far VNF returns every frame, in v2v only (METHODOLOGY section 2, v2v latency).
@@ -497,7 +501,8 @@ class LiveTopology:
 
     def stop(self) -> None:
         """End switch, tester and wires. Never raises; safe to call twice."""
-        self.resume()
+        for process in self.processes:
+            process.resume()
         self._stop_hosted()
         if self._switch is not None:
             self._switch.stop()
@@ -573,7 +578,8 @@ class LiveTopology:
     def logs(self) -> str:
         """Return the last log lines of all processes, those of the tester last."""
         first, *others = self.processes
-        return "\n".join(f"{process.name}: {process.log_tail()}" for process in (*others, first))
+        remote = [] if self._remote is None else [self._remote.logs()]
+        return "\n".join([*remote, *(f"{process.name}: {process.log_tail()}" for process in (*others, first))])
 
 
 def link_settings(adapter: Adapter, topology: Topology, settings: LiveSettings, workdir: Path) -> LinkSettings:

@@ -278,7 +278,7 @@ def survey(
     if connect is not None:
         check_wire(fitting.wire)
         host = connect(fitting)
-        adapters = {label.label: host.adapter(label.adapter, adapters[label.label]) for label in labels}
+        adapters = {label.label: RemoteAdapter(label.adapter, adapters[label.label], host) for label in labels}
     else:
         wire_kind(fitting.wire).devices(wire_arguments(fitting.wire), None)
     found = {label: adapter.find() for label, adapter in adapters.items()}

@@ -32,9 +32,9 @@ def link_to(*command: str) -> Link:
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[SwitchHost]:
-    found = SwitchHost.connect(link_to(), HELLO)
+    found = SwitchHost(link_to(), HELLO)
     yield found
-    found.close()
+    found.link.close()
 
 
 def ended_within(pid: int, seconds: float) -> bool:
@@ -53,13 +53,13 @@ def test_the_agent_says_what_its_host_is_and_what_time_it_is(host: SwitchHost) -
 
 
 def test_a_switch_is_looked_for_there(host: SwitchHost) -> None:
-    adapter = host.adapter("planed", get_adapter("planed"))
+    adapter = RemoteAdapter("planed", get_adapter("planed"), host)
     assert adapter.build() == get_adapter("planed").build() is not None
-    assert host.adapter("linux-bridge", get_adapter("linux-bridge")).build() is None
+    assert RemoteAdapter("linux-bridge", get_adapter("linux-bridge"), host).build() is None
     found, here = adapter.find(), get_adapter("planed").find()
     assert found == here
     with pytest.raises(UsageError, match=r"host b: .*nosuch"):
-        host.adapter("nosuch", get_adapter("planed")).find()
+        RemoteAdapter("nosuch", get_adapter("planed"), host).find()
 
 
 def test_an_error_there_is_one_of_the_same_class_here(host: SwitchHost) -> None:
@@ -69,9 +69,9 @@ def test_an_error_there_is_one_of_the_same_class_here(host: SwitchHost) -> None:
         host.call("find", switch="planed", wrong=1)
 
 
-def test_another_version_is_refused(host: SwitchHost) -> None:
+def test_another_version_is_refused() -> None:
     with pytest.raises(UsageError, match=r"host b has planebench 0.1.*, here is 9.9: install the same"):
-        SwitchHost(host.link, Hello("9.9", 1, WIRE))
+        SwitchHost(link_to(), Hello("9.9", 1, WIRE))
 
 
 def test_what_a_login_shell_prints_is_skipped_and_no_agent_is_one_sentence() -> None:
@@ -114,7 +114,7 @@ def test_an_agent_ends_an_earlier_one_of_its_run() -> None:
 
 
 def test_a_lost_or_silent_connection_is_told_and_made_again() -> None:
-    host = SwitchHost.connect(link_to(), HELLO)
+    host = SwitchHost(link_to(), HELLO)
     silent = host.link._connection._popen.pid  # type: ignore[union-attr]
     os.kill(silent, signal.SIGSTOP)
     try:
@@ -130,8 +130,8 @@ def test_a_lost_or_silent_connection_is_told_and_made_again() -> None:
     os.kill(host.link._connection._popen.pid, signal.SIGKILL)  # type: ignore[union-attr]
     with pytest.raises(DiedError, match="host b: the connection was lost"):
         host.call("clock")
-    host.close()
-    host.close()
+    host.link.close()
+    host.link.close()
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_wire_of_one_machine_is_refused(wire: str) -> None:
 
 
 def test_vnfs_and_kernel_switches_are_refused(host: SwitchHost) -> None:
-    planed = host.adapter("planed", get_adapter("planed"))
+    planed = RemoteAdapter("planed", get_adapter("planed"), host)
     assert planed.refusal(Situation("p2p", "veth")) == ""
     assert "two hosts measure p2p" in planed.refusal(Situation("loopback", "veth", 1))
     assert "two hosts measure p2p" in planed.refusal(Situation("v2v", "veth"))
