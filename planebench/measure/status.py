@@ -7,7 +7,9 @@ import contextlib
 import dataclasses
 import os
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from planebench.host.procfs import start_ticks
 from planebench.measure.ahead import Pace
@@ -90,22 +92,9 @@ class Listeners:
     def __init__(self, *listeners: Listener) -> None:
         self._listeners = listeners
 
-    def working_on(self, text: str) -> None:
-        """Report work that is not a trial."""
-        for listener in self._listeners:
-            listener.working_on(text)
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        def tell(*told: Any) -> None:
+            for listener in self._listeners:
+                getattr(listener, name)(*told)
 
-    def trial_begins(self, request: TrialRequest) -> None:
-        """Report the trial that begins."""
-        for listener in self._listeners:
-            listener.trial_begins(request)
-
-    def trial_done(self, trial: Trial) -> None:
-        """Report the result of a trial."""
-        for listener in self._listeners:
-            listener.trial_done(trial)
-
-    def trouble(self, text: str) -> None:
-        """Report a failure; the run continues."""
-        for listener in self._listeners:
-            listener.trouble(text)
+        return tell
