@@ -364,11 +364,6 @@ class LiveTopology:
         """Return what hosted VNFs have dropped so far, as in ``Trial.tester_drops``."""
         return Counter() if self.hosted is None else self.hosted.drops()
 
-    def policy_drops(self, stats: Statistics, *, hosted: bool) -> Mapping[str, Mapping[str, int]]:
-        """Return what network functions dropped by policy; ``hosted`` adds hosted VNFs, since they started."""
-        theirs = self.hosted.policy_drops() if hosted and self.hosted is not None else {}
-        return {**vnf_drops(stats), **theirs}
-
     @property
     def switch(self) -> RunningSwitch:
         """Return the running switch."""
@@ -623,7 +618,8 @@ def _try(
             came = {flow.name for flow in wanted if arrived(stats, flow)}
         missing = [name for name in missing if name not in came]
         # A VNF that boots does not answer; one that lets a frame through does.
-        dropped = live.policy_drops(stats, hosted=len(missing) < len(wanted))
+        answering = live.hosted if len(missing) < len(wanted) else None
+        dropped = {**vnf_drops(stats), **(answering.policy_drops() if answering is not None else {})}
         if not (missing and dropped):
             break
     return missing, dropped, silent

@@ -7,7 +7,6 @@ import dataclasses
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
 from typing import Protocol, runtime_checkable
 
 from planebench.analysis.histogram import encode
@@ -17,7 +16,6 @@ from planebench.measure.conditions import read_conditions
 from planebench.measure.distance import measure_distance, near_limit_ns
 from planebench.measure.live import LiveSettings, LiveTopology, link_settings, watched
 from planebench.measure.trial import (
-    Distance,
     TrialRequest,
     cycles_of_trial,
     failed_trial,
@@ -29,7 +27,7 @@ from planebench.measure.trial import (
 from planebench.model.conditions import Conditions
 from planebench.model.dimensions import port_name
 from planebench.model.errors import ExternalTesterError, PlanebenchError, StartError
-from planebench.model.records import DirectionCounts, LatencyRecord, Trial
+from planebench.model.records import CoreDistance, DirectionCounts, LatencyRecord, Trial
 from planebench.model.scenarios import Flow, all_flows
 from planebench.model.text import utc_now
 from planebench.model.topology import Topology
@@ -94,8 +92,15 @@ class LiveRunner:
                 )
             if pps is not None:
                 request = request.on_line(pps, open_loop=settings.open_loop is not False)
-        last, cpus = settings.last_distance, self.cpus
-        trial = run_trial(self.live, request, self.distance, settings.calibration, last.recent(cpus))
+        placement, calibration, last = self.live.placement, settings.calibration, settings.last_distance
+        # Of switch and tester, between which frames go; none if they are on two hosts.
+        cpus = () if placement.elsewhere else (placement.switch_cpu, placement.tester_cpus[0])
+
+        def distance() -> CoreDistance | None:
+            limit_ns = near_limit_ns(calibration.distances_ns if calibration is not None else ())
+            return measure_distance(settings.planed, *cpus, limit_ns, placement.share_l3) if cpus else None
+
+        trial = run_trial(self.live, request, distance, calibration, last.recent(cpus))
         last.keep(cpus, trial.evidence.distance_after)
         return trial
 
@@ -110,22 +115,6 @@ class LiveRunner:
     def stop(self) -> None:
         """End tester and switch."""
         self.live.stop()
-
-    @property
-    def cpus(self) -> tuple[int, ...]:
-        """Return the CPUs of switch and tester between which frames go; empty if they are on two hosts."""
-        placement = self.live.placement
-        return () if placement.elsewhere else (placement.switch_cpu, placement.tester_cpus[0])
-
-    @cached_property
-    def distance(self) -> Distance:
-        """Return what measures the distance between the CPUs of switch and tester, if both are on this host."""
-        placement, calibration = self.live.placement, self.settings.calibration
-        if not self.cpus:
-            return lambda: None
-        limit_ns = near_limit_ns(calibration.distances_ns if calibration is not None else ())
-        switch, tester = self.cpus
-        return partial(measure_distance, self.settings.planed, switch, tester, limit_ns, placement.share_l3)
 
 
 # Runs trials with a tester that is no part of planebench: the switch is ours to start, the frames are not.
