@@ -2,8 +2,7 @@
 """Is this machine fit to measure? Every finding says what it does to the numbers and how to change it.
 
 :func:`examine` is a pure function of facts; :func:`diagnose` gathers the facts of this machine. Beside them it looks
-for programs that take CPU time from a measurement, and for other hyperthreads on the cores of pollers, which no counter
-of a guest tells.
+for programs that take CPU time from a measurement.
 """
 
 from __future__ import annotations
@@ -12,10 +11,8 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
-from planebench.analysis.disturbance import best_speed, is_shared
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts, cpus_of, kinds_text
 from planebench.host.memory import MB_PER_SWITCH, pages_for, reserving
@@ -23,11 +20,10 @@ from planebench.host.pci import UIO_DRIVERS
 from planebench.host.planed_program import BROKEN_REMEDY, replaced_planed
 from planebench.host.procfs import is_kernel_thread, process_ids, read_text, stat_fields
 from planebench.host.programs import Found, NotFound
-from planebench.measure.distance import dry_poll, measure_distance
+from planebench.measure.distance import dry_poll
 from planebench.measure.tuning import HUGEPAGES, SWITCHES
 from planebench.model.cpus import cpu_text
 from planebench.model.header import CoreNoise
-from planebench.model.records import CoreDistance
 from planebench.model.words import percent, printable
 from planebench.switches.overview import look
 from planebench.switches.registry import all_adapters
@@ -46,9 +42,6 @@ TSC_SHARE = 50e-6
 """Time stamp counters that differ by more do not tell the same time."""
 MAX_NAMED = 4
 """Kernel threads named in one finding."""
-LOOKS, LOOK_S = 20, 0.05
-"""How often cores are measured to learn what they have at best, and the pause between two measurements: other guests
-use a core for seconds or less, and seldom both cores all the time."""
 LEAST_SHARE = 0.05
 """Programs with a smaller share of a CPU are not named."""
 PROGRAMS_MAX = 4
@@ -130,39 +123,8 @@ def switch_finding(name: str, what: Found | NotFound) -> Finding:
     return Finding(f"switch-{name}", "warning", text, what.remedy)
 
 
-def look_at_cores(planed: Path, cpus: Sequence[int]) -> Iterator[CoreDistance]:
-    """Yield what several measurements of the first two CPUs within two seconds find, until one fails."""
-    for number in range(LOOKS if len(cpus) > 1 else 0):
-        if number:
-            time.sleep(LOOK_S)
-        distance = measure_distance(planed, cpus[0], cpus[1])
-        if distance is None or not distance.additions_per_cycle:
-            return
-        yield distance
-
-
-def sharing_findings(cpus: Sequence[int], looks: Sequence[CoreDistance]) -> tuple[Finding, ...]:
-    """Return the finding on what the CPUs had at each look, if another hyperthread used one."""
-    best = best_speed(looks)
-    if best <= 0:
-        return ()
-    shared = [
-        (cpu, sum(is_shared(speed, best) for speed in speeds), min(speeds) / best)
-        for cpu, speeds in zip(cpus, zip(*(look.additions_per_cycle for look in looks), strict=True), strict=False)
-    ]
-    if not any(times for _, times, _ in shared):
-        return ()
-    which = " and ".join(f"CPU {cpu} in {times} of {len(looks)} measurements" for cpu, times, _ in shared if times)
-    text = (
-        f"another hyperthread used the core of {which}, and left {min(least for *_, least in shared):.0%} of it at "
-        "the least: on a Zen 4 host switches needed 1.1 to 1.6 times the cycles with it"
-    )
-    remedy = "use a machine without hyperthreads, or one that leaves whole cores to this one"
-    return (Finding("shared-cores", "warning", text, remedy),)
-
-
 def diagnose() -> tuple[Finding, ...]:
-    """Examine this machine, look for every switch, and poll the CPUs of pollers without work: about three seconds."""
+    """Examine this machine, look for every switch, and poll the CPUs of pollers without work: about two seconds."""
     before = cpu_times()
     facts = replace(host_facts.collect(), busy_kernel_threads=host_facts.sample_kernel_threads())
     switches = {name: look(adapter) for name, adapter in all_adapters().items()}
@@ -172,7 +134,6 @@ def diagnose() -> tuple[Finding, ...]:
     binary = planed.binary if isinstance(planed, Found) else None
     cpus = tuple(sorted({*place(cpus_of(facts), 1).pollers}))
     noise = dry_poll(binary, cpus) if binary else ()
-    looks = tuple(look_at_cores(binary, cpus)) if binary else ()
     busy = (facts.load_average_1m or 0) >= BUSY_LOAD or bool(programs)
     kvm: tuple[Finding, ...] = ()
     if not os.access(KVM, os.R_OK | os.W_OK):
@@ -187,7 +148,6 @@ def diagnose() -> tuple[Finding, ...]:
         *kvm,
         *tsc_findings(noise),
         *noise_findings(noise, busy=busy),
-        *sharing_findings(cpus, looks),
     )
 
 
