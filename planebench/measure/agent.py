@@ -64,9 +64,11 @@ class Agent:
     """The methods that a harness on another host may call; parameters and results are plain JSON. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._machine: Machine | None = None
+        self.machine: Machine
+        """This host, since hello."""
         self._held = contextlib.ExitStack()
-        self._supervisor: Supervisor | None = None
+        self._supervisor: Supervisor
+        """What starts processes, since hold."""
         self._up: dict[int, _Up] = {}
         self._numbers = 0
 
@@ -93,15 +95,7 @@ class Agent:
     def close(self) -> None:
         """End every switch, and give back what is held. Safe to call twice."""
         self._up.clear()
-        self._supervisor = None
         self._held.close()
-
-    @property
-    def machine(self) -> Machine:
-        """Return this host. Raises UsageError before hello."""
-        if self._machine is None:
-            raise UsageError("agent: hello has to be called first")
-        return self._machine
 
     @property
     def placement(self) -> Placement:
@@ -117,7 +111,7 @@ class Agent:
         nodes = {nic.address: nic.numa_node for nic in machine.facts.nics}
         cable = wire_kind(hello.wire).cables(wire_arguments(hello.wire))[0]
         cpus = replace(machine.cpus, switch_node=nodes.get(cable.switch))
-        self._machine = replace(machine, cpus=cpus, wire=hello.wire)
+        self.machine = replace(machine, cpus=cpus, wire=hello.wire)
         findings = [finding for finding in doctor.examine(machine.facts) if finding.level != "ok"]
         return encoded(
             HostAnswer(
@@ -162,8 +156,6 @@ class Agent:
 
     def _start(self, switch: str, request: Any) -> int:
         """Start a switch with folder, CPUs and devices of this host; return its number."""
-        if self._supervisor is None:
-            raise UsageError("agent: hold has to be called before start")
         adapter, wanted = get_adapter(switch), decoded(SwitchRequest, request)
         kind = wire_kind(self.machine.wire)
         ports = tuple(kind.fitted(port) for port in wanted.ports)
@@ -185,11 +177,9 @@ class Agent:
 
     def _of_switch(self, method: str, number: int) -> Any:
         """Return the result of a method of a started switch; one that is stopped can be stopped again."""
-        if number not in self._up and method != "stop":
-            raise UsageError(f"agent: there is no switch {number}")
-        up = self._up.get(number)
-        if up is None:
+        if number not in self._up and method == "stop":
             return None
+        up = self._up[number]
         switch, processes = up.switch, up.processes
         match method:
             case "pause":
@@ -259,7 +249,7 @@ def serve(run_id: str | None) -> int:
                     answer = {"result": agent.call(call["method"], call["params"])}
                 except PlanebenchError as error:
                     answer = {"error": {"kind": type(error).__name__, "text": str(error)}}
-                except (OSError, TypeError) as error:
+                except (OSError, TypeError, LookupError) as error:
                     print(f"planebench machine agent: {error!r}", file=sys.stderr)
                     answer = {"error": {"kind": "DiedError", "text": repr(error)}}
                 _send(answers, json.dumps({"id": call["id"], **answer}).encode())

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
 import fcntl
 import os
 import shutil
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -181,9 +181,8 @@ def make_runs_dir(runs_dir: Path) -> None:
     """Make the folder of the runs if it is not there. Raises StoreError if it cannot be made or written."""
     try:
         runs_dir.mkdir(parents=True, exist_ok=True)
-        if not os.access(runs_dir, os.W_OK | os.X_OK):
-            code = errno.EROFS if os.statvfs(runs_dir).f_flag & os.ST_RDONLY else errno.EACCES
-            raise OSError(code, os.strerror(code))
+        with tempfile.TemporaryFile(dir=runs_dir):
+            pass
     except OSError as error:
         raise _unusable(runs_dir, error) from error
 

@@ -204,7 +204,10 @@ def test_the_end_of_a_run_fits_where_its_status_was(tmp_path: Path, monkeypatch)
 
 
 def test_a_folder_that_cannot_be_written_is_named_before_anything_runs(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("planebench.store.writer.os.access", lambda path, mode: False)
+    def refused(dir: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("planebench.store.writer.tempfile.TemporaryFile", refused)
     with pytest.raises(StoreError, match=r"cannot make a run folder in .*Permission denied\. Give a folder .* --runs"):
         make_runs_dir(tmp_path)
 
