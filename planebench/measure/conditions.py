@@ -144,7 +144,7 @@ class KernelWires:
         were sent by the tester, those in ``n0:rx_dropped`` by the switch.
         """
         found: Counter[str] = Counter()
-        counts = interfaces_of(self.pid) if self.ends else {}
+        counts = interfaces_of(self.pid)
         for cable, end in self.ends.items():
             for name, reason in ((end.tester, "wire_full"), (end.switch, "rx_dropped")):
                 if name in counts:

@@ -345,7 +345,7 @@ class LiveTopology:
 
     def wire_drops(self) -> Counter[str]:
         """Return what the kernel has dropped between tester and switch so far, as in ``Trial.tester_drops``."""
-        here = self._kernel_wires.dropped()
+        here = self._kernel_wires.dropped() if self._kernel_wires.ends else Counter[str]()
         return here if self._remote is None else here + self._remote.wire_drops()
 
     def nic_counters(self) -> Counter[str]:

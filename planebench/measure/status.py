@@ -21,7 +21,7 @@ from planebench.model.records import Trial
 from planebench.model.status import CurrentTrial, Status
 from planebench.model.text import utc_now
 from planebench.plan.expand import points_of
-from planebench.store.reader import write_status
+from planebench.store.writer import write_status
 
 AHEAD_MAX = 8
 """Stages that status.json names."""

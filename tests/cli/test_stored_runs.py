@@ -22,7 +22,7 @@ from planebench.model.errors import EXIT_CODES, FAULT
 from planebench.model.plan import Skipped
 from planebench.model.status import CurrentTrial, Stage, Status
 from planebench.store import RunWriter
-from planebench.store.reader import write_status
+from planebench.store.writer import write_status
 
 COMMANDS = (
     ("report", "RUN"),

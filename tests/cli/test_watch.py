@@ -26,7 +26,8 @@ from planebench.model.records import Load, SwitchCycles, Trial
 from planebench.model.status import CurrentTrial, Stage, Status
 from planebench.report.terminal.grid import Glyphs
 from planebench.store import RunWriter
-from planebench.store.reader import Seen, write_status
+from planebench.store.reader import Seen
+from planebench.store.writer import write_status
 
 MINUTE = "2026-11-21T12:{:02}:00.000Z"
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\r\n\x00"

@@ -20,7 +20,8 @@ from planebench.model.errors import StoreError
 from planebench.model.records import Load
 from planebench.model.status import CurrentTrial, Stage, Status
 from planebench.store import RunWriter, list_runs
-from planebench.store.reader import Follower, is_alive, live_runs, read_status, write_status
+from planebench.store.reader import Follower, is_alive, live_runs, read_status
+from planebench.store.writer import write_status
 
 STARTED = "2026-11-21T12:33:56.000Z"
 TRIAL = CurrentTrial(make_point(), "r_plus", "", Load("saturating"), 0, 0.2, STARTED)
