@@ -61,14 +61,14 @@ BAD_OPTIONS = {
         ('unknown network function "l2fw", did you mean l2fwd? Valid: l2fwd, l3fwd, firewall',),
     ),
     "loads": (["--loads", "1.5"], ('"1.5"', "at most 1")),
-    "duration": (["--duration", "0"], ('"0.0"', "above 0")),
-    "duration-nan": (["--duration", "nan"], ('"nan"', "above 0")),
-    "repeat": (["--repeat", "0"], ('"0"', "1..1000")),
+    "duration": (["--duration", "0"], ('"0.0"', "greater than 0")),
+    "duration-nan": (["--duration", "nan"], ('"nan"', "is not valid: input should be")),
+    "repeat": (["--repeat", "0"], ('"0"', "greater than or equal to 1")),
 }
 RUN_ONLY = {
     "wire": (["--wire", "rope"], ('"rope"', "virtio, memif, vhost, veth")),
     "ring-size": (["--ring-size", "100"], ('"100"', "64, 128, 256")),
-    "seed": (["--seed", "-1"], ('"-1"', "at least 0")),
+    "seed": (["--seed", "-1"], ('"-1"', "greater than or equal to 0")),
     "name": (["--name", "../x"], ('"../x"', "letters, digits")),
     "suite": (["quik"], ('"quik"', "did you mean quick?")),
     "plan-file": (["no/such.yaml"], ("no/such.yaml cannot be read: No such file",)),
