@@ -78,24 +78,16 @@ def _plan_of_parts(document: PlanDocument, folder: Path) -> Plan:
     if not (isinstance(given, list) and given):
         raise UsageError("parts is a list of mappings: name, for, and what differs from the plan's keys")
     _check_keys(document, ("version", *_KEYS), "")
+    whole = {key: value for key, value in document.items() if key != "parts"}
+    common = {key: value for key, value in whole.items() if key not in OF_THE_WHOLE}
+    parts = []
     for number, entry in enumerate(given):
-        if not isinstance(entry, dict):
-            raise UsageError(
-                f'parts.{number}: "{entry}" is not valid: it is not a mapping of keys; give name, for, ...'
-            )
+        if not isinstance(entry, dict) or "name" not in entry:
+            raise UsageError(f'parts.{number}: "{entry}" is not valid: it is no mapping of keys; give name, for, ...')
         try:
             _check_keys(entry, ("name", "for", *OF_A_PART, "latency", "search"), "")
             if isinstance(entry.get("search"), dict):
                 _check_keys(entry["search"], ("methods",), "search.")
-        except UsageError as error:
-            raise UsageError(f"parts.{number}: {error}") from None
-        if "name" not in entry:
-            raise UsageError(f"parts.{number}: key name is missing; add it")
-    whole = {key: value for key, value in document.items() if key != "parts"}
-    common = {key: value for key, value in whole.items() if key not in OF_THE_WHOLE}
-    parts = []
-    for entry in given:
-        try:
             parts.append(replace(flat_plan(_part(common, entry), folder), purpose=str(entry.get("for", ""))))
         except UsageError as error:
             raise UsageError(f"part {entry['name']}: {error}") from None
