@@ -23,8 +23,6 @@ from planebench.model.text import utc_now
 from planebench.plan.expand import points_of
 from planebench.store.writer import write_status
 
-AHEAD_MAX = 8
-"""Stages that status.json names."""
 TROUBLES_MAX = 5
 
 
@@ -69,7 +67,6 @@ class StatusListener:
         self._write(self._status.doing)
 
     def _write(self, doing: str, trial: CurrentTrial | None = None) -> None:
-        ahead = self._pace.ahead()
         self._status = dataclasses.replace(
             self._status,
             written_at=utc_now(),
@@ -78,8 +75,6 @@ class StatusListener:
             left_s=round(self._pace.left_s(), 1),
             doing=doing,
             trial=trial,
-            ahead=ahead[:AHEAD_MAX],
-            ahead_more=len(ahead[AHEAD_MAX:]),
             troubles=tuple(self._troubles),
         )
         with contextlib.suppress(OSError, StoreError):
