@@ -113,8 +113,8 @@ trouble  vpp p2p: not supported: no such wire
 Ctrl-C stops watching, not the run"""
 
 
-def test_a_frame_of_80_by_21() -> None:
-    assert text(seen(), 80, 21) == FRAME
+def test_a_frame_of_80_by_24() -> None:
+    assert text(seen()) == FRAME
 
 
 def test_a_wide_frame_shows_more() -> None:
@@ -195,7 +195,7 @@ def test_only_changed_lines_are_drawn_and_the_last_frame_stays() -> None:
     assert [int(row) for row in re.findall(r"\x1b\[(\d+)H", first)] == list(range(1, 19))
     assert re.findall(r"\x1b\[(\d+)H", second) == ["2"] and "9 of 80" in second
     assert third == ""
-    assert end.startswith("\x1b[?25h\x1b[?1049l") and "9 of 80" in end and end.count("\n") == 21
+    assert end.startswith("\x1b[?25h\x1b[?1049l") and "9 of 80" in end and end.count("\n") == 18
 
 
 def test_no_colour_where_none_is_wanted() -> None:
