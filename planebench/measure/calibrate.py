@@ -108,8 +108,15 @@ def calibrate(
     with _self_loop(replace(settings, max_frame_bytes=max(sizes)), placement, supervisor) as sender:
         clock = common_clock(port.clock for port in get_ports(sender.call))
         readings: list[Readings] = []
+        directions = 1 if wire_kind(wire).ceilings == "measured" else 2
+        done, sends = 0, len(sizes) * TRIES * (directions + 1)
 
         def send(flow: Flow, size: int, pps: float | None, probes: int) -> Statistics:
+            nonlocal done
+            if listener is not None:
+                what = "latency baseline" if probes else f"maximum offered load {flow.name}"
+                listener(f"{size} B, {what}", done / sends)
+            done += 1
             clocked = probes > 0 and clock != "software"
             readings[:] = [clock_readings(get_ports(sender.call))] if clocked else []
             return sender.send(Sending((flow,), size, duration_s, pps, probes, clocks=clocked))
@@ -125,10 +132,8 @@ def calibrate(
             both = Sending((THERE, BACK), min(sizes), cable_s, CABLE_PPS, PROBE_RATE_PPS, clocks=True)
             cable = relate_over_cable(sender.call, THERE, BACK, sender.send(both))
 
-        directions = 1 if wire_kind(wire).ceilings == "measured" else 2
-        steps = Steps(send, len(sizes) * TRIES * (directions + 1), listener)
         reader = None if clock == "software" else read_clock
-        found = [measure_frame_size(size, wire, len(placement.tester_cpus), steps, reader) for size in sizes]
+        found = [measure_frame_size(size, wire, len(placement.tester_cpus), send, reader) for size in sizes]
     return Calibration(
         measured_at=utc_now("seconds"),
         planed_version=version,
@@ -150,22 +155,8 @@ def calibrate(
     )
 
 
-class Steps:
-    """Sends, and reports each send and the progress before it begins."""
-
-    def __init__(self, send: Send, total: int, listener: CalibrationListener | None) -> None:
-        self._send, self._total, self._listener, self._done = send, total, listener, 0
-
-    def __call__(self, text: str, flow: Flow, size: int, pps: float | None = None, probes: int = 0) -> Statistics:
-        """Send after a notice to the listener; ``pps`` None is the maximum offered load."""
-        if self._listener is not None:
-            self._listener(f"{size} B, {text}", self._done / self._total)
-        self._done += 1
-        return self._send(flow, size, pps, probes)
-
-
 def measure_frame_size(
-    size: int, wire: str, tester_cpus: int, send: Steps, read_clock: ReadClock | None = None
+    size: int, wire: str, tester_cpus: int, send: Send, read_clock: ReadClock | None = None
 ) -> tuple[tuple[Ceiling, ...], tuple[LatencyFloor, ...]]:
     """Return ceilings and latency baselines of one frame size. Raises DiedError if no frame arrives.
 
@@ -183,7 +174,7 @@ def measure_frame_size(
     background = min(BACKGROUND_PPS, BACKGROUND_SHARE * there.pps)
     software, other = [], []
     for _ in range(TRIES):
-        stats = send("latency baseline", THERE, size, background, PROBE_RATE_PPS)
+        stats = send(THERE, size, background, PROBE_RATE_PPS)
         record = tester_counts(stats, (THERE,)).latency
         software.append(latency_floor(size, background, record))
         if record is not None and read_clock is not None:
@@ -192,8 +183,8 @@ def measure_frame_size(
     return ceilings, tuple(floors)
 
 
-def _best(flow: Flow, size: int, send: Steps) -> FlatOut:
-    tries = [flat_out(flow, send(f"maximum offered load {flow.name}", flow, size)) for _ in range(TRIES)]
+def _best(flow: Flow, size: int, send: Send) -> FlatOut:
+    tries = [flat_out(flow, send(flow, size, None, 0)) for _ in range(TRIES)]
     best = max(filter(None, tries), key=lambda found: found.pps, default=None)
     if best is None:
         raise DiedError(
