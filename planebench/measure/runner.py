@@ -13,7 +13,7 @@ from planebench.analysis.histogram import encode
 from planebench.host.evidence import HostSample, ThreadSampler, sample_host
 from planebench.host.process import Supervisor, stretched
 from planebench.measure.conditions import read_conditions
-from planebench.measure.distance import measure_distance, near_limit_ns
+from planebench.measure.distance import REUSE_S, measure_distance, near_limit_ns
 from planebench.measure.live import LiveSettings, LiveTopology, link_settings, watched
 from planebench.measure.trial import (
     TrialRequest,
@@ -100,8 +100,9 @@ class LiveRunner:
             limit_ns = near_limit_ns(calibration.distances_ns if calibration is not None else ())
             return measure_distance(settings.planed, *cpus, limit_ns, placement.share_l3) if cpus else None
 
-        trial = run_trial(self.live, request, distance, calibration, last.recent(cpus))
-        last.keep(cpus, trial.evidence.distance_after)
+        recent = last.cpus == cpus and time.monotonic() - last.at_s <= REUSE_S
+        trial = run_trial(self.live, request, distance, calibration, last.found if recent else None)
+        last.cpus, last.found, last.at_s = cpus, trial.evidence.distance_after, time.monotonic()
         return trial
 
     def alive(self) -> bool:
