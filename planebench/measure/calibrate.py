@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from planebench.analysis.histogram import Relation, decode, percentile_ns
 from planebench.host import facts as host_facts
+from planebench.host.facts import HostFacts
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
 from planebench.measure.counts import Sender, Sending, tester_counts
@@ -36,7 +37,7 @@ from planebench.planed.client import get_ports
 from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
 from planebench.planed.process import PlanedProcess
 from planebench.planed.statistics import Statistics
-from planebench.store.calibration import version_of
+from planebench.store.calibration import CalibrationCondition, version_of
 from planebench.testbed.placement import Placement, place
 from planebench.testbed.request import Ends, LinkSettings, memory
 from planebench.testbed.wires.base import named_ends, wire_kind
@@ -84,6 +85,22 @@ def check_duration(duration_s: float) -> float:
     raise UsageError(f'duration "{duration_s:g}" s is not valid. Valid: {DURATION_MIN_S:g} to {DURATION_MAX_S:g}')
 
 
+def condition_for(settings: LiveSettings, cpus: Cpus, facts: HostFacts) -> CalibrationCondition:
+    """Return the condition under which a calibration holds that is made now."""
+    tester_cpus = place(cpus).tester_cpus
+    return CalibrationCondition(
+        planed_version=version_of(settings.planed),
+        cpu_model=facts.cpu_model,
+        kernel=facts.kernel,
+        wire=settings.wire,
+        ring_size=settings.ring_size,
+        hugepages=settings.hugepages,
+        tester_cpus=len(tester_cpus),
+        core_kinds=cpus.kind_names(tester_cpus),
+        clock=port_clock(settings.clock),
+    )
+
+
 def calibrate(
     frame_sizes: Sequence[int],
     settings: LiveSettings,
@@ -103,7 +120,7 @@ def calibrate(
         raise UsageError("no frame size to calibrate; give one, such as 64")
     check_duration(duration_s)
     wire = wire_kind(settings.wire).name
-    placement, facts, version = place(cpus), host_facts.collect(), version_of(settings.planed)
+    placement, condition = place(cpus), condition_for(settings, cpus, host_facts.collect())
     distances = list(machine_distances_ns(settings.planed, cpus.allowed))
     with _self_loop(replace(settings, max_frame_bytes=max(sizes)), placement, supervisor) as sender:
         clock = common_clock(port.clock for port in get_ports(sender.call))
@@ -135,20 +152,12 @@ def calibrate(
         reader = None if clock == "software" else read_clock
         found = [measure_frame_size(size, wire, len(placement.tester_cpus), send, reader) for size in sizes]
     return Calibration(
+        **asdict(condition),
         measured_at=utc_now("seconds"),
-        planed_version=version,
-        cpu_model=facts.cpu_model,
-        kernel=facts.kernel,
-        wire=settings.wire,
-        ring_size=settings.ring_size,
-        hugepages=settings.hugepages,
-        tester_cpus=len(placement.tester_cpus),
-        core_kinds=cpus.kind_names(placement.tester_cpus),
         duration_s=duration_s,
         ceilings=tuple(ceiling for ceilings, _ in found for ceiling in ceilings),
         floors=tuple(floor for _, floors in found for floor in floors),
         distances_ns=(*distances, *machine_distances_ns(settings.planed, cpus.allowed)),
-        clock=port_clock(settings.clock),
         two_clocks=None
         if cable is None
         else TwoClocks(cable.offset_ns, cable.offset_error_ns, cable.drift, cable.drift_error, cable.delay_ns),

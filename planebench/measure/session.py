@@ -14,7 +14,7 @@ from planebench.host.device_settings import undone_at_exit
 from planebench.host.planed_program import require_planed
 from planebench.host.process import Supervisor
 from planebench.measure.ahead import Pace, stages
-from planebench.measure.calibrate import calibrate
+from planebench.measure.calibrate import calibrate, condition_for
 from planebench.measure.campaign import Campaign, Listener
 from planebench.measure.distance import dry_poll
 from planebench.measure.header import Labels, make_header, placement_of, read_labels
@@ -22,7 +22,7 @@ from planebench.measure.live import LiveSettings
 from planebench.measure.machine import Machine, held
 from planebench.measure.status import Listeners, StatusListener
 from planebench.measure.survey import Survey
-from planebench.model.dimensions import is_external, port_clock
+from planebench.model.dimensions import is_external
 from planebench.model.errors import StoreError, UsageError
 from planebench.model.header import Calibration, RunHeader, RunStatus
 from planebench.model.plan import Plan
@@ -31,10 +31,9 @@ from planebench.model.text import FILES
 from planebench.model.wire import wire_named
 from planebench.plan.expand import max_frame_bytes, plain_frame_sizes
 from planebench.store import RunWriter, default_runs_dir, list_runs, make_runs_dir, read_run
-from planebench.store.calibration import CalibrationCondition, load, save, version_of
+from planebench.store.calibration import load, save
 from planebench.store.folder import is_complete, resume_command, runs_of_plan
 from planebench.store.reader import live_runs
-from planebench.testbed.placement import place
 from planebench.testbed.testers import get_tester
 
 CALIBRATION_S = 0.1
@@ -247,19 +246,7 @@ def _calibration(
     if machine.switch_host is not None:
         tell("the tester is not calibrated: the other ends of its wires are on another host")
         return None
-    tester_cpus = place(machine.cpus).tester_cpus
-    condition = CalibrationCondition(
-        planed_version=version_of(settings.planed),
-        cpu_model=machine.facts.cpu_model,
-        kernel=machine.facts.kernel,
-        wire=settings.wire,
-        ring_size=settings.ring_size,
-        hugepages=settings.hugepages,
-        tester_cpus=len(tester_cpus),
-        core_kinds=machine.cpus.kind_names(tester_cpus),
-        clock=port_clock(settings.clock),
-    )
-    known = load(condition, sizes)
+    known = load(condition_for(settings, machine.cpus, machine.facts), sizes)
     if known is not None:
         return known
     tell("calibrating the tester")
