@@ -24,7 +24,7 @@ from rich.text import Text
 
 from planebench.analysis.results import derive_results
 from planebench.analysis.search import short_name
-from planebench.cli.progress import RATES, aligned, last_point, progress_line, so_far, switch_rows
+from planebench.cli.progress import RATES, aligned, duration, last_point, progress_line, so_far, switch_rows
 from planebench.measure.machine import terminable
 from planebench.model.errors import UsageError
 from planebench.model.header import Run
@@ -38,7 +38,7 @@ from planebench.store.reader import Follower, Seen, live_runs
 
 # One frame: a run as lines that fit a terminal, 80x24 and up, in what characters it has.
 
-TROUBLES_MAX = 2
+NEXT_MAX, TROUBLES_MAX = 3, 2
 LABEL = 9
 """Characters of the label at the left."""
 STATE_STYLES = {"running": "bold green", "complete": "bold green", "interrupted": "bold yellow", "killed": "bold red"}
@@ -67,6 +67,7 @@ def frame(seen: Seen, page: TerminalPage) -> list[Text]:
         rows = switch_rows(so_far(seen.trials, tuple(switches)), last_point(seen.trials))
         tail += _block("rates", aligned(rows, glyphs, RATES), max(2, (page.height - len(top)) // 2))
     if seen.state == "running" and seen.status is not None:
+        tail += _block("next", [glyphs.text(line) for line in _next(seen)], NEXT_MAX, headed=False)
         end = Text("Ctrl-C stops watching, not the run", style="dim")
     else:
         end = Text()
@@ -142,9 +143,23 @@ def _cells(trial: Trial) -> tuple[str, ...]:
     return f"#{trial.index}", point, load, rate, percent(trial.loss_ratio), f"{kind.value} {why}".rstrip()
 
 
-def _block(label: str, lines: list[str], room: int) -> list[Text]:
-    """Return the lines of a table with a label before the first one, its head."""
-    return [_line("" if i else label, line, "not dim" if i else "dim") for i, line in enumerate(lines[:room])]
+def _next(seen: Seen) -> Iterator[str]:
+    if seen.status is None:
+        return
+    ahead = seen.status.ahead
+    more = len(ahead[NEXT_MAX:]) + seen.status.ahead_more
+    for i, stage in enumerate(ahead[:NEXT_MAX]):
+        about = "" if stage.method in ("r_plus", "latency") else "about "
+        steps = f"{about}{stage.steps} trials{' left' if i == 0 else ''} on {stage.points} points"
+        rest = f" · then {more} more" if more > 0 and i == len(ahead[:NEXT_MAX]) - 1 else ""
+        yield f"{stage.topology} {short_name(stage.method)}: {steps}, {duration(stage.seconds)}{rest}"
+
+
+def _block(label: str, lines: list[str], room: int, *, headed: bool = True) -> list[Text]:
+    """Return lines with a label before the first one, which may be the head of a table."""
+    return [
+        _line("" if i else label, line, "dim" if headed and not i else "not dim") for i, line in enumerate(lines[:room])
+    ]
 
 
 def _line(label: str, words: str, style: str = "not dim") -> Text:

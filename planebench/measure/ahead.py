@@ -3,27 +3,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from planebench.analysis.search import METHODS
 from planebench.model.plan import Plan
 from planebench.model.records import Point
+from planebench.model.status import Stage
 from planebench.model.switch import USUAL_COST
 from planebench.plan.estimate import expected_trials, visit_s
 from planebench.plan.passes import Costs, Visit, latency_of, passes, searches_of
 
 LATENCY = "latency"
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """One method on one topology: about so many trials, and the seconds that they take by the plan, starts included."""
-
-    steps: int
-    seconds: float
-
 
 TRUSTED_S = 10.0
 """Seconds of a session after which its own pace has the same weight as the estimate of the plan."""
@@ -40,7 +32,8 @@ def stages(plan: Plan, points: Sequence[Point], costs: Costs | None = None) -> t
 
 def stages_of(plan: Plan, visit: Visit, costs: Costs) -> Iterator[Stage]:
     """Yield the stages of a visit, and share its estimated seconds out by the sending time of their trials."""
-    steps = {"r_plus": len(visit.group.points) * len(visit.repetitions)}
+    points = len(visit.group.points)
+    steps = {"r_plus": points * len(visit.repetitions)}
     steps |= {method: len(of) * expected_trials(plan, method) for method, of in searches_of(plan, visit).items()}
     steps[LATENCY] = len(latency_of(plan, visit))
     sending_s = {"r_plus": plan.throughput.duration_s, LATENCY: plan.latency.duration_s}
@@ -51,7 +44,7 @@ def stages_of(plan: Plan, visit: Visit, costs: Costs) -> Iterator[Stage]:
     a_weight_s = visit_s(plan, visit, costs) / sum(weights.values())
     for method, n in steps.items():
         if n:
-            yield Stage(n, weights[method] * a_weight_s)
+            yield Stage(visit.group.points[0].scenario_label, method, points, n, weights[method] * a_weight_s)
 
 
 class Pace:
@@ -99,6 +92,10 @@ class Pace:
         """Return seconds that the rest will take."""
         return max(0.0, self._left_s - (self._clock() - self._at_s))
 
+    def ahead(self) -> tuple[Stage, ...]:
+        """Return the stages still to come; of the first, what is left of it."""
+        return tuple(self._ahead)
+
     def _take(self, steps: int) -> float:
         """Return the planned seconds of the next trials, which are no longer ahead."""
         seconds = 0.0
@@ -106,7 +103,7 @@ class Pace:
             stage = self._ahead.pop(0)
             taken, self._trial_s = min(steps, stage.steps), stage.seconds / stage.steps
             if left := stage.steps - taken:
-                self._ahead.insert(0, Stage(left, left * self._trial_s))
+                self._ahead.insert(0, dataclasses.replace(stage, steps=left, seconds=left * self._trial_s))
             seconds += taken * self._trial_s
             steps -= taken
         return seconds

@@ -7,7 +7,6 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
 
 from planebench.analysis.conditions import differing_facts
 from planebench.host.device_settings import undone_at_exit
@@ -68,7 +67,6 @@ class Session:
         """
 
         def campaign(supervisor: Supervisor) -> None:
-            status = StatusListener(self.pace, self.folder, self.survey.plan)
             Campaign(
                 plan=self.survey.plan,
                 points=self.survey.measured,
@@ -77,7 +75,7 @@ class Session:
                 settings=self.settings,
                 writer=self.writer,
                 pace=self.pace,
-                listener=cast(Listener, Listeners(*listeners, status)),
+                listener=Listeners(*listeners, StatusListener(self.pace, self.folder, self.survey.plan)),
                 supervisor=supervisor,
                 trials=self.trials,
             ).run()

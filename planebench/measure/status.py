@@ -7,9 +7,7 @@ import contextlib
 import dataclasses
 import os
 from collections import deque
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from planebench.host.procfs import start_ticks
 from planebench.measure.ahead import Pace
@@ -21,8 +19,10 @@ from planebench.model.records import Trial
 from planebench.model.status import CurrentTrial, Status
 from planebench.model.text import utc_now
 from planebench.plan.expand import points_of
-from planebench.store.writer import write_status
+from planebench.store.reader import write_status
 
+AHEAD_MAX = 8
+"""Stages that status.json names."""
 TROUBLES_MAX = 5
 
 
@@ -67,6 +67,7 @@ class StatusListener:
         self._write(self._status.doing)
 
     def _write(self, doing: str, trial: CurrentTrial | None = None) -> None:
+        ahead = self._pace.ahead()
         self._status = dataclasses.replace(
             self._status,
             written_at=utc_now(),
@@ -75,6 +76,8 @@ class StatusListener:
             left_s=round(self._pace.left_s(), 1),
             doing=doing,
             trial=trial,
+            ahead=ahead[:AHEAD_MAX],
+            ahead_more=len(ahead[AHEAD_MAX:]),
             troubles=tuple(self._troubles),
         )
         with contextlib.suppress(OSError, StoreError):
@@ -87,9 +90,22 @@ class Listeners:
     def __init__(self, *listeners: Listener) -> None:
         self._listeners = listeners
 
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        def tell(*told: Any) -> None:
-            for listener in self._listeners:
-                getattr(listener, name)(*told)
+    def working_on(self, text: str) -> None:
+        """Report work that is not a trial."""
+        for listener in self._listeners:
+            listener.working_on(text)
 
-        return tell
+    def trial_begins(self, request: TrialRequest) -> None:
+        """Report the trial that begins."""
+        for listener in self._listeners:
+            listener.trial_begins(request)
+
+    def trial_done(self, trial: Trial) -> None:
+        """Report the result of a trial."""
+        for listener in self._listeners:
+            listener.trial_done(trial)
+
+    def trouble(self, text: str) -> None:
+        """Report a failure; the run continues."""
+        for listener in self._listeners:
+            listener.trouble(text)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from planebench.model.records import Load, Point, Role
 from planebench.model.text import Moment
 
-STATUS_VERSION = 2
-"""Version of status.json. History: 1 = first; 2 = without the stages to come."""
+STATUS_VERSION = 1
+"""Version of status.json. History: 1 = first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,20 @@ class CurrentTrial:
     since: Moment
     parts: tuple[str, ...] = ()
     """The parts of the plan that want its point."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One method on one topology: about so many trials on so many points.
+
+    ``method``: ``r_plus``, a search, or ``latency``. ``seconds``: by the plan, starting the switches included.
+    """
+
+    topology: str
+    method: str
+    points: int
+    steps: int
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +60,10 @@ class Status:
     doing: str
     """The work between trials: ``starting vpp for p2p``; empty in a trial."""
     trial: CurrentTrial | None = None
+    ahead: tuple[Stage, ...] = ()
+    """The stages to come, in order; the first has begun."""
+    ahead_more: int = 0
+    """Stages after those."""
     troubles: tuple[str, ...] = ()
     """The last ones."""
     version: int = STATUS_VERSION

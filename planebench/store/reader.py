@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from planebench.host.files import replace_file
 from planebench.host.procfs import is_running, start_ticks
 from planebench.model.conditions import Conditions
 from planebench.model.errors import StoreError
@@ -16,7 +17,7 @@ from planebench.model.header import Finished, Run, RunHeader
 from planebench.model.plan import Skipped
 from planebench.model.records import Trial
 from planebench.model.status import STATUS_VERSION, Status
-from planebench.store.codec import from_json
+from planebench.store.codec import from_json, to_json
 from planebench.store.folder import (
     CONDITIONS_FILE,
     FINISHED_FILE,
@@ -89,10 +90,18 @@ def _read_lines(path: Path, kind: type[R]) -> tuple[tuple[R, ...], tuple[str, ..
     )
 
 
-# status.json of a run folder (docs/library.md).
+# A run folder read again and again while its writer is at work: each trial is read once.
+
+# status.json of a run folder, written and read (docs/library.md).
 
 _READ_MAX_BYTES = 1 << 20
 """A status has some kilobytes; whatever is larger is none."""
+
+
+def write_status(folder: Path, status: Status) -> None:
+    """Replace status.json at once. Not synced: it is worth nothing after a crash. Raises OSError, StoreError."""
+    path = folder / STATUS_FILE
+    replace_file(path, to_json(status) + b"\n")
 
 
 def read_status(folder: Path) -> Status | None:
@@ -160,10 +169,7 @@ class Seen:
 
 
 class Follower:
-    """Follows one run, and reads each of its trials once.
-
-    Raises StoreError for a folder that is not a run, cannot be read or was removed.
-    """
+    """Follows one run. Raises StoreError for a folder that is not a run, cannot be read or was removed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -19,7 +19,6 @@ from planebench.model.errors import StoreError, is_full
 from planebench.model.header import Finished, RunHeader, RunStatus
 from planebench.model.plan import Skipped
 from planebench.model.records import Trial
-from planebench.model.status import Status
 from planebench.model.text import utc_text
 from planebench.store.codec import to_json
 from planebench.store.folder import (
@@ -56,11 +55,6 @@ def cut_torn_line(path: Path) -> None:
         return
     except OSError as error:
         raise StoreError(f"cannot repair {path}: {error.strerror or error}") from error
-
-
-def write_status(folder: Path, status: Status) -> None:
-    """Replace status.json at once. Not synced: it is worth nothing after a crash. Raises OSError, StoreError."""
-    replace_file(folder / STATUS_FILE, to_json(status) + b"\n")
 
 
 class LineFile:

@@ -13,10 +13,11 @@ import pytest
 from builders import make_point, make_trial
 
 from planebench.cli.progress import FAILED_IN_A_ROW, Bar, RunProgress, so_far
-from planebench.measure.ahead import Pace, Stage
+from planebench.measure.ahead import Pace
 from planebench.measure.session import Session
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, Point, Trial
+from planebench.model.status import Stage
 from planebench.plan.schema import load_plan
 
 PLANED, TESTPMD = make_point("planed"), make_point("testpmd")
@@ -29,7 +30,7 @@ class Run:
     def __init__(self, **options: Any) -> None:
         self.now_s = 0.0
         self.trials: list[Trial] = []
-        self.pace = Pace((Stage(20, 40.0),), lambda: self.now_s)
+        self.pace = Pace((Stage("p2p", "r_plus", 3, 20, 40.0),), lambda: self.now_s)
         plan = load_plan("quick")
         plan = replace(plan, throughput=replace(plan.throughput, repetitions=3))
         session = SimpleNamespace(

@@ -20,9 +20,9 @@ from planebench import run as run_plan
 from planebench.model.conditions import Conditions
 from planebench.model.errors import EXIT_CODES, FAULT
 from planebench.model.plan import Skipped
-from planebench.model.status import CurrentTrial, Status
+from planebench.model.status import CurrentTrial, Stage, Status
 from planebench.store import RunWriter
-from planebench.store.writer import write_status
+from planebench.store.reader import write_status
 
 COMMANDS = (
     ("report", "RUN"),
@@ -115,7 +115,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     conditions = Conditions("sim", "p2p", 0, "virtio", 0, trial.started_at)
     current = CurrentTrial(trial.point, trial.role, trial.search, trial.load, 0, 1.0, trial.started_at)
     times = (trial.started_at, trial.started_at)
-    status = Status(1, None, (0,), *times, "quick", 1, 2, 3.0, "", current)
+    status = Status(1, None, (0,), *times, "quick", 1, 2, 3.0, "", current, (Stage("p2p", "r_plus", 1, 2, 3.0),))
     with closing(RunWriter.reopen(run.path)) as writer:
         writer.observe(conditions)
         writer.skip(Skipped("vpp", "not installed"))

@@ -23,11 +23,10 @@ from planebench.cli import watch as watching
 from planebench.cli.watch import Screen, TerminalPage, TrialLines, frame
 from planebench.host.procfs import start_ticks
 from planebench.model.records import Load, SwitchCycles, Trial
-from planebench.model.status import CurrentTrial, Status
+from planebench.model.status import CurrentTrial, Stage, Status
 from planebench.report.terminal.grid import Glyphs
 from planebench.store import RunWriter
-from planebench.store.reader import Seen
-from planebench.store.writer import write_status
+from planebench.store.reader import Seen, write_status
 
 MINUTE = "2026-11-21T12:{:02}:00.000Z"
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\r\n\x00"
@@ -55,9 +54,10 @@ def trials() -> tuple[Trial, ...]:
 
 def status(**changes: object) -> Status:
     current = CurrentTrial(POINTS[1], "r_plus", "", Load("saturating"), 2, 0.2, MINUTE.format(40))
+    ahead = tuple(Stage("p2p", m, 4, 16, 200.0) for m in ("r_plus", "ndr", "latency", "pdr"))
     made = Status(
         os.getpid(), start_ticks(os.getpid()), (0,), MINUTE.format(40), MINUTE.format(34), "quick", 8, 80, 720.0, "",
-        current, ("vpp p2p: not supported: no such wire",),
+        current, ahead, 2, ("vpp p2p: not supported: no such wire",),
     )  # fmt: skip
     return replace(made, **changes)
 
@@ -109,6 +109,9 @@ last     trial  of                  load    Mpps  loss
 rates    p2p ⇄ 64 B   Mpps  spread  starts
          planed      13.68    30 %       2
          testpmd         –       –       0
+next     p2p MRR: 16 trials left on 4 points, 3 min
+         p2p NDR: about 16 trials on 4 points, 3 min
+         p2p latency: 16 trials on 4 points, 3 min · then 3 more
 trouble  vpp p2p: not supported: no such wire
 Ctrl-C stops watching, not the run"""
 
@@ -132,7 +135,7 @@ def test_a_terminal_without_unicode() -> None:
 @pytest.mark.parametrize(("width", "height"), [(40, 12), (20, 5), (80, 24), (200, 60)])
 @pytest.mark.parametrize("state", ["running", "killed"])
 def test_every_size_is_kept_to(width: int, height: int, state: str) -> None:
-    nothing = seen(trials=(), status=status(trial=None, doing="starting vpp for p2p", troubles=()))
+    nothing = seen(trials=(), status=status(trial=None, doing="starting vpp for p2p", ahead=(), troubles=()))
     assert "quick" in text(replace(seen(), state=state), width, height)
     assert "quick" in text(replace(nothing, state=state), width, height)
     assert "quick" in text(replace(nothing, state=state, status=None, problem="it has no status.json"), width, height)
@@ -153,7 +156,7 @@ def test_hostile_texts_do_not_reach_the_terminal() -> None:
     evil = make_point(HOSTILE, "loopback", chain_length=1, chain=f"l2fwd:{HOSTILE}".replace("\n", ""))
     current = CurrentTrial(evil, "search", HOSTILE, Load(HOSTILE, 1.0), 0, 1.0, STARTED, (HOSTILE,))
     told = status(trial=current, doing=HOSTILE, troubles=(HOSTILE,) * 3)
-    told = replace(told, left_s=1e300, done=10**30, steps=-1)
+    told = replace(told, ahead=(Stage(HOSTILE, HOSTILE, 1, 1, 1e300),), left_s=1e300, done=10**30, steps=-1)
     bad = make_trial(0, evil, reasons=[HOSTILE], verdict="invalid", search=HOSTILE, load=Load(HOSTILE, 1.0))
     header = replace(make_header(), name=HOSTILE, command=("planebench", HOSTILE))
     of = Seen(Path(f"/runs/{HOSTILE}"), header, (bad,), told, None, "running", HOSTILE)
@@ -192,10 +195,10 @@ def drawn(colour: str | None, *frames: Seen) -> list[str]:
 def test_only_changed_lines_are_drawn_and_the_last_frame_stays() -> None:
     later = seen(status=status(done=9))
     first, second, third, end = drawn("standard", seen(), later, later)
-    assert [int(row) for row in re.findall(r"\x1b\[(\d+)H", first)] == list(range(1, 19))
+    assert [int(row) for row in re.findall(r"\x1b\[(\d+)H", first)] == list(range(1, 22))
     assert re.findall(r"\x1b\[(\d+)H", second) == ["2"] and "9 of 80" in second
     assert third == ""
-    assert end.startswith("\x1b[?25h\x1b[?1049l") and "9 of 80" in end and end.count("\n") == 18
+    assert end.startswith("\x1b[?25h\x1b[?1049l") and "9 of 80" in end and end.count("\n") == 21
 
 
 def test_no_colour_where_none_is_wanted() -> None:

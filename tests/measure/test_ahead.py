@@ -6,13 +6,14 @@ from __future__ import annotations
 import pytest
 from builders import planned_trials
 
-from planebench.measure.ahead import TRUSTED_S, Pace, Stage, stages
+from planebench.measure.ahead import TRUSTED_S, Pace, stages
+from planebench.model.status import Stage
 from planebench.plan.estimate import estimate
 from planebench.plan.expand import expand
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
 
-STAGES = (Stage(10, 20.0), Stage(4, 40.0), Stage(5, 10.0))
+STAGES = (Stage("p2p", "r_plus", 2, 10, 20.0), Stage("p2p", "latency", 2, 4, 40.0), Stage("v2v", "r_plus", 1, 5, 10.0))
 
 
 class Clock:
@@ -37,22 +38,35 @@ def test_stages_are_all_of_a_plan(options: dict[str, object]) -> None:
     found = stages(plan, points)
     assert sum(stage.steps for stage in found) == planned_trials(plan, points)
     assert sum(stage.seconds for stage in found) == pytest.approx(estimate(plan, points))
+    of = [plan.latency.of] if plan.latency.loads and plan.latency.of != "r_plus" else []
+    methods = ["r_plus", *of, *plan.search.methods, *(["latency"] if plan.latency.loads else [])]
+    seen: dict[str, list[str]] = {}
+    for stage in found:
+        seen.setdefault(stage.topology, []).append(stage.method)
+    assert set(seen) == {point.scenario_label for point in points}
+    for order in seen.values():
+        assert [m for m in dict.fromkeys(order) if m in methods] == [m for m in methods if m in order], (
+            "searches after R+"
+        )
+        asked = plan.search.methods if not plan.parts else set(plan.search.methods) & set(order)  # a part has its own
+        assert all(order.count(method) == plan.search.starts for method in asked)
+    assert {s.method for s in found} == set(methods)
 
 
 def test_what_is_ahead_shrinks_from_the_front(clock: Clock) -> None:
     pace = Pace(STAGES, clock)
-    assert pace.steps == 19
+    assert pace.ahead() == STAGES and pace.steps == 19
     pace.advance(12)
-    assert pace.left_s() == 30.0
+    assert pace.ahead() == (Stage("p2p", "latency", 2, 2, 20.0), STAGES[2])
     pace.advance(7)
-    assert (pace.done, pace.left_s()) == (19, 0.0)
+    assert pace.ahead() == () and pace.left_s() == 0.0
 
 
 def test_a_further_pass_comes_at_the_end(clock: Clock) -> None:
     pace = Pace(STAGES, clock)
     pace.advance(19)
     assert pace.left_s() == 0.0
-    pace.extend((Stage(4, 8.0),))
+    pace.extend((Stage("v2v", "r_plus", 2, 4, 8.0),))
     assert (pace.steps, pace.left_s()) == (23, 8.0)
 
 
@@ -88,17 +102,17 @@ def test_what_an_earlier_session_measured_does_not_make_this_one_fast(clock: Clo
 
 
 def test_a_search_that_takes_longer_than_expected_moves_both_ends(clock: Clock) -> None:
-    pace = Pace((Stage(2, 4.0), Stage(2, 6.0)), clock)
+    pace = Pace((Stage("p2p", "ndr", 1, 2, 4.0), Stage("p2p", "latency", 1, 2, 6.0)), clock)
     pace.trial_begins()
     for second, (expected, left_s) in enumerate(((True, 8.0), (True, 6.0), (False, 6.0))):
         clock.now += 2
         pace.advance(expected=expected)
         assert (pace.done, pace.left_s()) == (second + 1, left_s)
-    assert pace.steps == 5
+    assert pace.steps == 5 and pace.ahead() == (Stage("p2p", "latency", 1, 2, 6.0),)
 
 
 def test_a_search_that_ends_early_leaves_less_and_is_no_sign_of_a_fast_machine(clock: Clock) -> None:
-    pace = Pace((Stage(10, 20.0), Stage(2, 6.0)), clock)
+    pace = Pace((Stage("p2p", "ndr", 1, 10, 20.0), Stage("p2p", "latency", 1, 2, 6.0)), clock)
     pace.trial_begins()
     clock.now += 2
     pace.advance()

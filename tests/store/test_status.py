@@ -18,16 +18,15 @@ from builders import make_header, make_point, make_trial
 from planebench.host.procfs import start_ticks
 from planebench.model.errors import StoreError
 from planebench.model.records import Load
-from planebench.model.status import CurrentTrial, Status
+from planebench.model.status import CurrentTrial, Stage, Status
 from planebench.store import RunWriter, list_runs
-from planebench.store.reader import Follower, is_alive, live_runs, read_status
-from planebench.store.writer import write_status
+from planebench.store.reader import Follower, is_alive, live_runs, read_status, write_status
 
 STARTED = "2026-11-21T12:33:56.000Z"
 TRIAL = CurrentTrial(make_point(), "r_plus", "", Load("saturating"), 0, 0.2, STARTED)
 ALIVE = Status(
     os.getpid(), start_ticks(os.getpid()), (0,), STARTED, STARTED, "quick", 1, 9, 12.5, "", TRIAL,
-    ("it failed",),
+    (Stage("p2p", "r_plus", 1, 8, 10.0),), 2, ("it failed",),
 )  # fmt: skip
 
 
@@ -65,7 +64,7 @@ def test_a_torn_status_is_an_error_wherever_it_is_torn(tmp_path: Path) -> None:
     ("change", "words"),
     [
         ({"left_s": float("nan")}, "left_s: "),
-        ({"version": 3}, "version is 3, this planebench reads 2"),
+        ({"version": 2}, "version is 2, this planebench reads 1"),
         ({"done": "3"}, "done: "),
         ({"more": 1}, "unknown key more"),
         ({"trial": {"point": 1}}, "trial.point: "),
