@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from planebench.analysis.histogram import encode
-from planebench.measure.verdict import Limits, judge
+from planebench.measure.verdict import judge
 from planebench.model.header import Finished, Run, RunHeader, SwitchInfo
 from planebench.model.plan import LatencyPlan, Plan, Skipped, ThroughputPlan
 from planebench.model.reasons import Reason, ReasonCode
@@ -145,7 +145,7 @@ def verdict_of(
         tester_drops=(tester_drops or {}) | ({"vnf0:rule": policy_packets} if policy_packets else {}),
         line_rate_pps=line_rate_pps,
     )
-    return judge(trial, Limits(**limits))
+    return judge(trial, **limits)
 
 
 def make_trial(

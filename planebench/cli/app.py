@@ -22,7 +22,6 @@ from planebench.cli.options import (
     RunArgument,
     SwitchArgument,
     SwitchHostOption,
-    TesterHostOption,
     TimeBudgetOption,
     argument,
     does,
@@ -42,7 +41,6 @@ MOVED = {
     "jobs": "lab jobs",
     "store": "lab add, lab list or lab query",
     "trend": "lab trend",
-    "wires": "testbed wires",
     "calibrate": "testbed calibrate",
     "figures": "export --format svg,pdf,png",
 }
@@ -71,7 +69,7 @@ switch_app = typer.Typer(help="Inspect or test one switch.")
 app.add_typer(switch_app, name="switch")
 app.add_typer(fib_app, name="fib")
 app.add_typer(lab_app, name="lab")
-testbed_app = typer.Typer(help="Find the cabling of this machine, or measure its tester alone.")
+testbed_app = typer.Typer(help="Measure the tester of this machine alone.")
 app.add_typer(testbed_app, name="testbed")
 machine_app = typer.Typer(help="Commands for programs.")
 app.add_typer(machine_app, name="machine", hidden=True)
@@ -134,7 +132,6 @@ def run(
             rich_help_panel=MORE,
         ),
     ] = True,
-    tester_host: TesterHostOption = None,
     switch_host: SwitchHostOption = None,
     subject: Annotated[
         str | None,
@@ -150,7 +147,6 @@ def run(
 
 
 @machine_app.command(epilog=examples("planebench machine agent < /dev/null"))
-@does("run.serve_agent")
 def agent(
     run: Annotated[
         str | None,
@@ -158,6 +154,9 @@ def agent(
     ] = None,
 ) -> None:
     """Serve a run on another host over stdin and stdout: `run --switch-host` starts it by ssh."""
+    from planebench.measure.agent import serve
+
+    raise typer.Exit(serve(run))
 
 
 @app.command(epilog=examples("planebench watch", "planebench watch --wait", "planebench watch latest --once --json"))
@@ -380,28 +379,6 @@ def doctor(
     """Check whether this host can produce valid results, and how to fix what it finds.
 
     Exit code 1 if results would be invalid.
-    """
-
-
-@testbed_app.command(
-    epilog=examples(
-        "sudo planebench testbed wires", "sudo planebench testbed wires --device 0000:3b:00.0 --device 0000:af:00.0"
-    )
-)
-@does("wires.wires", "json", "quiet")
-def wires(
-    device: Annotated[
-        list[str] | None,
-        option("--device", "Port to try: PCI address or DPDK devargs; repeat it (default: all free NICs).", "DEVICE"),
-    ] = None,
-    wire: Annotated[
-        str | None, option("--wire", "Check that the cabling is as this option of a run says.", "pci:TESTER=SWITCH,...")
-    ] = None,
-    hugepages: HugepagesOption = None,
-) -> None:
-    """Find which ports are cabled to each other, by sending a few frames out of each.
-
-    Prints the --wire option of a run. Exit code 1 without any cable, or if the cabling is not as --wire says.
     """
 
 

@@ -22,7 +22,7 @@ from planebench.store.calibration import save
 from planebench.store.codec import to_json
 
 STEPS = 100
-"""The bar moves by percent: set points that are repeated change the number of sends."""
+"""The bar moves by percent."""
 
 
 def calibrate(
@@ -64,7 +64,7 @@ def calibrate(
 
 
 def _show(found: Calibration) -> None:
-    """Print the ceilings, the rate errors and the floors of a calibration."""
+    """Print the ceilings and the floors of a calibration."""
     memory = "hugepages" if found.hugepages else "4 KiB pages"
     print(
         f"{found.planed_version}, {found.wire} wire, rings of {found.ring_size}, {memory}, "
@@ -75,11 +75,6 @@ def _show(found: Calibration) -> None:
         (it.frame_size_bytes, f"{it.sender} -> {it.receiver}", f"{it.pps / 1e6:.3f}", ends[it.measured])
         for it in found.ceilings
     ]
-    set_points = []
-    for point in found.set_points:
-        loss = 1 - point.forwarded_pps / point.offered_pps if point.offered_pps else 0.0
-        rate = _rate(point.intended_pps)
-        set_points.append((point.frame_size_bytes, rate, f"{point.rate_error:+.2%}", f"{loss:.2%}"))
     floors = []
     for floor in found.floors:
         p50, p99 = f"{floor.p50_ns / 1e3:.2f}", f"{floor.p99_ns / 1e3:.2f}"
@@ -90,8 +85,6 @@ def _show(found: Calibration) -> None:
         floors.append((floor.frame_size_bytes, load, floor.clock, least, p50, p99, probes, clocked))
     print("ceiling: the highest rate of the tester without a switch")
     print_table(("bytes", "from -> to", "Mpps", ""), ceilings, justify="right")
-    print("\nrate error: (offered - intended) / intended")
-    print_table(("bytes", "intended", "rate error", "lost"), set_points, justify="right")
     print("\nlatency baseline: the lowest latency that the tester can measure")
     names = ("bytes", "load", "clock", "floor us", "p50 us", "p99 us", "probes", "by this clock")
     print_table(names, floors, justify="right")

@@ -39,7 +39,6 @@ from planebench.lab.matrix import Combination, Matrix, read_matrix
 from planebench.lab.slurm import Slurm
 from planebench.lab.ssh import Ssh
 from planebench.lab.store import add_run, has_run
-from planebench.measure.elsewhere import switch_on
 from planebench.measure.header import read_labels
 from planebench.model.errors import FAULT, INTERRUPTED, PlanebenchError, StartError, UsageError, unknown
 from planebench.model.text import SECONDS, SUFFIXES, parse_number
@@ -170,19 +169,18 @@ def _attempt(job: Job, folder: Path) -> int:
         labels = read_labels(machine, tags=[f"{key}={value}" for key, value in tags.items()])
         # Jobs have a folder each, and two may begin in one second: a store would take the second run for the first.
         labels = replace(labels, id_suffix=job.ticket.rpartition("-")[2])
-        with switch_on(switch_host) as connect:
-            _, status = measured(
-                job.plan,
-                {},
-                connect,
-                time_budget=job.time_budget,
-                hugepages=job.hugepages,
-                calibrated=job.calibrated,
-                resume=is_resumable(runs),
-                runs=runs,
-                quiet=False,
-                labels=labels,
-            )
+        _, status = measured(
+            job.plan,
+            {},
+            switch_host,
+            time_budget=job.time_budget,
+            hugepages=job.hugepages,
+            calibrated=job.calibrated,
+            resume=is_resumable(runs),
+            runs=runs,
+            quiet=False,
+            labels=labels,
+        )
         done = complete_run(folder)
         if status != "complete" or done is None:
             return INTERRUPTED

@@ -137,7 +137,7 @@ def _details(switch: Overview) -> Iterator[str]:
         yield f"{_INDENT * 2}virtual interface {traits.virtual_interface}; reprogrammability {traits.reprogrammability}"
         yield f"{_INDENT * 2}{', '.join(traits.languages)}; {traits.purpose}"
     if switch.options:
-        yield f"{_INDENT}options (--switch-option {switch.name}.NAME=VALUE):"
+        yield f"{_INDENT}options (--switch {switch.name}:NAME=VALUE):"
         yield from (f"{_INDENT * 2}{option_words(option)}" for option in switch.options)
 
 

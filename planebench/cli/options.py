@@ -18,7 +18,7 @@ import typer
 from planebench.analysis import search
 from planebench.analysis.search import METHODS
 from planebench.cli.fault import one_line
-from planebench.model.scenarios import chain_in, parse_scenario
+from planebench.model.scenarios import parse_scenario
 from planebench.model.words import printable
 from planebench.plan import check_suite
 
@@ -107,9 +107,6 @@ HugepagesOption = Annotated[
     bool | None, option("--hugepages/--no-hugepages", "Run with hugepages (default: if enough are free).")
 ]
 
-TesterHostOption = Annotated[
-    str | None, option("--tester-host", "Host of the tester, as for ssh (default: this one).", "USER@HOST")
-]
 SwitchHostOption = Annotated[
     str | None, option("--switch-host", "Host of the switches, as for ssh (default: this one).", "USER@HOST")
 ]
@@ -126,12 +123,9 @@ def _number(kind: Any, flag: str, help: str) -> Any:
 
 PLAN_OPTIONS: dict[str, Any] = {
     "switch": _text("--switch", "A,B", "Switches, e.g. planed,sim:capacity=10M. Name one twice to test it twice."),
-    "switch_option": Annotated[
-        list[str] | None, option("--switch-option", "Switch option. May be repeated.", "SWITCH.KEY=VALUE")
-    ],
     "cpu_mhz": _text("--cpu-mhz", "N,M", "CPU clocks in MHz: every point is measured at each (cpufreq, root)."),
     "duty": _text("--duty", "A,B", "CPU clocks that planed emulates, as shares of the machine's: 0.46,1."),
-    "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback, bridged, parallel; pvp, pvvp."),
+    "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback, bridged, parallel."),
     "frame_size": _text("--frame-size", "N,M", "Bytes of frames with FCS: 64 to 1518, 9000."),
     "direction": _text("--direction", "A,B", "unidirectional, bidirectional, reversed (p2v)."),
     "chain_length": _text("--chain-length", "N,M", "Number of VNFs in a loopback chain: 1 to 5."),

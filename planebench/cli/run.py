@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,27 +15,22 @@ from planebench.cli.fault import fault_words
 from planebench.cli.options import complain
 from planebench.cli.output import REPORT_FILE, write_report
 from planebench.cli.progress import RunProgress
-from planebench.host.link import own_version
-from planebench.measure.agent import AgentLines, Relayed, serve
-from planebench.measure.elsewhere import Connect, TesterHost, connecting, file_lines, switch_on
 from planebench.measure.header import Labels, read_labels
 from planebench.measure.machine import terminable
 from planebench.measure.session import Session, open_session
 from planebench.measure.survey import survey
-from planebench.model.errors import INCONCLUSIVE, INTERRUPTED, PlanebenchError, StoreError, UsageError
+from planebench.model.errors import INCONCLUSIVE, INTERRUPTED, PlanebenchError, StoreError
 from planebench.model.header import RunStatus
 from planebench.model.plan import Plan
 from planebench.model.records import VerdictKind
 from planebench.plan.estimate import describe
-from planebench.plan.override import override
-from planebench.plan.schema import load_plan
 from planebench.report.export import to_json as document_of
 from planebench.report.terminal.screen import print_where
 from planebench.report.terminal.table import print_screen
 from planebench.report.trust import nothing_decided, nothing_measured, points_without_figure
 from planebench.store import read_run, runs_named
-from planebench.store.codec import from_json, to_json
 from planebench.store.folder import resume_command
+from planebench.switches.remote import switch_on
 
 
 def run_plan(
@@ -52,7 +45,6 @@ def run_plan(
     json: bool = False,
     quiet: bool = False,
     page: bool = True,
-    tester_host: str | None = None,
     switch_host: str | None = None,
     testbed: str | None = None,
     subject: str | None = None,
@@ -60,30 +52,25 @@ def run_plan(
 ) -> int:
     """Run a plan and show the results. Returns the exit code: 0; 130 after Ctrl-C or SIGTERM; 4 or 6 as :func:`_judge`.
 
-    ``overrides`` are the keyword arguments of plans.override. ``page``: write the HTML report. ``tester_host`` and
-    ``switch_host`` are hosts as for ssh; None for this one.
+    ``overrides`` are the keyword arguments of plans.override. ``page``: write the HTML report. ``switch_host`` is
+    as for ssh; None for this one.
     Raises UsageError and NotInstalledError before anything is started.
     """
-    how: dict[str, Any] = {
-        "time_budget": time_budget,
-        "hugepages": hugepages,
-        "calibrated": calibrated,
-        "resume": resume,
-    }
     labels = read_labels(testbed, subject, tag or ())
     folder: Path | None = None
     try:
-        if tester_host is not None:
-            wanted = override(load_plan(plan), **overrides)
-            how |= {"quiet": quiet, "labels": to_json(labels).decode()}
-            names = {"switch_host": switch_host or "of the command line", "command": sys.argv[1:]}
-            asked = {"plan": to_json(wanted).decode(), "version": own_version(), **names, **how}
-            tell = partial(print, file=sys.stderr)
-            with contextlib.closing(TesterHost(tester_host, switch_host, tell)) as host:
-                folder, status = host.run(asked, runs)
-        else:
-            with switch_on(switch_host) as connect:
-                folder, status = measured(plan, overrides, connect, runs=runs, quiet=quiet, labels=labels, **how)
+        folder, status = measured(
+            plan,
+            overrides,
+            switch_host,
+            time_budget=time_budget,
+            hugepages=hugepages,
+            calibrated=calibrated,
+            resume=resume,
+            runs=runs,
+            quiet=quiet,
+            labels=labels,
+        )
         derived = Derived(read_run(folder))
         if json:
             sys.stdout.buffer.write(document_of(derived))
@@ -109,7 +96,7 @@ def run_plan(
 def measured(
     plan: Plan | str,
     overrides: Mapping[str, Any],
-    connect: Connect | None,
+    switch_host: str | None,
     *,
     time_budget: str | None,
     hugepages: bool | None,
@@ -119,43 +106,22 @@ def measured(
     quiet: bool,
     labels: Labels | None,
 ) -> tuple[Path, RunStatus]:
-    """Run a plan with the tester on this host; return the folder of the run, and how it ended.
-
-    ``connect`` is as in :func:`survey`; the rest as in :func:`run_plan`.
-    """
-    held = survey(plan, overrides, hugepages=hugepages, connect=connect).required().within(time_budget)
-    console = Console(stderr=True, quiet=quiet, markup=False)
-    with terminable():
-        session = open_session(
-            held,
-            runs_dir=runs,
-            resume=resume,
-            calibrated=calibrated,
-            labels=labels,
-            tell=lambda text: console.print(text, style="dim", highlight=False),
-        )
-        _announce(session, console, named=overrides.get("name") is not None, fitted=time_budget is not None)
-        with RunProgress(session, quiet=quiet) as progress:
-            return session.folder, session.measure(progress)
-
-
-def serve_agent(run: str | None) -> int:
-    """Answer the harness or the command line on another host until stdin closes. Returns the exit code."""
-    return serve(_run_for_another, run)
-
-
-def _run_for_another(wire: AgentLines, params: dict[str, Any]) -> dict[str, str]:
-    """Run the plan of a command line on another host; send the files of the run, and return how it ended."""
-    version, plan, switch_host = params.pop("version"), params.pop("plan"), params.pop("switch_host")
-    sys.argv[1:] = params.pop("command")  # for the header
-    params["labels"] = from_json(Labels, params["labels"].encode(), "labels")
-    if version != own_version():
-        raise UsageError(f"here is planebench {own_version()}, not {version}: install the same version")
-    with connecting(switch_host, lambda: Relayed(wire)) as connect:
-        folder, status = measured(from_json(Plan, plan.encode(), "plan"), {}, connect, runs=None, **params)
-    for line in file_lines(folder):
-        wire.send(line)
-    return {"run_id": folder.name, "status": status}
+    """Run a plan; return the folder of the run, and how it ended. The parameters are those of :func:`run_plan`."""
+    with switch_on(switch_host) as connect:
+        held = survey(plan, overrides, hugepages=hugepages, connect=connect).required().within(time_budget)
+        console = Console(stderr=True, quiet=quiet, markup=False)
+        with terminable():
+            session = open_session(
+                held,
+                runs_dir=runs,
+                resume=resume,
+                calibrated=calibrated,
+                labels=labels,
+                tell=lambda text: console.print(text, style="dim", highlight=False),
+            )
+            _announce(session, console, named=overrides.get("name") is not None, fitted=time_budget is not None)
+            with RunProgress(session, quiet=quiet) as progress:
+                return session.folder, session.measure(progress)
 
 
 def _announce(session: Session, console: Console, *, named: bool, fitted: bool) -> None:

@@ -20,7 +20,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -112,23 +112,12 @@ def ssh_command(host: str, command: str | None = None) -> list[str]:
     return ["ssh", "-T", "-o", "BatchMode=yes", "--", host, command or agent]
 
 
-def hang_up(sock: socket.socket) -> None:
-    """Close a socket, also for those who still read from it. Safe to call twice."""
-    with contextlib.suppress(OSError):
-        sock.shutdown(socket.SHUT_RDWR)
-    sock.close()
-
-
 class Connection:
-    """A started program whose stdin and stdout are one end of ``sock``. Ends with :meth:`close`.
+    """A started program whose stdin and stdout are one end of ``sock``. Ends with :meth:`close`."""
 
-    ``tell`` is given each line of its standard error.
-    """
-
-    def __init__(self, command: Sequence[str], tell: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, command: Sequence[str]) -> None:
         self.sock, theirs = socket.socketpair()
         self._said: deque[str] = deque(maxlen=20)
-        self._tell = tell
         with theirs:
             try:
                 # A session of its own: Ctrl-C is for us, who end the agent in order.
@@ -151,7 +140,6 @@ class Connection:
             for line in stream:
                 if text := line.decode(errors="replace").strip():
                     self._said.append(text)
-                    self._tell(text)
 
     def last_words(self) -> str:
         """Return what it said on standard error, the last lines."""
@@ -162,7 +150,9 @@ class Connection:
 
     def close(self) -> None:
         """Close its stdin, by which the agent ends, and wait for that; a program that stays is killed."""
-        hang_up(self.sock)
+        with contextlib.suppress(OSError):  # also for those who still read from it
+            self.sock.shutdown(socket.SHUT_RDWR)
+        self.sock.close()
         try:
             self._popen.wait(stretched(10.0))
         except subprocess.TimeoutExpired:
@@ -173,13 +163,13 @@ class Connection:
 class Link:
     """An agent on another host. One call at a time; safe to use from several threads.
 
-    ``connect`` returns a new connection each time; ``name`` is the host, for messages. A connection that is lost raises
-    DiedError from then on, until :meth:`open` makes another one.
+    ``command`` starts it; ``name`` is the host, for messages. A connection that is lost raises DiedError from then on,
+    until :meth:`open` makes another one.
     """
 
-    def __init__(self, name: str, connect: Callable[[], Connection]) -> None:
+    def __init__(self, name: str, command: Sequence[str]) -> None:
         self.name = name
-        self._connect = connect
+        self._command = command
         self._connection: Connection | None = None
         self._lines: Lines | None = None
         self._ids = itertools.count(1)
@@ -193,7 +183,7 @@ class Link:
     def open(self) -> None:
         """Connect, and wait for the agent. Raises StartError with the reason in one sentence."""
         self.close()
-        self._connection = self._connect()
+        self._connection = Connection(self._command)
         deadline = time.monotonic() + stretched(GREETING_DEADLINE_S)
         lines = Lines(self._connection.sock, LINE_MAX_BYTES)
         try:
@@ -254,11 +244,6 @@ def explained(words: str, host: str) -> str:
         if re.search(pattern, words):
             return meaning.format(host=host)
     return words.splitlines()[-1] if words else "the connection was closed"
-
-
-def error_document(error: PlanebenchError) -> dict[str, str]:
-    """Return an error as an agent answers it."""
-    return {"kind": type(error).__name__, "text": str(error)}
 
 
 def raised(host: str, told: Any) -> PlanebenchError:

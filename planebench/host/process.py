@@ -311,10 +311,6 @@ class Supervisor(contextlib.AbstractContextManager["Supervisor"]):
         kind = NamespacedProcess if enclosed else Process
         return self._spawner.submit(self._start, name, command, where, env or {}, pipe_stdin, kind).result()
 
-    def adopt(self, process: Process) -> None:
-        """Own a process that another host has started: it is paused, continued and ended with those of this one."""
-        self._processes.append(process)
-
     def _start(
         self, name: str, command: list[str], where: Path, env: Mapping[str, str], pipe_stdin: bool, kind: type[Process]
     ) -> Process:

@@ -14,12 +14,11 @@ import os
 import queue
 import select
 import signal
-import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from planebench.host import procfs
@@ -27,7 +26,7 @@ from planebench.host.device_settings import device_journal, keep_away
 from planebench.host.evidence import ThreadSampler, sample_host
 from planebench.host.interfaces import interfaces_of
 from planebench.host.leftovers import processes_with
-from planebench.host.link import GREETING, Connection, error_document, hang_up, own_version
+from planebench.host.link import GREETING, own_version
 from planebench.host.memory import enough_hugepages
 from planebench.host.process import Process, Supervisor, stretched
 from planebench.host.programs import Found
@@ -49,9 +48,6 @@ SILENCE_S = 3600.0
 END_S = 30.0
 """How long it may take to end in order; then it just ends, and its reaper does the rest."""
 READ_BYTES = 1 << 16
-GONE = "the host of the command is gone"
-OPEN, CLOSE, RELAYED, STOP = b"+", b"-", b"> ", b"!"
-"""Lines that are no calls: connect to the third host, end that, its line follows, end what runs in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +63,12 @@ class _Up:
 class Agent:
     """The methods that a harness on another host may call; parameters and results are plain JSON. Not thread-safe."""
 
-    def __init__(self, run: Callable[[dict[str, Any]], Any]) -> None:
-        self._run = run
-        self._machine: Machine | None = None
+    def __init__(self) -> None:
+        self.machine: Machine
+        """This host, since hello."""
         self._held = contextlib.ExitStack()
-        self._supervisor: Supervisor | None = None
+        self._supervisor: Supervisor
+        """What starts processes, since hold."""
         self._up: dict[int, _Up] = {}
         self._numbers = 0
 
@@ -82,8 +79,6 @@ class Agent:
                 return self._hello(**params)
             case "clock":
                 return time.time_ns()
-            case "run":
-                return self._run(params)
             case "find" | "build" | "refusal" | "settings":
                 return self._of_kind(method, **params)
             case "hold":
@@ -100,15 +95,7 @@ class Agent:
     def close(self) -> None:
         """End every switch, and give back what is held. Safe to call twice."""
         self._up.clear()
-        self._supervisor = None
         self._held.close()
-
-    @property
-    def machine(self) -> Machine:
-        """Return this host. Raises UsageError before hello."""
-        if self._machine is None:
-            raise UsageError("agent: hello has to be called first")
-        return self._machine
 
     @property
     def placement(self) -> Placement:
@@ -124,7 +111,7 @@ class Agent:
         nodes = {nic.address: nic.numa_node for nic in machine.facts.nics}
         cable = wire_kind(hello.wire).cables(wire_arguments(hello.wire))[0]
         cpus = replace(machine.cpus, switch_node=nodes.get(cable.switch))
-        self._machine = replace(machine, cpus=cpus, wire=hello.wire)
+        self.machine = replace(machine, cpus=cpus, wire=hello.wire)
         findings = [finding for finding in doctor.examine(machine.facts) if finding.level != "ok"]
         return encoded(
             HostAnswer(
@@ -169,8 +156,6 @@ class Agent:
 
     def _start(self, switch: str, request: Any) -> int:
         """Start a switch with folder, CPUs and devices of this host; return its number."""
-        if self._supervisor is None:
-            raise UsageError("agent: hold has to be called before start")
         adapter, wanted = get_adapter(switch), decoded(SwitchRequest, request)
         kind = wire_kind(self.machine.wire)
         ports = tuple(kind.fitted(port) for port in wanted.ports)
@@ -192,11 +177,9 @@ class Agent:
 
     def _of_switch(self, method: str, number: int) -> Any:
         """Return the result of a method of a started switch; one that is stopped can be stopped again."""
-        if number not in self._up and method != "stop":
-            raise UsageError(f"agent: there is no switch {number}")
-        up = self._up.get(number)
-        if up is None:
+        if number not in self._up and method == "stop":
             return None
+        up = self._up[number]
         switch, processes = up.switch, up.processes
         match method:
             case "pause":
@@ -228,102 +211,6 @@ class Agent:
         return None
 
 
-class AgentLines:
-    """Stdin and stdout of this process as lines; nothing else of this process may use them from then on.
-
-    When stdin closes, or is silent for SILENCE_S, the main thread gets a SIGTERM; also for a line :data:`STOP`.
-    Lines of a relayed connection (:class:`Relayed`) begin with :data:`RELAYED`, its end with :data:`CLOSE`.
-    """
-
-    def __init__(self) -> None:
-        self.relayed: Relayed | None = None
-        self.closed = False
-        """True once stdin has closed, after which nobody relays lines."""
-        self._in, self._out = os.dup(0), os.dup(1)
-        null = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(null, 0)
-        os.dup2(2, 1)  # what libraries print is for people
-        os.close(null)
-        self._silence_s = stretched(SILENCE_S)
-        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._lock = threading.Lock()
-
-    def send(self, line: bytes) -> None:
-        """Send one line. What nobody receives is dropped: stdin closes then, too."""
-        with self._lock, contextlib.suppress(OSError):
-            data = memoryview(line + b"\n")
-            while data:
-                data = data[os.write(self._out, data) :]
-
-    def lines(self) -> Iterator[bytes]:
-        """Begin to receive, and yield each line until stdin closes."""
-        threading.Thread(target=self._receive, name="stdin", daemon=True).start()
-        while (line := self._lines.get()) is not None:
-            yield line
-
-    def _receive(self) -> None:
-        received, main = b"", threading.main_thread().ident or 0
-        while select.select([self._in], [], [], self._silence_s)[0] and (chunk := os.read(self._in, READ_BYTES)):
-            *lines, received = (received + chunk).split(b"\n")
-            for line in lines:
-                if line.startswith(RELAYED) and self.relayed is not None:
-                    self.relayed.take(line.removeprefix(RELAYED))
-                elif line.startswith(CLOSE) and self.relayed is not None:
-                    self.relayed.lost(line.removeprefix(CLOSE).decode(errors="replace"))
-                elif line == STOP:
-                    signal.pthread_kill(main, signal.SIGTERM)
-                else:
-                    self._lines.put(line)
-        self.closed = True
-        if self.relayed is not None:
-            self.relayed.lost(GONE)
-        self._lines.put(None)
-        signal.pthread_kill(main, signal.SIGTERM)
-        time.sleep(stretched(END_S))
-        os._exit(1)
-
-
-class Relayed(Connection):
-    """The connection to the agent of a third host, carried by whoever called ours (planebench.measure.elsewhere)."""
-
-    def __init__(self, wire: AgentLines) -> None:
-        self.sock, self._theirs = socket.socketpair()
-        self._wire, self._words = wire, ""
-        wire.relayed = self
-        wire.send(OPEN)
-        if wire.closed:
-            self.lost(GONE)
-        threading.Thread(target=self._pump, name="relay", daemon=True).start()
-
-    def take(self, line: bytes) -> None:
-        """Hand on a line of the agent."""
-        with contextlib.suppress(OSError):
-            self._theirs.sendall(line + b"\n")
-
-    def lost(self, words: str) -> None:
-        """End the connection; ``words`` say why."""
-        self._words = words
-        with contextlib.suppress(OSError):
-            self._theirs.shutdown(socket.SHUT_RDWR)
-
-    def _pump(self) -> None:
-        with contextlib.suppress(OSError), self._theirs.makefile("rb") as lines:
-            for line in lines:
-                self._wire.send(RELAYED + line.rstrip(b"\n"))
-
-    def last_words(self) -> str:
-        """Return why the connection ended."""
-        return self._words
-
-    def close(self) -> None:
-        """Have the connection closed."""
-        if self._wire.relayed is self:
-            self._wire.relayed = None
-        hang_up(self.sock)
-        hang_up(self._theirs)
-        self._wire.send(CLOSE)
-
-
 def end_earlier(run_id: str) -> None:
     """End the agents of a run whose connection was lost without their notice: they hold devices that it needs again."""
     words = ["machine", "agent", "--run", run_id]
@@ -338,29 +225,54 @@ def end_earlier(run_id: str) -> None:
             time.sleep(0.05)
 
 
-def serve(run: Callable[[AgentLines, dict[str, Any]], Any], run_id: str | None) -> int:
+def serve(run_id: str | None) -> int:
     """Answer calls until stdin closes. Returns the exit code.
 
-    ``run`` is called for the method ``run``, with its parameters: it runs a plan with the tester on this host.
-    ``run_id``: what an earlier agent of the same run was started with.
+    Nothing else of this process may use stdin and stdout. ``run_id``: what an earlier agent of the same run was started
+    with.
     """
     if run_id is not None:
         end_earlier(run_id)
-    wire = AgentLines()
-    agent = Agent(lambda params: run(wire, params))
+    asked, answers = os.dup(0), os.dup(1)
+    with Path(os.devnull).open() as null:
+        os.dup2(null.fileno(), 0)
+    os.dup2(2, 1)  # what libraries print is for people
+    calls: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    agent = Agent()
     with contextlib.suppress(KeyboardInterrupt), terminable():
         try:
-            wire.send(GREETING)
-            for line in wire.lines():
-                call = json.loads(line)
+            threading.Thread(target=_receive, args=(asked, calls), name="stdin", daemon=True).start()
+            _send(answers, GREETING)
+            while True:
+                call = json.loads(calls.get())
                 try:
                     answer = {"result": agent.call(call["method"], call["params"])}
                 except PlanebenchError as error:
-                    answer = {"error": error_document(error)}
-                except (OSError, TypeError) as error:
+                    answer = {"error": {"kind": type(error).__name__, "text": str(error)}}
+                except (OSError, TypeError, LookupError) as error:
                     print(f"planebench machine agent: {error!r}", file=sys.stderr)
                     answer = {"error": {"kind": "DiedError", "text": repr(error)}}
-                wire.send(json.dumps({"id": call["id"], **answer}).encode())
+                _send(answers, json.dumps({"id": call["id"], **answer}).encode())
         finally:
             agent.close()
     return 0
+
+
+def _send(answers: int, line: bytes) -> None:
+    """Send one line. What nobody receives is dropped: stdin closes then, too."""
+    data = memoryview(line + b"\n")
+    with contextlib.suppress(OSError):
+        while data:
+            data = data[os.write(answers, data) :]
+
+
+def _receive(asked: int, calls: queue.SimpleQueue[bytes]) -> None:
+    """Receive lines until stdin closes or is silent for SILENCE_S; then end the main thread, whatever it does."""
+    received, silence_s = b"", stretched(SILENCE_S)
+    while select.select([asked], [], [], silence_s)[0] and (chunk := os.read(asked, READ_BYTES)):
+        *lines, received = (received + chunk).split(b"\n")
+        for line in lines:
+            calls.put(line)
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+    time.sleep(stretched(END_S))
+    os._exit(1)

@@ -6,29 +6,29 @@ they are the ends of one pair. Generators and monitors of ``a`` run on the first
 ``b`` on the last, as in a run.
 
 A disturbance can only lower a rate, so a ceiling is the best of three tries. It can move a latency either way, so a
-floor is the median of three by its p50. A set point whose offered rate is off by more than 1 % is tried up to three
-times, and the try that offered most is kept.
+floor is the median of three by its p50.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from planebench.analysis.histogram import Relation, decode, percentile_ns
 from planebench.host import facts as host_facts
+from planebench.host.facts import HostFacts
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
-from planebench.measure.counts import Sender, Sending, TesterCounts, tester_counts
+from planebench.measure.counts import Sender, Sending, tester_counts
 from planebench.measure.distance import machine_distances_ns
 from planebench.measure.latency import Readings, by_clock, clock_readings, common_clock, relate_over_cable
 from planebench.measure.live import LiveSettings
 from planebench.model.cpus import Cpus
 from planebench.model.dimensions import port_clock
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
-from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint, TwoClocks
+from planebench.model.header import Calibration, Ceiling, LatencyFloor, TwoClocks
 from planebench.model.records import LatencyRecord
 from planebench.model.scenarios import Flow
 from planebench.model.text import utc_now
@@ -37,18 +37,13 @@ from planebench.planed.client import get_ports
 from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
 from planebench.planed.process import PlanedProcess
 from planebench.planed.statistics import Statistics
-from planebench.store.calibration import version_of
+from planebench.store.calibration import CalibrationCondition, version_of
 from planebench.testbed.placement import Placement, place
 from planebench.testbed.request import Ends, LinkSettings, memory
 from planebench.testbed.wires.base import named_ends, wire_kind
 
 TRIES = 3
-"""For a ceiling and for a floor; at most, for a set point."""
-RATE_ERROR = 0.01
-"""Above this a set point is tried again: somebody took the CPU, or the rate is out of reach."""
-SET_POINTS_PPS = (1e3, 1e5, 1e6)
-SET_POINT_SHARES = (0.1, 0.5, 0.9)
-"""Shares of the ceiling. A fixed rate above the highest is omitted: it would measure the ceiling, not the pacing."""
+"""For a ceiling and for a floor."""
 BACKGROUND_PPS = 1e6
 BACKGROUND_SHARE = 0.5
 """The load behind the probes is 1 Mpps, or half the ceiling: above that the floor would be queueing."""
@@ -90,6 +85,22 @@ def check_duration(duration_s: float) -> float:
     raise UsageError(f'duration "{duration_s:g}" s is not valid. Valid: {DURATION_MIN_S:g} to {DURATION_MAX_S:g}')
 
 
+def condition_for(settings: LiveSettings, cpus: Cpus, facts: HostFacts) -> CalibrationCondition:
+    """Return the condition under which a calibration holds that is made now."""
+    tester_cpus = place(cpus).tester_cpus
+    return CalibrationCondition(
+        planed_version=version_of(settings.planed),
+        cpu_model=facts.cpu_model,
+        kernel=facts.kernel,
+        wire=settings.wire,
+        ring_size=settings.ring_size,
+        hugepages=settings.hugepages,
+        tester_cpus=len(tester_cpus),
+        core_kinds=cpus.kind_names(tester_cpus),
+        clock=port_clock(settings.clock),
+    )
+
+
 def calibrate(
     frame_sizes: Sequence[int],
     settings: LiveSettings,
@@ -99,7 +110,7 @@ def calibrate(
     duration_s: float = 0.2,
     listener: CalibrationListener | None = None,
 ) -> Calibration:
-    """Measure ceilings, set points and latency baseline at each frame size: about 15 sends of ``duration_s`` per size.
+    """Measure ceilings and latency baseline at each frame size: 6 or 9 sends of ``duration_s`` per size.
 
     ``listener`` is called between sends with what comes next and the share that is done, 0..1. Ends what it starts.
     Raises UsageError for a value that makes no sense, StartError or DiedError if planed does not come up or stay.
@@ -109,13 +120,20 @@ def calibrate(
         raise UsageError("no frame size to calibrate; give one, such as 64")
     check_duration(duration_s)
     wire = wire_kind(settings.wire).name
-    placement, facts, version = place(cpus), host_facts.collect(), version_of(settings.planed)
+    placement, condition = place(cpus), condition_for(settings, cpus, host_facts.collect())
     distances = list(machine_distances_ns(settings.planed, cpus.allowed))
     with _self_loop(replace(settings, max_frame_bytes=max(sizes)), placement, supervisor) as sender:
         clock = common_clock(port.clock for port in get_ports(sender.call))
         readings: list[Readings] = []
+        directions = 1 if wire_kind(wire).ceilings == "measured" else 2
+        done, sends = 0, len(sizes) * TRIES * (directions + 1)
 
         def send(flow: Flow, size: int, pps: float | None, probes: int) -> Statistics:
+            nonlocal done
+            if listener is not None:
+                what = "latency baseline" if probes else f"maximum offered load {flow.name}"
+                listener(f"{size} B, {what}", done / sends)
+            done += 1
             clocked = probes > 0 and clock != "software"
             readings[:] = [clock_readings(get_ports(sender.call))] if clocked else []
             return sender.send(Sending((flow,), size, duration_s, pps, probes, clocks=clocked))
@@ -131,51 +149,25 @@ def calibrate(
             both = Sending((THERE, BACK), min(sizes), cable_s, CABLE_PPS, PROBE_RATE_PPS, clocks=True)
             cable = relate_over_cable(sender.call, THERE, BACK, sender.send(both))
 
-        directions = 1 if wire_kind(wire).ceilings == "measured" else 2
-        sends = TRIES * directions + len(SET_POINTS_PPS) + len(SET_POINT_SHARES) + TRIES  # if none is repeated
-        steps = Steps(send, len(sizes) * sends, listener)
         reader = None if clock == "software" else read_clock
-        found = [measure_frame_size(size, wire, len(placement.tester_cpus), steps, reader) for size in sizes]
+        found = [measure_frame_size(size, wire, len(placement.tester_cpus), send, reader) for size in sizes]
     return Calibration(
+        **asdict(condition),
         measured_at=utc_now("seconds"),
-        planed_version=version,
-        cpu_model=facts.cpu_model,
-        kernel=facts.kernel,
-        wire=settings.wire,
-        ring_size=settings.ring_size,
-        hugepages=settings.hugepages,
-        tester_cpus=len(placement.tester_cpus),
-        core_kinds=cpus.kind_names(placement.tester_cpus),
         duration_s=duration_s,
-        ceilings=tuple(ceiling for ceilings, _, _ in found for ceiling in ceilings),
-        set_points=tuple(point for _, points, _ in found for point in points),
-        floors=tuple(floor for _, _, floors in found for floor in floors),
+        ceilings=tuple(ceiling for ceilings, _ in found for ceiling in ceilings),
+        floors=tuple(floor for _, floors in found for floor in floors),
         distances_ns=(*distances, *machine_distances_ns(settings.planed, cpus.allowed)),
-        clock=port_clock(settings.clock),
         two_clocks=None
         if cable is None
         else TwoClocks(cable.offset_ns, cable.offset_error_ns, cable.drift, cable.drift_error, cable.delay_ns),
     )
 
 
-class Steps:
-    """Sends, and reports each send and the progress before it begins."""
-
-    def __init__(self, send: Send, total: int, listener: CalibrationListener | None) -> None:
-        self._send, self._total, self._listener, self._done = send, total, listener, 0
-
-    def __call__(self, text: str, flow: Flow, size: int, pps: float | None = None, probes: int = 0) -> Statistics:
-        """Send after a notice to the listener; ``pps`` None is the maximum offered load."""
-        if self._listener is not None:
-            self._listener(f"{size} B, {text}", min(self._done / self._total, 1.0))
-        self._done += 1
-        return self._send(flow, size, pps, probes)
-
-
 def measure_frame_size(
-    size: int, wire: str, tester_cpus: int, send: Steps, read_clock: ReadClock | None = None
-) -> tuple[tuple[Ceiling, ...], tuple[SetPoint, ...], tuple[LatencyFloor, ...]]:
-    """Return ceilings, set points and latency baselines of one frame size. Raises DiedError if no frame arrives.
+    size: int, wire: str, tester_cpus: int, send: Send, read_clock: ReadClock | None = None
+) -> tuple[tuple[Ceiling, ...], tuple[LatencyFloor, ...]]:
+    """Return ceilings and latency baselines of one frame size. Raises DiedError if no frame arrives.
 
     ``read_clock`` returns the latency just measured by the clock of the ports: that has a baseline of its own.
     """
@@ -188,26 +180,20 @@ def measure_frame_size(
             wires = next(c for c in ceilings if (c.sender, c.receiver) == ("wire", "wire"))
             alike = tuple(replace(c, pps=wires.pps, measured=False) for c in ceilings)
             ceilings = (wires,) if told == "wires" else alike
-    points = []
-    for pps in set_point_rates(there.pps):
-        tries: list[SetPoint] = []
-        while len(tries) < TRIES and not any(abs(point.rate_error) <= RATE_ERROR for point in tries):
-            tries.append(set_point(size, pps, send(f"paced at {pps:.0f} pps", THERE, size, pps)))
-        points.append(max(tries, key=lambda point: point.offered_pps))
     background = min(BACKGROUND_PPS, BACKGROUND_SHARE * there.pps)
     software, other = [], []
     for _ in range(TRIES):
-        stats = send("latency baseline", THERE, size, background, PROBE_RATE_PPS)
+        stats = send(THERE, size, background, PROBE_RATE_PPS)
         record = tester_counts(stats, (THERE,)).latency
         software.append(latency_floor(size, background, record))
         if record is not None and read_clock is not None:
             other.append(latency_floor(size, background, read_clock(record, stats)))
     floors = (median_floor(size, found) for found in (software, other) if found)
-    return ceilings, tuple(points), tuple(floors)
+    return ceilings, tuple(floors)
 
 
-def _best(flow: Flow, size: int, send: Steps) -> FlatOut:
-    tries = [flat_out(flow, send(f"maximum offered load {flow.name}", flow, size)) for _ in range(TRIES)]
+def _best(flow: Flow, size: int, send: Send) -> FlatOut:
+    tries = [flat_out(flow, send(flow, size, None, 0)) for _ in range(TRIES)]
     best = max(filter(None, tries), key=lambda found: found.pps, default=None)
     if best is None:
         raise DiedError(
@@ -220,11 +206,11 @@ def flat_out(flow: Flow, stats: Statistics) -> FlatOut | None:
     """Return rate and cycles of a trial at maximum offered load from ``stats.get``; None if no frame arrived. Pure."""
     counts, tasks = tester_counts(stats, (flow,)), {task.name: task for task in stats.tasks}
     sender, receiver = tasks[f"gen-{flow.sender_port}"], tasks[f"mon-{flow.receiver_port}"]
-    pps = _rate(counts, counts.directions[0].forwarded_packets)
-    if not pps:
+    packets = counts.directions[0].forwarded_packets
+    if not (packets and counts.duration_ns):
         return None
     return FlatOut(
-        pps,
+        packets * 1e9 / counts.duration_ns,
         sender.busy_cycles / sender.tx_packets,
         receiver.busy_cycles / receiver.rx_packets,
         stats.tsc_hz,
@@ -245,19 +231,6 @@ def compose(size: int, there: FlatOut, back: FlatOut, tester_cpus: int) -> tuple
         Ceiling(size, "wire", "wire", wire_wire, measured=False),
         Ceiling(size, "vnf", "vnf", vnf_vnf, measured=False),
     )
-
-
-def set_point_rates(ceiling_pps: float) -> tuple[float, ...]:
-    """Return the paced rates to try below a ceiling, in rising order. Pure."""
-    shares = [share * ceiling_pps for share in SET_POINT_SHARES]
-    return tuple(sorted({*shares, *(pps for pps in SET_POINTS_PPS if pps <= max(shares))}))
-
-
-def set_point(size: int, intended_pps: float, stats: Statistics) -> SetPoint:
-    """Return the result of one paced load from a to b. Pure."""
-    counts = tester_counts(stats, (THERE,))
-    sent = counts.directions[0]
-    return SetPoint(size, intended_pps, _rate(counts, sent.offered_packets), _rate(counts, sent.forwarded_packets))
 
 
 def latency_floor(size: int, background_pps: float, record: LatencyRecord | None) -> LatencyFloor | None:
@@ -283,10 +256,6 @@ def median_floor(size: int, tries: Sequence[LatencyFloor | None]) -> LatencyFloo
     if not found:
         raise DiedError(f"no probe of {size} B returned: the tester has no CPU; stop other programs on its CPUs")
     return found[(len(found) - 1) // 2]
-
-
-def _rate(counts: TesterCounts, packets: int) -> float:
-    return packets * 1e9 / counts.duration_ns if counts.duration_ns else 0.0
 
 
 def loop_document(

@@ -54,24 +54,20 @@ def read_conditions(
     ``ports`` asks the tester (``ports.get``). ``hosting`` are the facts of the hosted VNFs. ``xdp_mode`` asks the
     kernel for the mode of AF_XDP sockets.
 
-    Never raises: what cannot be read is unknown, with the reason in ``problem``. The caller fills in label and start.
+    Never raises: what cannot be read is unknown, and what would be read after it, with the reason in ``problem``. The
+    caller fills in label and start.
     """
-    problems: list[str] = []
     found: tuple[PortConditions, ...] = ()
     threads: tuple[ThreadConditions, ...] | None = None
+    mode, problem, what = "", "", "ports of the tester"
     try:
         found = port_conditions(ports(), topology, nics=not wire_named(wire).replaces_nics)
-    except PlanebenchError as error:
-        problems.append(f"ports of the tester: {error}")
-    try:
+        what = "threads of the switch"
         threads = switch.thread_conditions() if isinstance(switch, RemoteSwitch) else threads_of(switch)
-    except PlanebenchError as error:
-        problems.append(f"threads of the switch: {error}")
-    mode = ""
-    try:
+        what = "mode of the AF_XDP sockets"
         mode = xdp_mode()
     except (PlanebenchError, OSError, ValueError) as error:
-        problems.append(f"mode of the AF_XDP sockets: {error}")
+        problem = f"{what}: {error}"
     return Conditions(
         switch="",
         scenario=topology.scenario,
@@ -84,7 +80,7 @@ def read_conditions(
         threads=threads,
         hosting=hosting,
         af_xdp=mode,
-        problem="; ".join(problems),
+        problem=problem,
     )
 
 
@@ -144,7 +140,7 @@ class KernelWires:
         were sent by the tester, those in ``n0:rx_dropped`` by the switch.
         """
         found: Counter[str] = Counter()
-        counts = interfaces_of(self.pid) if self.ends else {}
+        counts = interfaces_of(self.pid)
         for cable, end in self.ends.items():
             for name, reason in ((end.tester, "wire_full"), (end.switch, "rx_dropped")):
                 if name in counts:

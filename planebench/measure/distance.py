@@ -11,7 +11,8 @@ import json
 import math
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations, cycle, islice
 from pathlib import Path
 from typing import Any
@@ -98,21 +99,13 @@ REUSE_S = 0.5
 """What was measured after a trial stands for the time before the next one, which begins so soon on the same CPUs."""
 
 
+@dataclass
 class LastDistance:
-    """The distance that was measured last, of the CPUs that it is of, while it is new enough."""
+    """The distance that was measured last, the CPUs that it is of, and when that was."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._last: tuple[tuple[int, ...], CoreDistance | None, float] = (), None, 0.0
-
-    def keep(self, cpus: tuple[int, ...], found: CoreDistance | None) -> None:
-        """Remember what was measured just now."""
-        self._last = cpus, found, self._clock()
-
-    def recent(self, cpus: tuple[int, ...]) -> CoreDistance | None:
-        """Return the distance of these CPUs if it was measured within REUSE_S."""
-        of, found, at_s = self._last
-        return found if of == cpus and self._clock() - at_s <= REUSE_S else None
+    cpus: tuple[int, ...] = ()
+    found: CoreDistance | None = None
+    at_s: float = 0.0
 
 
 def machine_distances_ns(planed: Path, cpus: Sequence[int]) -> Iterator[float]:

@@ -2,8 +2,7 @@
 """Is this machine fit to measure? Every finding says what it does to the numbers and how to change it.
 
 :func:`examine` is a pure function of facts; :func:`diagnose` gathers the facts of this machine. Beside them it looks
-for programs that take CPU time from a measurement, and for other hyperthreads on the cores of pollers, which no counter
-of a guest tells.
+for programs that take CPU time from a measurement.
 """
 
 from __future__ import annotations
@@ -12,10 +11,8 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
-from planebench.analysis.disturbance import best_speed, is_shared
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts, cpus_of, kinds_text
 from planebench.host.memory import MB_PER_SWITCH, pages_for, reserving
@@ -23,11 +20,10 @@ from planebench.host.pci import UIO_DRIVERS
 from planebench.host.planed_program import BROKEN_REMEDY, replaced_planed
 from planebench.host.procfs import is_kernel_thread, process_ids, read_text, stat_fields
 from planebench.host.programs import Found, NotFound
-from planebench.measure.distance import dry_poll, measure_distance
+from planebench.measure.distance import dry_poll
 from planebench.measure.tuning import HUGEPAGES, SWITCHES
 from planebench.model.cpus import cpu_text
 from planebench.model.header import CoreNoise
-from planebench.model.records import CoreDistance
 from planebench.model.words import percent, printable
 from planebench.switches.overview import look
 from planebench.switches.registry import all_adapters
@@ -46,9 +42,6 @@ TSC_SHARE = 50e-6
 """Time stamp counters that differ by more do not tell the same time."""
 MAX_NAMED = 4
 """Kernel threads named in one finding."""
-LOOKS, LOOK_S = 20, 0.05
-"""How often cores are measured to learn what they have at best, and the pause between two measurements: other guests
-use a core for seconds or less, and seldom both cores all the time."""
 LEAST_SHARE = 0.05
 """Programs with a smaller share of a CPU are not named."""
 PROGRAMS_MAX = 4
@@ -103,18 +96,15 @@ def busy_programs(before: CpuTimes) -> tuple[Program, ...]:
     return tuple(sorted(found, key=lambda it: -it.cpu_share))
 
 
-def programs_finding(programs: Sequence[Program]) -> Finding:
-    """Return the finding on the programs that took CPU time while the machine was examined."""
+def programs_findings(programs: Sequence[Program]) -> tuple[Finding, ...]:
+    """Return the finding on the programs that took CPU time while the machine was examined, if there were any."""
     if not programs:
-        return Finding("programs", "ok", f"no other program takes {percent(LEAST_SHARE)} of a CPU or more")
+        return ()
     named = [f"{printable(it.name)} (process {it.pid}) {percent(it.cpu_share)}" for it in programs[:PROGRAMS_MAX]]
     more = f" and {len(programs) - PROGRAMS_MAX} more" * (len(programs) > PROGRAMS_MAX)
-    return Finding(
-        "programs",
-        "warning",
-        f"other programs take CPU time: {', '.join(named)}{more}",
-        "stop them or wait until they end, or keep them off the CPUs of pollers: `taskset -pc CPUS PROCESS`",
-    )
+    text = f"other programs take CPU time: {', '.join(named)}{more}"
+    remedy = "stop them or wait until they end, or keep them off the CPUs of pollers: `taskset -pc CPUS PROCESS`"
+    return (Finding("programs", "warning", text, remedy),)
 
 
 def switch_finding(name: str, what: Found | NotFound) -> Finding:
@@ -133,40 +123,8 @@ def switch_finding(name: str, what: Found | NotFound) -> Finding:
     return Finding(f"switch-{name}", "warning", text, what.remedy)
 
 
-def look_at_cores(planed: Path, cpus: Sequence[int]) -> Iterator[CoreDistance]:
-    """Yield what several measurements of the first two CPUs within two seconds find, until one fails."""
-    for number in range(LOOKS if len(cpus) > 1 else 0):
-        if number:
-            time.sleep(LOOK_S)
-        distance = measure_distance(planed, cpus[0], cpus[1])
-        if distance is None or not distance.additions_per_cycle:
-            return
-        yield distance
-
-
-def sharing_findings(cpus: Sequence[int], looks: Sequence[CoreDistance]) -> tuple[Finding, ...]:
-    """Return the finding on what the CPUs had at each look; none where nothing is known."""
-    best = best_speed(looks)
-    if best <= 0:
-        return ()
-    shared = [
-        (cpu, sum(is_shared(speed, best) for speed in speeds), min(speeds) / best)
-        for cpu, speeds in zip(cpus, zip(*(look.additions_per_cycle for look in looks), strict=True), strict=False)
-    ]
-    if not any(times for _, times, _ in shared):
-        text = f"no other hyperthread used the cores of CPUs {cpus[0]} and {cpus[1]} in {len(looks)} measurements"
-        return (Finding("shared-cores", "ok", text),)
-    which = " and ".join(f"CPU {cpu} in {times} of {len(looks)} measurements" for cpu, times, _ in shared if times)
-    text = (
-        f"another hyperthread used the core of {which}, and left {min(least for *_, least in shared):.0%} of it at "
-        "the least: on a Zen 4 host switches needed 1.1 to 1.6 times the cycles with it"
-    )
-    remedy = "use a machine without hyperthreads, or one that leaves whole cores to this one"
-    return (Finding("shared-cores", "warning", text, remedy),)
-
-
 def diagnose() -> tuple[Finding, ...]:
-    """Examine this machine, look for every switch, and poll the CPUs of pollers without work: about three seconds."""
+    """Examine this machine, look for every switch, and poll the CPUs of pollers without work: about two seconds."""
     before = cpu_times()
     facts = replace(host_facts.collect(), busy_kernel_threads=host_facts.sample_kernel_threads())
     switches = {name: look(adapter) for name, adapter in all_adapters().items()}
@@ -176,33 +134,31 @@ def diagnose() -> tuple[Finding, ...]:
     binary = planed.binary if isinstance(planed, Found) else None
     cpus = tuple(sorted({*place(cpus_of(facts), 1).pollers}))
     noise = dry_poll(binary, cpus) if binary else ()
-    looks = tuple(look_at_cores(binary, cpus)) if binary else ()
     busy = (facts.load_average_1m or 0) >= BUSY_LOAD or bool(programs)
-    kvm = Finding("kvm", "ok", f"{KVM} is accessible: VMs use KVM if QEMU can make a CPU with it")
+    kvm: tuple[Finding, ...] = ()
     if not os.access(KVM, os.R_OK | os.W_OK):
         text = (
             f"{KVM} cannot be opened: VMs are emulated, so only their packet counts are valid, not rates or latencies"
         )
         remedy = "enable virtualization in the firmware, and run as root or as a member of group kvm"
-        kvm = Finding("kvm", "warning", text, remedy)
+        kvm = (Finding("kvm", "warning", text, remedy),)
     return (
         *examine(facts, switches, hostings),
-        programs_finding(programs),
-        kvm,
+        *programs_findings(programs),
+        *kvm,
         *tsc_findings(noise),
         *noise_findings(noise, busy=busy),
-        *sharing_findings(cpus, looks),
     )
 
 
 def tsc_findings(noise: Sequence[CoreNoise]) -> tuple[Finding, ...]:
-    """Return the finding on the rates of the time stamp counters of CPUs; none where none was measured."""
+    """Return the finding on the rates of the time stamp counters of CPUs, if they differ."""
     rates_hz = {core.cpu: core.tsc_hz for core in noise if core.tsc_hz}
     if not rates_hz:
         return ()
     slow, fast = min(rates_hz, key=rates_hz.__getitem__), max(rates_hz, key=rates_hz.__getitem__)
     if rates_hz[fast] - rates_hz[slow] <= TSC_SHARE * rates_hz[slow]:
-        return (Finding("tsc-rate", "ok", f"the time stamp counter runs at {rates_hz[slow] / 1e6:.3f} MHz"),)
+        return ()
     text = (
         f"the time stamp counter of CPU {slow} runs at {rates_hz[slow] / 1e6:.3f} MHz, that of CPU {fast} at "
         f"{rates_hz[fast] / 1e6:.3f} MHz: latencies between them are wrong"
@@ -211,14 +167,12 @@ def tsc_findings(noise: Sequence[CoreNoise]) -> tuple[Finding, ...]:
 
 
 def noise_findings(noise: Sequence[CoreNoise], *, busy: bool = False) -> tuple[Finding, ...]:
-    """Return the finding on the noise of CPUs; none where it is not known. ``busy``: others use the machine."""
-    if not noise:
+    """Return the finding on the noise of CPUs, if there is much. ``busy``: others use the machine."""
+    worst = max(noise, key=lambda core: core.longest_gap_ns, default=None)
+    if worst is None or worst.longest_gap_ns <= NOISE_NS:
         return ()
-    worst = max(noise, key=lambda core: core.longest_gap_ns)
     longest_us, duration_s = worst.longest_gap_ns / 1000, worst.duration_ns / 1e9
     text = f"CPU {worst.cpu} did not poll for up to {longest_us:.0f} us in {duration_s:.1f} s"
-    if worst.longest_gap_ns <= NOISE_NS:
-        return (Finding("noise", "ok", f"{text}, the longest of CPUs {cpu_text(core.cpu for core in noise)}"),)
     remedy = (
         "isolate the CPUs of pollers; the interrupts in the evidence of a trial say what came, and what no CPU can "
         "be kept from are SMIs of the firmware and the hypervisor of a virtual machine"
@@ -264,8 +218,6 @@ def _cores(facts: HostFacts) -> Iterator[Finding]:
             "only 2 cores: generator, monitor and VNFs share one, so fast switches will be tester-limited",
             "use 3 or more cores; tester-limited results are marked",
         )
-    else:
-        yield Finding("cores", "ok", f"{facts.cores_allowed} cores: CPUs {allowed}")
     cpus = cpus_of(facts)
     pollers = set(place(cpus, 1).pollers)
     remedy = "`echo off | sudo tee /sys/devices/system/cpu/smt/control`"
@@ -287,16 +239,11 @@ def _cores(facts: HostFacts) -> Iterator[Finding]:
             "idle, but any other program on it slows the poller by up to half",
             remedy,
         )
-    else:
-        yield Finding("smt", "ok", "each polling thread has a dedicated core")
     kinds = kinds_text(facts.core_kinds)
     if odd := odd_cores(cpus, sorted(pollers)):
         text, _, remedy = "; ".join(odd).rpartition("; ")
         yield Finding("core-kinds", "warning", f"{text} (kinds of cores: {kinds})" if kinds else text, remedy)
-    else:
-        text = f"pollers run on the fastest kind of core: {kinds}" if kinds else "all cores are of one kind"
-        yield Finding("core-kinds", "ok", text)
-    yield _isolation(facts, pollers)
+    yield from _isolation(facts, pollers)
     limit = facts.cgroup_cpu_limit
     if limit is not None and limit < min(2, len(facts.cpus_allowed)):
         yield Finding(
@@ -305,8 +252,6 @@ def _cores(facts: HostFacts) -> Iterator[Finding]:
             f"the cgroup CPU quota is {limit:g} CPUs: pollers are throttled during trials",
             "raise the quota: `docker run --cpus=2`, `systemctl set-property ... CPUQuota=`, or cpu.max of the group",
         )
-    else:
-        yield Finding("cgroup", "ok", "no cgroup CPU quota")
 
 
 def _groups(groups: Sequence[Sequence[int]]) -> str:
@@ -314,7 +259,7 @@ def _groups(groups: Sequence[Sequence[int]]) -> str:
     return ", ".join("+".join(str(cpu) for cpu in group) for group in groups)
 
 
-def _isolation(facts: HostFacts, pollers: set[int]) -> Finding:
+def _isolation(facts: HostFacts, pollers: set[int]) -> Iterator[Finding]:
     """Judge whether the pollers have isolated CPUs; the remedy isolates those that pollers would have."""
     isolated = set(facts.isolated_cpus) & set(facts.cpus_online)
     outside = pollers - isolated
@@ -322,18 +267,17 @@ def _isolation(facts: HostFacts, pollers: set[int]) -> Finding:
     boot = f"boot with `isolcpus={advice} nohz_full={advice} rcu_nocbs={advice}`: the CPUs of switch, tester and a VNF"
     if not isolated:
         text = "no CPU is isolated: other processes and timer ticks can preempt the pollers, which widens the intervals"
-        return Finding("isolated", "warning", text, boot)
-    if not isolated & set(facts.cpus_allowed):
+        yield Finding("isolated", "warning", text, boot)
+    elif not isolated & set(facts.cpus_allowed):
         text = f"CPUs {cpu_text(isolated)} are isolated, but this process may not use them"
         remedy = (
             f"start planebench with `taskset -c {cpu_text(facts.cpus_online)} planebench ...`, or add the CPUs "
             "to cpuset.cpus of its control group"
         )
-        return Finding("isolated", "warning", text, remedy)
-    if len(outside) > 1:
+        yield Finding("isolated", "warning", text, remedy)
+    elif len(outside) > 1:
         text = f"pollers run on CPUs {cpu_text(outside)}, which are not isolated (isolated: {cpu_text(isolated)})"
-        return Finding("isolated", "warning", text, boot)
-    return Finding("isolated", "ok", f"pollers run on CPUs {cpu_text(pollers & isolated)}, which are isolated")
+        yield Finding("isolated", "warning", text, boot)
 
 
 def _time(facts: HostFacts) -> Iterator[Finding]:
@@ -353,11 +297,7 @@ def _time(facts: HostFacts) -> Iterator[Finding]:
             f"the CPU lacks {', '.join(missing)}: the clock that times rates and latencies changes speed",
             "measure on another machine; in a VM, pass the host's CPU through (`-cpu host,+invtsc` in QEMU)",
         )
-    else:
-        yield Finding("tsc", "ok", "the time stamp counter has a constant rate")
-    if facts.hypervisor is None:
-        yield Finding("virtualised", "ok", "bare metal")
-    else:
+    if facts.hypervisor is not None:
         yield Finding(
             "virtualised",
             "warning",
@@ -373,8 +313,6 @@ def _time(facts: HostFacts) -> Iterator[Finding]:
             f"the hypervisor has given {facts.steal_share:.1%} of the CPU time since boot to other guests (steal)",
             "use a machine with dedicated CPUs; what is stolen is taken off the time of a trial",
         )
-    else:
-        yield Finding("steal", "ok", f"{facts.steal_share:.1%} of CPU time stolen since boot")
     if facts.autogroup:
         raised = "; planebench raises the priority of its pollers' sessions" if facts.can_raise_priority else ""
         yield Finding(
@@ -384,8 +322,6 @@ def _time(facts: HostFacts) -> Iterator[Finding]:
             f"shell takes half of a poller's core{raised}",
             "`sudo sysctl kernel.sched_autogroup_enabled=0`",
         )
-    else:
-        yield Finding("autogroup", "ok", "autogroup scheduling is off")
     load = facts.load_average_1m
     if load >= BUSY_LOAD:
         yield Finding(
@@ -395,8 +331,6 @@ def _time(facts: HostFacts) -> Iterator[Finding]:
             "stop the other programs (see `planebench doctor`) or wait; a run that ended within the last minute is "
             "included in this figure",
         )
-    else:
-        yield Finding("load", "ok", f"load average {load:.2f}")
 
 
 def _power_and_memory(facts: HostFacts) -> Iterator[Finding]:
@@ -409,8 +343,6 @@ def _power_and_memory(facts: HostFacts) -> Iterator[Finding]:
             "slowly",
             "`sudo cpupower frequency-set -g performance`",
         )
-    else:
-        yield Finding("governor", "ok", f"frequency governor {facts.governor or 'not visible (virtual machine)'}")
     if facts.turbo:
         yield Finding(
             "turbo",
@@ -419,8 +351,6 @@ def _power_and_memory(facts: HostFacts) -> Iterator[Finding]:
             "`echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo`, or "
             "`echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost`",
         )
-    else:
-        yield Finding("turbo", "ok", "turbo is off" if facts.turbo is False else "turbo not visible")
     if facts.deep_c_states:
         yield Finding(
             "c-states",
@@ -430,8 +360,6 @@ def _power_and_memory(facts: HostFacts) -> Iterator[Finding]:
             f"`sudo cpupower idle-set -D {host_facts.C1_LATENCY_US + 1}` (to enable them again: `cpupower idle-set "
             "-E`)",
         )
-    else:
-        yield Finding("c-states", "ok", "no idle state deeper than C1 is enabled")
     small = f"{facts.hugepages_2m_free} of {facts.hugepages_2m_total} x 2 MiB"
     large = f"{facts.hugepages_1g_free} of {facts.hugepages_1g_total} x 1 GiB"
     if at_once := facts.hugepages_2m_free // pages_for(MB_PER_SWITCH):
@@ -458,15 +386,11 @@ def _power_and_memory(facts: HostFacts) -> Iterator[Finding]:
             f"{gib:.1f} GiB of memory available: not enough for several switches and their buffers",
             "close other programs, or measure one switch at a time with `--switch`",
         )
-    else:
-        yield Finding("memory", "ok", f"{gib:.1f} GiB of memory available")
 
 
 def _rights(facts: HostFacts) -> Iterator[Finding]:
     """Judge what a container hides of the machine, and what this process may do."""
-    if facts.container is None:
-        yield Finding("container", "ok", "not in a container")
-    else:
+    if facts.container is not None:
         users = ", rootless" if facts.in_user_namespace else ""
         text = f"in a container ({facts.container}{users}): planebench sees only the processes of the container"
         yield Finding(
@@ -477,9 +401,7 @@ def _rights(facts: HostFacts) -> Iterator[Finding]:
             "keep other programs off these CPUs, and run `planebench doctor` on the machine itself, too",
         )
     lacked = ", ".join(facts.lacked_capabilities)
-    if facts.is_root and not lacked:
-        yield Finding("root", "ok", "running as root: all wires and priorities are available")
-    elif facts.is_root:
+    if facts.is_root and lacked:
         yield Finding(
             "root",
             "warning",
@@ -487,7 +409,7 @@ def _rights(facts: HostFacts) -> Iterator[Finding]:
             "namespaces, and NICs, AF_XDP and switches of the kernel on a core of their own are not available",
             _granting(facts, f"the capabilities {lacked}", *(f"--cap-add={it}" for it in facts.lacked_capabilities)),
         )
-    else:
+    elif not facts.is_root:
         yield Finding(
             "root",
             "warning",
@@ -495,9 +417,7 @@ def _rights(facts: HostFacts) -> Iterator[Finding]:
             "cannot tune the host",
             "use `sudo planebench ...` for hugepages, priorities and tuning",
         )
-    if facts.can_raise_priority:
-        yield Finding("priority", "ok", "pollers can run at nice -20")
-    else:
+    if not facts.can_raise_priority:
         limits = "set `nice -20` in /etc/security/limits.conf (item `nice`), then log in again"
         remedy = f"run as root, or {limits}"
         if facts.in_user_namespace:
@@ -513,8 +433,6 @@ def _rights(facts: HostFacts) -> Iterator[Finding]:
             remedy = _granting(facts, "the capability IPC_LOCK", "--cap-add=IPC_LOCK")
         text = f"at most {limit // 1024} KiB may be locked in memory: packet buffers can be swapped out"
         yield Finding("memlock", "warning", text, remedy)
-    else:
-        yield Finding("memlock", "ok", "memory can be locked")
 
 
 def _granting(facts: HostFacts, what: str, *options: str) -> str:
@@ -528,9 +446,7 @@ def _devices(facts: HostFacts) -> Iterator[Finding]:
     """Judge physical NICs, and the IOMMU for these only: no wire does DMA. Then threads of the kernel."""
     unsafe = [nic for nic in facts.nics if nic.driver in UIO_DRIVERS]
     bare = [nic for nic in facts.nics if not nic.has_iommu]
-    if not facts.nics:
-        yield Finding("iommu", "ok", "no physical NIC, so no IOMMU is needed")
-    elif unsafe:
+    if unsafe:
         yield Finding(
             "iommu",
             "warning",
@@ -545,8 +461,6 @@ def _devices(facts: HostFacts) -> Iterator[Finding]:
             "to a switch safely",
             "enable VT-d or AMD-Vi in the firmware and boot with `intel_iommu=on iommu=pt` (AMD: `iommu=pt`)",
         )
-    else:
-        yield Finding("iommu", "ok", f"IOMMU with {facts.iommu_groups} groups; each NIC is in a group")
     nodes = facts.nodes(facts.cpus_allowed)
     far = [nic for nic in facts.nics if nic.numa_node is not None and nic.numa_node not in nodes]
     if far:
@@ -558,11 +472,8 @@ def _devices(facts: HostFacts) -> Iterator[Finding]:
             f"{cpu_text(nodes)}: every packet crosses between sockets",
             f"allow CPUs of that node: `taskset -c {there or '...'} planebench ...`",
         )
-    else:
-        yield Finding("nic-numa", "ok", "no NIC on a NUMA node without allowed CPUs")
     busy = facts.busy_kernel_threads
     if not busy:
-        yield Finding("kernel-threads", "ok", "no kernel thread takes CPU time")
         return
     named = ", ".join(f"{thread.name} {thread.cpu_share:.1%}" for thread in busy[:MAX_NAMED])
     more = f" and {len(busy) - MAX_NAMED} more" if len(busy) > MAX_NAMED else ""

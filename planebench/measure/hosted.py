@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -41,15 +40,6 @@ T = TypeVar("T")
 
 SIDE_BY_SIDE = "separate"
 """Default hosting of VNFs side by side."""
-
-
-@dataclass(frozen=True, slots=True)
-class VnfPlace:
-    """The NUMA node and the CPUs for a VNF; None and none where it may have any."""
-
-    node: int | None
-    cpus: frozenset[int]
-    roams: bool
 
 
 def hosting_of(vnf: Vnf) -> Hosting:
@@ -133,20 +123,15 @@ class HostedVnfs:
     """The hosted VNFs of one topology. Made by :meth:`start`; :meth:`stop` ends them in any state."""
 
     def __init__(
-        self,
-        hostings: Sequence[Hosting],
-        requests: Sequence[HostedRequest],
-        supervisor: Supervisor,
-        places: Sequence[VnfPlace],
-        ends: Mapping[str, Document] | None = None,
+        self, topology: Topology, placement: Placement, links: LinkSettings, planed: Path, supervisor: Supervisor
     ) -> None:
-        self._hostings = tuple(hostings)
-        self._requests = tuple(requests)
-        self._supervisor = supervisor
-        self._places = tuple(places)
-        self._ends = dict(ends or {})
+        self._hostings = tuple(map(hosting_of, topology.hosted_vnfs))
+        self._requests = hosted_requests(topology, placement, links, planed)
+        self._numbers = topology.hosted_numbers
+        self._placement, self._supervisor = placement, supervisor
+        self._ends = end_documents(topology, placement, links)
         """The documents of those with generators and monitors, by name."""
-        self._pool = ThreadPoolExecutor(max_workers=max(len(requests), 1), thread_name_prefix="vnf")
+        self._pool = ThreadPoolExecutor(max_workers=max(len(self._requests), 1), thread_name_prefix="vnf")
         self._threads: dict[str, tuple[WatchedThread, ...]] = {}
         self._running: dict[str, RunningVnf] = {}
 
@@ -158,17 +143,8 @@ class HostedVnfs:
 
         The switch must listen already. Raises StartError.
         """
-        requests = hosted_requests(topology, placement, links, planed)
-        places = [
-            VnfPlace(
-                placement.vnf_memory_node(number),
-                placement.roaming or frozenset(placement.cpus_of_vnf(number)),
-                bool(placement.roaming),
-            )
-            for number in topology.hosted_numbers
-        ]
-        hostings = [hosting_of(vnf) for vnf in topology.hosted_vnfs]
-        made = cls(hostings, requests, supervisor, places, end_documents(topology, placement, links))
+        made = cls(topology, placement, links, planed, supervisor)
+        requests = made._requests
         try:
             started: list[Future[None]] = [made._pool.submit(made._start, n) for n in range(len(requests))]
             wait(started)  # those that came up are ended even if another fails
@@ -186,12 +162,12 @@ class HostedVnfs:
 
     def _start(self, number: int) -> None:
         request = self._requests[number]
-        with self._supervisor.memory_on(self._places[number].node):
+        with self._supervisor.memory_on(self._placement.vnf_memory_node(self._numbers[number])):
             self._running[request.name] = self._hostings[number].start(request, self._supervisor)
 
     def _let_roam(self) -> None:
         """Let the scheduler move the VNFs that are placed at random. What the kernel refuses, `misplaced` finds."""
-        for part in self.placed() if any(place.roams for place in self._places) else ():
+        for part in self.placed() if self._placement.roaming else ():
             for thread in part.threads:
                 with suppress(OSError):
                     os.sched_setaffinity(thread.tid, part.cpus)
@@ -199,11 +175,13 @@ class HostedVnfs:
     def placed(self) -> tuple[PlacedOwner, ...]:
         """Return each VNF with its processes and threads, and where they should be."""
         self.threads()
-        found = []
-        for vnf, place in zip(self.vnfs, self._places, strict=True):
-            threads = self._threads[vnf.name]  # of processes that forward, which the launched ones may have enclosed
+        found, roaming = [], self._placement.roaming
+        for number, request in zip(self._numbers, self._requests, strict=True):
+            vnf, threads = self._running[request.name], self._threads[request.name]
+            # Of processes that forward, which the launched ones may have enclosed.
             pids = dict.fromkeys(thread.pid for thread in threads) or [process.pid for process in vnf.processes]
-            found.append(PlacedOwner("vnf", vnf.name, tuple(pids), place.node, threads, place.cpus, place.roams))
+            cpus, node = roaming or frozenset(request.cpus), self._placement.vnf_memory_node(number)
+            found.append(PlacedOwner("vnf", vnf.name, tuple(pids), node, threads, cpus, bool(roaming)))
         return tuple(found)
 
     @property

@@ -377,7 +377,7 @@ class LiveTopology:
 
     def wire_drops(self) -> Counter[str]:
         """Return what the kernel has dropped between tester and switch so far, as in ``Trial.tester_drops``."""
-        here = self._kernel_wires.dropped()
+        here = self._kernel_wires.dropped() if self._kernel_wires.ends else Counter[str]()
         return here if self._remote is None else here + self._remote.wire_drops()
 
     def nic_counters(self) -> Counter[str]:
@@ -396,11 +396,6 @@ class LiveTopology:
         """Return what hosted VNFs have dropped so far, as in ``Trial.tester_drops``."""
         return Counter() if self.hosted is None else self.hosted.drops()
 
-    def policy_drops(self, stats: Statistics, *, hosted: bool) -> Mapping[str, Mapping[str, int]]:
-        """Return what network functions dropped by policy; ``hosted`` adds hosted VNFs, since they started."""
-        theirs = self.hosted.policy_drops() if hosted and self.hosted is not None else {}
-        return {**vnf_drops(stats), **theirs}
-
     @property
     def switch(self) -> RunningSwitch:
         """Return the running switch."""
@@ -410,6 +405,8 @@ class LiveTopology:
 
     def pause(self) -> None:
         """Stop every process of this topology by SIGSTOP."""
+        if self._remote is not None:
+            self._remote.pause()
         for process in reversed(self.processes):
             process.pause()
 
@@ -417,6 +414,8 @@ class LiveTopology:
         """Continue every process of this topology."""
         for process in self.processes:
             process.resume()
+        if self._remote is not None:
+            self._remote.resume()
 
     def set_echo(self, echo: bool) -> None:
         """Set whether the far VNF returns every frame, in v2v only (METHODOLOGY section 2, v2v latency).
@@ -532,7 +531,8 @@ class LiveTopology:
 
     def stop(self) -> None:
         """End switch, tester and wires. Never raises; safe to call twice."""
-        self.resume()
+        for process in self.processes:
+            process.resume()
         self._stop_hosted()
         if self._switch is not None:
             self._switch.stop()
@@ -595,7 +595,7 @@ class LiveTopology:
                 if port.name in ends and not port.link_up
             ]
             remarks = f"; no link at {listed(down)}" if down else ""
-            remarks += "; is the cabling as --wire says? `planebench testbed wires` finds it"
+            remarks += "; is the cabling as --wire says?"
         for vnf in self.topology.vnfs:
             if vnf.hosting == "exec" and (doubt := without_ports(str(vnf.hosting_values.get("command", "")))):
                 remarks += f"; {vnf.name}: {doubt}"
@@ -608,7 +608,8 @@ class LiveTopology:
     def logs(self) -> str:
         """Return the last log lines of all processes, those of the tester last."""
         first, *others = self.processes
-        return "\n".join(f"{process.name}: {process.log_tail()}" for process in (*others, first))
+        remote = [] if self._remote is None else [self._remote.logs()]
+        return "\n".join([*remote, *(f"{process.name}: {process.log_tail()}" for process in (*others, first))])
 
 
 def link_settings(adapter: Adapter, topology: Topology, settings: LiveSettings, workdir: Path) -> LinkSettings:
@@ -652,7 +653,8 @@ def _try(
             came = {flow.name for flow in wanted if arrived(stats, flow)}
         missing = [name for name in missing if name not in came]
         # A VNF that boots does not answer; one that lets a frame through does.
-        dropped = live.policy_drops(stats, hosted=len(missing) < len(wanted))
+        answering = live.hosted if len(missing) < len(wanted) else None
+        dropped = {**vnf_drops(stats), **(answering.policy_drops() if answering is not None else {})}
         if not (missing and dropped):
             break
     return missing, dropped, silent

@@ -75,12 +75,8 @@ class Machine:
         restore_abandoned()
         facts = host_facts.collect()
         machine = cls(facts, run_cpus(facts, switch_cores, wire, tester, switch_host), wire, simulated, switch_host)
-        with machine.claimed():
+        with cpu_claims.claimed(() if simulated else machine.cpus.allowed):
             return machine
-
-    def claimed(self) -> contextlib.AbstractContextManager[None]:
-        """Claim the CPUs while measuring. Raises BusyError where another planebench has claimed one."""
-        return cpu_claims.claimed(() if self.simulated else self.cpus.allowed)
 
     def live_settings(self, wire: str, ring_size: int, max_frame_bytes: int, hugepages: bool | None) -> LiveSettings:
         """Return the settings of a tester with one switch. Raises NotInstalledError without planed.
@@ -96,7 +92,7 @@ class Machine:
         """Claim the CPUs, and keep this process at a high priority and off those of the switch. Raises BusyError where
         another planebench has claimed one."""
         old = os.sched_getaffinity(0)
-        with self.claimed():
+        with cpu_claims.claimed(() if self.simulated else self.cpus.allowed):
             os.sched_setaffinity(0, place(self.cpus).control_cpus)
             try:
                 with high_priority():

@@ -7,17 +7,15 @@ import dataclasses
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
 from typing import Protocol, runtime_checkable
 
 from planebench.analysis.histogram import encode
 from planebench.host.evidence import HostSample, ThreadSampler, sample_host
 from planebench.host.process import Supervisor, stretched
 from planebench.measure.conditions import read_conditions
-from planebench.measure.distance import measure_distance, near_limit_ns
+from planebench.measure.distance import REUSE_S, measure_distance, near_limit_ns
 from planebench.measure.live import LiveSettings, LiveTopology, link_settings, watched
 from planebench.measure.trial import (
-    Distance,
     TrialRequest,
     cycles_of_trial,
     failed_trial,
@@ -29,7 +27,7 @@ from planebench.measure.trial import (
 from planebench.model.conditions import Conditions
 from planebench.model.dimensions import port_name
 from planebench.model.errors import ExternalTesterError, PlanebenchError, StartError
-from planebench.model.records import DirectionCounts, LatencyRecord, Trial
+from planebench.model.records import CoreDistance, DirectionCounts, LatencyRecord, Trial
 from planebench.model.scenarios import Flow, all_flows
 from planebench.model.text import utc_now
 from planebench.model.topology import Topology
@@ -94,9 +92,17 @@ class LiveRunner:
                 )
             if pps is not None:
                 request = request.on_line(pps, open_loop=settings.open_loop is not False)
-        last, cpus = settings.last_distance, self.cpus
-        trial = run_trial(self.live, request, self.distance, settings.calibration, last.recent(cpus))
-        last.keep(cpus, trial.evidence.distance_after)
+        placement, calibration, last = self.live.placement, settings.calibration, settings.last_distance
+        # Of switch and tester, between which frames go; none if they are on two hosts.
+        cpus = () if placement.elsewhere else (placement.switch_cpu, placement.tester_cpus[0])
+
+        def distance() -> CoreDistance | None:
+            limit_ns = near_limit_ns(calibration.distances_ns if calibration is not None else ())
+            return measure_distance(settings.planed, *cpus, limit_ns, placement.share_l3) if cpus else None
+
+        recent = last.cpus == cpus and time.monotonic() - last.at_s <= REUSE_S
+        trial = run_trial(self.live, request, distance, calibration, last.found if recent else None)
+        last.cpus, last.found, last.at_s = cpus, trial.evidence.distance_after, time.monotonic()
         return trial
 
     def alive(self) -> bool:
@@ -110,22 +116,6 @@ class LiveRunner:
     def stop(self) -> None:
         """End tester and switch."""
         self.live.stop()
-
-    @property
-    def cpus(self) -> tuple[int, ...]:
-        """Return the CPUs of switch and tester between which frames go; empty if they are on two hosts."""
-        placement = self.live.placement
-        return () if placement.elsewhere else (placement.switch_cpu, placement.tester_cpus[0])
-
-    @cached_property
-    def distance(self) -> Distance:
-        """Return what measures the distance between the CPUs of switch and tester, if both are on this host."""
-        placement, calibration = self.live.placement, self.settings.calibration
-        if not self.cpus:
-            return lambda: None
-        limit_ns = near_limit_ns(calibration.distances_ns if calibration is not None else ())
-        switch, tester = self.cpus
-        return partial(measure_distance, self.settings.planed, switch, tester, limit_ns, placement.share_l3)
 
 
 # Runs trials with a tester that is no part of planebench: the switch is ours to start, the frames are not.

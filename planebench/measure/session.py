@@ -13,27 +13,25 @@ from planebench.host.device_settings import undone_at_exit
 from planebench.host.planed_program import require_planed
 from planebench.host.process import Supervisor
 from planebench.measure.ahead import Pace, stages
-from planebench.measure.calibrate import calibrate
+from planebench.measure.calibrate import calibrate, condition_for
 from planebench.measure.campaign import Campaign, Listener
 from planebench.measure.distance import dry_poll
-from planebench.measure.header import Labels, file_settings, make_header, placement_of, read_labels
+from planebench.measure.header import Labels, make_header, placement_of, read_labels
 from planebench.measure.live import LiveSettings
 from planebench.measure.machine import Machine, held
 from planebench.measure.status import Listeners, StatusListener
 from planebench.measure.survey import Survey
-from planebench.model.dimensions import is_external, port_clock
+from planebench.model.dimensions import is_external
 from planebench.model.errors import StoreError, UsageError
 from planebench.model.header import Calibration, RunHeader, RunStatus
 from planebench.model.plan import Plan
 from planebench.model.records import Trial
-from planebench.model.text import FILES, moved, renamed
+from planebench.model.text import FILES
 from planebench.model.wire import wire_named
 from planebench.plan.expand import max_frame_bytes, plain_frame_sizes
-from planebench.store import RunWriter, default_runs_dir, list_runs, make_runs_dir, read_run
-from planebench.store.calibration import CalibrationCondition, load, save, version_of
-from planebench.store.folder import find_unfinished, is_complete, resume_command, runs_of_plan
-from planebench.store.reader import live_runs
-from planebench.testbed.placement import place
+from planebench.store import RunWriter, default_runs_dir, make_runs_dir, read_run
+from planebench.store.calibration import load, save
+from planebench.store.folder import is_complete, runs_of_plan
 from planebench.testbed.testers import get_tester
 
 CALIBRATION_S = 0.1
@@ -171,21 +169,12 @@ def _check_open_loop(plan: Plan) -> None:
 def _resumed(
     survey: Survey, machine: Machine, settings: LiveSettings, runs_dir: Path, labels: Labels | None
 ) -> Session:
-    files = file_settings(survey.plan)
-    info = find_unfinished(runs_dir, survey.plan, files)
+    of_plan = tuple(runs_of_plan(runs_dir, survey.plan))
+    info = next((info for info in of_plan if not is_complete(info)), None)
     if info is None:
-        complete = next(runs_of_plan(runs_dir, survey.plan, files), None)
-        live = live_runs(runs_dir)
-        others = [it for it in list_runs(runs_dir) if not is_complete(it) and it.path not in live]
-        words = f"{runs_dir} has no unfinished run"
-        if complete is not None:
-            words = f"run {complete.run_id} of this plan is complete. Leave out --resume to measure it again"
-        if others:
-            other = others[-1]
-            words = (
-                f"run {complete.run_id} is complete" if complete is not None else "no run of this plan is unfinished"
-            )
-            words += f". Run {other.run_id} is unfinished: {resume_command(other.header.command)}"
+        words = f"{runs_dir} has no unfinished run of this plan"
+        if of_plan:
+            words = f"run {of_plan[0].run_id} of this plan is complete. Leave out --resume to measure it again"
         raise UsageError(f"--resume: {words}")
     settings = replace(settings, calibration=info.header.calibration)
     survey = replace(survey, plan=replace(survey.plan, time_budget_s=info.header.plan.time_budget_s))
@@ -196,11 +185,7 @@ def _resumed(
             "Start a new run without --resume"
         )
     writer = RunWriter.reopen(info.path)
-    writer.moved = moved(files, info.header.settings)
-    here = moved(info.header.settings, files)
-    stored = read_run(info.path).trials
-    trials = [replace(it, point=replace(it.point, chain=renamed(it.point.chain, here))) for it in stored]
-    return Session(survey, machine, settings, writer, trials)
+    return Session(survey, machine, settings, writer, list(read_run(info.path).trials))
 
 
 def _header(survey: Survey, machine: Machine, settings: LiveSettings, labels: Labels | None = None) -> RunHeader:
@@ -249,19 +234,7 @@ def _calibration(
     if machine.switch_host is not None:
         tell("the tester is not calibrated: the other ends of its wires are on another host")
         return None
-    tester_cpus = place(machine.cpus).tester_cpus
-    condition = CalibrationCondition(
-        planed_version=version_of(settings.planed),
-        cpu_model=machine.facts.cpu_model,
-        kernel=machine.facts.kernel,
-        wire=settings.wire,
-        ring_size=settings.ring_size,
-        hugepages=settings.hugepages,
-        tester_cpus=len(tester_cpus),
-        core_kinds=machine.cpus.kind_names(tester_cpus),
-        clock=port_clock(settings.clock),
-    )
-    known = load(condition, sizes)
+    known = load(condition_for(settings, machine.cpus, machine.facts), sizes)
     if known is not None:
         return known
     tell("calibrating the tester")

@@ -21,7 +21,7 @@ from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.latency import by_clock, charged, clock_readings
 from planebench.measure.live import LiveTopology
 from planebench.measure.updates import control_traffic
-from planebench.measure.verdict import NO_LIMITS, Limits, judge, remarks
+from planebench.measure.verdict import judge, remarks
 from planebench.model.conditions import NOT_BASIC
 from planebench.model.errors import PlanebenchError
 from planebench.model.header import Calibration
@@ -194,7 +194,13 @@ def run_trial(
         anatomy=sending.anatomy,
     )
     ceiling_pps = tester_ceiling_pps(calibration, request.point)
-    return judged(trial, request.profile, Limits(ceiling_pps, live.functional, counts.misdirected_packets))
+    return judged(
+        trial,
+        request.profile,
+        ceiling_pps=ceiling_pps,
+        functional=live.functional,
+        misdirected_packets=counts.misdirected_packets,
+    )
 
 
 def _send(live: LiveTopology, request: TrialRequest, frames: Profile | None, account: EnergyAccount | None) -> _Sending:
@@ -289,10 +295,10 @@ def _difference(before: int | None, after: int | None) -> int | None:
     return None if before is None or after is None else after - before
 
 
-def judged(trial: Trial, profile: TrafficProfile, limits: Limits = NO_LIMITS) -> Trial:
-    """Return the trial with its verdict."""
-    verdict = judge(trial, limits)
-    if not limits.misdirected_packets:
+def judged(trial: Trial, profile: TrafficProfile, **known: Any) -> Trial:
+    """Return the trial with its verdict. ``known``: as :func:`judge`."""
+    verdict = judge(trial, **known)
+    if not verdict.has(ReasonCode.MISDIRECTED):
         verdict = Verdict(verdict.kind, (*verdict.reasons, *remarks(trial, profile)))
     return dataclasses.replace(trial, verdict=verdict)
 

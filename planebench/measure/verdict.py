@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from planebench.analysis.capacity import CEILING_SHARE
 from planebench.analysis.ledger import describe, ledger, policy_packets, policy_words
@@ -75,36 +75,27 @@ UNSENT_SHARE = 0.01
 """Share of the intended frames that a paced generator may miss for its own lateness."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a trial is held against beside its own counts.
+def judge(
+    trial: Trial,
+    *,
+    ceiling_pps: float | None = None,
+    functional: Sequence[Reason] = (),
+    misdirected_packets: int = 0,
+) -> Verdict:
+    """Return the verdict of a trial that ran to its end: the worst kind with a reason, and the reasons of that kind.
 
     ``ceiling_pps``: the maximum rate of the tester without a switch, all directions together, if it is known.
     ``functional``: why rates and latencies are not representative.
     ``misdirected_packets``: intact frames of the trial that came out at a port where they do not belong.
-    """
-
-    ceiling_pps: float | None = None
-    functional: Sequence[Reason] = ()
-    misdirected_packets: int = 0
-
-
-NO_LIMITS = Limits()
-
-
-def judge(trial: Trial, limits: Limits = NO_LIMITS) -> Verdict:
-    """Return the verdict of a trial that ran to its end: the worst kind with a reason, and the reasons of that kind.
-
     Its own verdict is not read. Frames that network functions dropped by policy are no loss of the switch. VNFs in
     processes of their own are independent side by side; those of a chain may keep the switch from being saturated, as
     the tester may. Where the scheduler moves VNFs, their waits for a CPU are what is measured.
     """
-    if limits.misdirected_packets:
-        packets = limits.misdirected_packets
+    if misdirected_packets:
         known = [VNFS[name].misdirection_hint for name in vnf_names(trial.point.chain) if name in VNFS]
         hints = "".join(f" ({hint})" for hint in dict.fromkeys(filter(None, known)))
-        text = f"{packets} frames arrived at a wrong port{hints}"
-        return Verdict(VerdictKind.INVALID, (Reason(ReasonCode.MISDIRECTED, text, {"packets": packets}),))
+        text = f"{misdirected_packets} frames arrived at a wrong port{hints}"
+        return Verdict(VerdictKind.INVALID, (Reason(ReasonCode.MISDIRECTED, text, {"packets": misdirected_packets}),))
     role, flat_out, duration_ns = trial.role, trial.load.pps_per_direction is None, trial.offered_duration_ns
     evidence, switch, saturating = trial.evidence, trial.switch, trial.role == "r_plus"
     policy, stand = policy_packets(trial), stood_in(trial)
@@ -132,8 +123,14 @@ def judge(trial: Trial, limits: Limits = NO_LIMITS) -> Verdict:
     if duration_ns > (1 + STRETCH_SHARE + stand.tester) * intended_ns + STRETCH_NS:
         text = f"the generator took {duration_ns / 1e9:.3f} s for a trial of {intended_ns / 1e9:.3f} s"
         limited.append(Reason(ReasonCode.STRETCHED, text, {"duration_ns": duration_ns, "intended_ns": intended_ns}))
-    if saturating and limits.ceiling_pps is not None and duration_ns > 0:
-        limited += _at_ceiling(directions, duration_ns, limits.ceiling_pps)
+    if saturating and ceiling_pps is not None and duration_ns > 0:
+        rate = sum(d.forwarded_packets for d in directions) * 1e9 / duration_ns
+        if rate >= (1 - CEILING_SHARE) * ceiling_pps:
+            text = (
+                f"{rate / 1e6:.2f} Mpps is at least {1 - CEILING_SHARE:.0%} of the calibrated tester maximum "
+                f"({ceiling_pps / 1e6:.2f} Mpps)"
+            )
+            limited.append(Reason(ReasonCode.TESTER_CEILING, text, {"pps": rate, "ceiling_pps": ceiling_pps}))
     line_rate: list[Reason] = []
     if saturating and line_packets and not loses:
         share = min(d.forwarded_packets for d in directions) / line_packets
@@ -144,7 +141,7 @@ def judge(trial: Trial, limits: Limits = NO_LIMITS) -> Verdict:
     shared = [Reason(ReasonCode.ONE_CPU, one_cpu)] if evidence.shared_cpu else []
     kinds: tuple[tuple[VerdictKind, Sequence[Reason]], ...] = (
         (VerdictKind.INVALID, [*_invalid(trial.directions, policy, evidence.foreign_packets, line_packets)]),
-        (VerdictKind.FUNCTIONAL, (*limits.functional, *shared)),
+        (VerdictKind.FUNCTIONAL, (*functional, *shared)),
         (VerdictKind.LINE_RATE, line_rate),
         (VerdictKind.TESTER_LIMITED, limited),
         (VerdictKind.OVERLOAD, [*_overload(directions, stand)] if role == "latency" and not flat_out else ()),
@@ -319,17 +316,6 @@ def _not_saturated(directions: Sequence[DirectionCounts], switch: SwitchCycles, 
         yield Reason(ReasonCode.NOT_SATURATED, text, {"busy_share": switch.busy_share})
     elif not any(d.ring_full_share > RING_FULL_SHARE or d.loss_ratio > LOSS_SHARE for d in directions):
         yield Reason(ReasonCode.NOT_SATURATED, "the switch accepted every frame and lost none: it was not saturated")
-
-
-def _at_ceiling(directions: Sequence[DirectionCounts], duration_ns: int, ceiling_pps: float) -> Iterator[Reason]:
-    rate = sum(d.forwarded_packets for d in directions) * 1e9 / duration_ns
-    if rate >= (1 - CEILING_SHARE) * ceiling_pps:
-        yield Reason(
-            ReasonCode.TESTER_CEILING,
-            f"{rate / 1e6:.2f} Mpps is at least {1 - CEILING_SHARE:.0%} of the calibrated tester maximum "
-            f"({ceiling_pps / 1e6:.2f} Mpps)",
-            {"pps": rate, "ceiling_pps": ceiling_pps},
-        )
 
 
 def _overload(directions: Sequence[DirectionCounts], stand: Stood) -> Iterator[Reason]:

@@ -91,17 +91,12 @@ class Ceiling:
 
 @dataclass(frozen=True, slots=True)
 class SetPoint:
-    """One paced load over the tester's own wire: what was asked for, what was sent, what came."""
+    """One paced load over the tester's own wire: what was asked for, sent and received. In older runs only."""
 
     frame_size_bytes: int
     intended_pps: float
     offered_pps: float
     forwarded_pps: float
-
-    @property
-    def rate_error(self) -> float:
-        """Return (offered - intended) / intended."""
-        return self.offered_pps / self.intended_pps - 1 if self.intended_pps else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +148,6 @@ class Calibration:
     tester_cpus: int
     duration_s: float
     ceilings: tuple[Ceiling, ...]
-    set_points: tuple[SetPoint, ...]
     floors: tuple[LatencyFloor, ...]
     distances_ns: tuple[float, ...] = ()
     """Round trips of a cache line between the CPUs of the machine: their clusters tell near from far."""
@@ -163,6 +157,8 @@ class Calibration:
     """The offset and drift of the clocks at the two ends; None with the software clock, which is one."""
     core_kinds: str = ""
     """The kinds of cores of the tester; empty on a machine with one kind."""
+    set_points: tuple[SetPoint, ...] = ()
+    """Of older runs."""
 
     def ceiling_pps(self, frame_size_bytes: int, sender: End, receiver: End) -> float | None:
         """Return the tester's highest rate between these ends; None where it was not measured at this frame size."""

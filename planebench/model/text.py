@@ -74,13 +74,6 @@ def names_by_content(settings: Mapping[str, object], known: dict[str, str]) -> d
     return {path: name if first[path] in names.values() else first[path] for path, name in names.items()}
 
 
-def moved(settings: Mapping[str, object], to: Mapping[str, object]) -> dict[str, str]:
-    """Return the path of each file in another run that has it elsewhere, by its path here."""
-    others = {name: path for path, name in file_names(digests_of(to)).items()}
-    found = {path: others.get(name, path) for path, name in file_names(digests_of(settings)).items()}
-    return {path: other for path, other in found.items() if path != other}
-
-
 # YAML and other text that users write: read, or said in one sentence where and why it cannot be.
 #
 # Nothing is lost or read as something else without a word: YAML takes the last of two equal keys, and 52:54:00:12:34:56

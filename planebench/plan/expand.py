@@ -122,34 +122,13 @@ def _shapes(plan: Plan, scenario: ScenarioName) -> tuple[tuple[int, str, Hosting
 
 def skipped(plan: Plan) -> tuple[Skipped, ...]:
     """Return scenarios without a direction of the plan, traffic that its chains cannot pass, and parts left empty."""
-    if not plan.parts:
-        return tuple(_skipped_of_matrix(plan))
-    return tuple(entry for part in plan.parts for entry in _skipped_of_part(part))
-
-
-def _skipped_of_part(part: Plan) -> Iterator[Skipped]:
-    what = f"part {part.name}"
-    matrix = {
-        "scenarios": part.scenarios,
-        "directions": part.directions,
-        "frame sizes": part.frame_sizes_bytes,
-        "traffic profiles": part.traffic,
-        "placements": part.placements,
-        "CPU clocks": part.cpu_clocks,
-    }
-    if wanting := [name for name, values in matrix.items() if not values]:
-        yield Skipped(what, f"the options leave none of its {wanting[0]}")
-        return
-    if part.only and not any(label.label in part.only for label in switch_labels(part.switches)):
-        yield Skipped(what, f"the options leave none of its switches ({', '.join(part.only)})")
-        return
-    for scenario in part.scenarios:
-        if scenario_named(scenario).chained and not _chains(part):
-            yield Skipped(f"{what}: {scenario}", "the options leave none of its chains")
-        if scenario_named(scenario).side_by_side and not part.vnf_counts:
-            yield Skipped(f"{what}: {scenario}", "the options leave none of its numbers of VNFs")
-    for entry in _skipped_of_matrix(part):
-        yield Skipped(f"{what}: {entry.what}", entry.reason)
+    found = [] if plan.parts else [*_skipped_of_matrix(plan)]
+    for part in plan.parts:
+        what = f"part {part.name}"
+        found += (Skipped(f"{what}: {entry.what}", entry.reason) for entry in _skipped_of_matrix(part))
+        if not points_of(part):
+            found.append(Skipped(what, "the options leave nothing of it"))
+    return tuple(found)
 
 
 def _skipped_of_matrix(plan: Plan) -> Iterator[Skipped]:

@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from planebench.analysis.search import parameters
 from planebench.model.chain_name import split
-from planebench.model.errors import UsageError, unknown
+from planebench.model.errors import UsageError
 from planebench.model.plan import R_PLUS, Plan
-from planebench.model.scenario import SCENARIOS, scenario_named, scenarios_with
+from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.scenarios import (
-    chain_in,
     parse_chain_length,
     parse_direction,
     parse_frame_size,
@@ -22,7 +21,6 @@ from planebench.model.scenarios import (
     parse_vnf_count,
 )
 from planebench.model.server import parse_placing
-from planebench.model.switch import parse_switch, plain
 from planebench.model.traffic import PLAIN_NAME
 from planebench.plan.passes import each_part, with_parts
 from planebench.plan.schema import SECTIONS, validated, with_chains
@@ -106,33 +104,6 @@ def _name(value: Any) -> str:
     return str(name) or PLAIN_NAME
 
 
-# ``--switch-option testpmd.burst=16``: options put into the text of a switch, as if they had been written there.
-
-
-def with_switch_options(switches: Sequence[str], options: Sequence[str]) -> tuple[str, ...]:
-    """Return the switches with the options put in; each goes to every switch of that label, or else of that adapter.
-
-    UsageError for an option that is not SWITCH.KEY=VALUE, or whose switch is not there. Whether the switch has such an
-    option is for its adapter to say.
-    """
-    found = list(switches)
-    for text in options:
-        where, equals, value = text.partition("=")
-        label, dot, key = where.rpartition(".")
-        if not (label and dot and key and equals and value) or ":" in value:
-            raise UsageError(f'switch option "{text}" is not SWITCH.KEY=VALUE, as in testpmd.burst=16')
-        specs = [parse_switch(switch) for switch in found]
-        chosen = {n for n, spec in enumerate(specs) if spec.label == label}
-        chosen = chosen or {n for n, spec in enumerate(specs) if spec.adapter == parse_switch(label).adapter}
-        if not chosen:
-            raise unknown("switch", label, tuple(dict.fromkeys(spec.label for spec in specs)))
-        for n in chosen:  # an earlier value of the same key goes
-            adapter, *others = plain(found[n]).split(":")
-            kept = (it for it in others if it.partition("=")[0] != key)
-            found[n] = ":".join([adapter, *kept, f"{key}={value}"])
-    return tuple(found)
-
-
 LOAD_SETS: dict[str, tuple[float, ...]] = {
     "none": (),
     "curve": (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99),
@@ -176,7 +147,6 @@ def _share(text: str) -> float:
 
 OPTIONS: Mapping[str, _Option] = {
     "switch": _Option(("switches",), items),
-    "switch_option": _Option(("switches",)),
     "cpu_mhz": _Option(("cpu_clocks",), lambda flag, text: tuple(f"{mhz}MHz" for mhz in items(flag, text))),
     "duty": _Option(("cpu_clocks",), lambda flag, text: tuple(f"duty:{share}" for share in items(flag, text))),
     "scenario": _Option(("scenarios",), items, "scenario", parse_scenario),
@@ -218,15 +188,13 @@ def override(plan: Plan, **options: Any) -> Plan:
     :data:`OPTIONS` has them all, beside ``seed``, ``name`` and ``chain``. Text options are comma-separated lists;
     ``switch`` may repeat a name, and a switch asked for by name must be there. ``chain`` is a list of chains, each a
     text with commas of its own: instead of all chains of the plan, and of all its scenarios but those asked for.
-    ``switch_option`` is a list of SWITCH.KEY=VALUE. ``cpu_mhz`` and ``duty`` are clocks, set or emulated: every point
-    is measured at each.
+    ``cpu_mhz`` and ``duty`` are clocks, set or emulated: every point is measured at each.
     ``duration`` (seconds) and ``repeat`` are those of throughput trials and, ``duration`` only, of latency trials.
     ``loads`` are shares of the load that the plan names, or of another one (``mrr:0.5``), ``curve`` for a whole curve
     of them, or ``none`` for none; ``rates`` are fixed loads beside them. ``search`` are names of searches.
     In a plan of parts those of the matrix choose among what the parts have (:mod:`planebench.plan.override`).
     The time budget is that of the plan as it was written: an option that changes what is measured drops it.
     """
-    options = _with_lengths(plan, options)
     if strange := set(options) - {*OPTIONS, *_MATTERS_OF_FORM, "chain"}:
         raise TypeError(f"override() has no option {', '.join(sorted(strange))}")
     if plan.parts:
@@ -245,31 +213,11 @@ def override(plan: Plan, **options: Any) -> Plan:
     return _checked(new, form, form) if form else new
 
 
-def _with_lengths(plan: Plan, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with the chain length of scenarios that name it, as ``loopback-2`` and ``pvp``."""
-    if options.get("scenario") is None:
-        return dict(options)
-    found = [(text, chain_in(text)) for text in items("scenario", options["scenario"].lower())]
-    lengths = [chain[1] for _, chain in found if chain is not None]
-    if lengths and options.get("chain_length") is not None:
-        raise UsageError(f"--scenario {options['scenario']} says the number of VNFs: leave out --chain-length")
-    names = [text if chain is None else chain[0] for text, chain in found]
-    others = scenarios_with("chain", [text for text, chain in found if chain is None and text in SCENARIOS])
-    changed = {"scenario": ",".join(dict.fromkeys(names))}
-    if lengths and not options.get("chain"):  # functions say how many they are
-        lengths += plan.chain_lengths if others else ()
-        changed["chain_length"] = ",".join(map(str, dict.fromkeys(lengths)))
-    return {**options, **changed}
-
-
 def _put(plan: Plan, options: Mapping[str, Any], besides: Collection[str] = ()) -> Plan:
     """Return a plan of one matrix, or what parts have in common, with all options but those of ``besides``."""
     named = {key: value for key, value in options.items() if value is not None and key not in besides}
     given = {key: named[key] for key in OPTIONS if key in named}
     for option in given:
-        if option == "switch_option":
-            plan = replace(plan, switches=with_switch_options(plan.switches, given[option]))
-            continue
         plan = _prepared(plan, option, given[option])
         entry = OPTIONS[option]
         value = entry.value(option.replace("_", " "), given[option])

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from re import fullmatch
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, get_args
 
 from pydantic import ValidationError
 
@@ -53,8 +53,6 @@ OF_A_PART = (*MATRIX, "hosting", "traffic", "only")
 SECTIONS: Mapping[str, type[Any]] = {"throughput": ThroughputPlan, "latency": LatencyPlan, "search": SearchPlan}
 _KEYS = tuple(field.name for field in fields(Plan) if field.name not in ("more_hostings", "purpose"))
 """Keys of a plan that a document may have."""
-GONE = ("band", "cores_alone", "throughput.retries", "throughput.duration_min_s")
-"""Keys of plans that chose or repeated trials."""
 DIRECTIONS = ("unidirectional", "bidirectional")
 PLAN_VERSION = 1
 """Version of the plan file. History: 1 = first."""
@@ -80,24 +78,16 @@ def _plan_of_parts(document: PlanDocument, folder: Path) -> Plan:
     if not (isinstance(given, list) and given):
         raise UsageError("parts is a list of mappings: name, for, and what differs from the plan's keys")
     _check_keys(document, ("version", *_KEYS), "")
+    whole = {key: value for key, value in document.items() if key != "parts"}
+    common = {key: value for key, value in whole.items() if key not in OF_THE_WHOLE}
+    parts = []
     for number, entry in enumerate(given):
-        if not isinstance(entry, dict):
-            raise UsageError(
-                f'parts.{number}: "{entry}" is not valid: it is not a mapping of keys; give name, for, ...'
-            )
+        if not isinstance(entry, dict) or "name" not in entry:
+            raise UsageError(f'parts.{number}: "{entry}" is not valid: it is no mapping of keys; give name, for, ...')
         try:
             _check_keys(entry, ("name", "for", *OF_A_PART, "latency", "search"), "")
             if isinstance(entry.get("search"), dict):
                 _check_keys(entry["search"], ("methods",), "search.")
-        except UsageError as error:
-            raise UsageError(f"parts.{number}: {error}") from None
-        if "name" not in entry:
-            raise UsageError(f"parts.{number}: key name is missing; add it")
-    whole = {key: value for key, value in document.items() if key != "parts"}
-    common = {key: value for key, value in whole.items() if key not in OF_THE_WHOLE}
-    parts = []
-    for entry in given:
-        try:
             parts.append(replace(flat_plan(_part(common, entry), folder), purpose=str(entry.get("for", ""))))
         except UsageError as error:
             raise UsageError(f"part {entry['name']}: {error}") from None
@@ -258,8 +248,6 @@ TEXTS: Mapping[str, Callable[[Any], Any]] = {
 def _check_keys(given: Mapping[str, Any], valid: Collection[str], prefix: str) -> None:
     """Raise UsageError for a key that is not valid: where one is misspelt, the right one is missing too."""
     for key in given:
-        if prefix + key in GONE:
-            raise UsageError(f"key {prefix}{key} is gone, as every trial counts and none is repeated; leave it out")
         if key not in valid:
             raise unknown("key", f"{prefix}{key}", [f"{prefix}{name}" for name in valid])
 
@@ -275,32 +263,8 @@ def _usage_error(error: ValidationError) -> UsageError:
     path = ".".join(map(str, detail["loc"]))
     if detail["type"] == "missing":
         return UsageError(f"key {path} is missing; add it")
-    valid = _limits(detail["loc"])
-    why = f". Valid: {valid}" if valid else f": {detail['msg'][:1].lower()}{detail['msg'][1:]}"
-    return UsageError(f'{path}: "{detail["input"]}" is not valid{why}{type_remedy(detail)}')
-
-
-def _limits(location: tuple[int | str, ...]) -> str:
-    """Return the limits of a number at a place in a plan, from its annotation: ``1..1000``; empty if it has none."""
-    hint: Any = Plan
-    for key in location:
-        if isinstance(key, str):
-            kind = next((part for part in (hint, *get_args(hint)) if hasattr(part, "__dataclass_fields__")), None)
-            hint = get_type_hints(kind, include_extras=True).get(key) if kind else None
-    found: dict[str, Any] = {}
-    _collect(hint, found)
-    if "ge" in found and "le" in found:
-        return f"{found['ge']:g}..{found['le']:g}"
-    words = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
-    return ", ".join(f"{word} {found[name]:g}" for name, word in words.items() if name in found)
-
-
-def _collect(hint: Any, found: dict[str, Any]) -> None:
-    """Add the limits in a type to ``found``: those of ``Seconds | None``, or of the items of a tuple."""
-    for limit in getattr(hint, "__metadata__", ()):
-        found.update({name: getattr(limit, name) for name in ("gt", "ge", "lt", "le") if hasattr(limit, name)})
-    for argument in get_args(hint):
-        _collect(argument, found)
+    why = f"{detail['msg'][:1].lower()}{detail['msg'][1:]}"
+    return UsageError(f'{path}: "{detail["input"]}" is not valid: {why}{type_remedy(detail)}')
 
 
 # Plans from YAML: the suites that come with planebench, by name, and files of the user, by path.
@@ -313,13 +277,11 @@ def load_plan(name_or_path: str | Path) -> Plan:
     """
     text = str(name_or_path)
     if isinstance(name_or_path, Path) or is_yaml_file(text):
-        path = Path(text)
+        path, source = Path(text), text
         remedy = f"give a readable YAML file or a suite ({', '.join(list_suites())})"
-        return _parse(read_text(path, f"plan {path}", remedy), text, path.resolve().parent)
-    check_suite(text)
-    return _parse((SUITES / f"{text}.yaml").read_text(encoding="utf-8"), f"suite {text}")
-
-
-def _parse(text: str, source: str, folder: Path | None = None) -> Plan:
-    document = parse_yaml(text, source)
-    return plan_from_document(document, source, folder)
+        content, folder = read_text(path, f"plan {path}", remedy), path.resolve().parent
+    else:
+        check_suite(text)
+        content, folder = (SUITES / f"{text}.yaml").read_text(encoding="utf-8"), Path.cwd()
+        source = f"suite {text}"
+    return plan_from_document(parse_yaml(content, source), source, folder)

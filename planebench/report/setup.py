@@ -31,7 +31,7 @@ def calibration_words(c: Calibration) -> str:
 
 
 def calibration_tables(calibration: Calibration) -> list[PageTable]:
-    """Return the tables of a calibration: what the tester can send, how exactly, and its latency."""
+    """Return the tables of a calibration: what the tester can send, and its latency."""
     frame = PageColumn("frame", lambda it: frame_size(it.frame_size_bytes))
     ceilings = (
         frame,
@@ -41,13 +41,6 @@ def calibration_tables(calibration: Calibration) -> list[PageTable]:
         PageColumn("how", lambda it: "measured" if it.measured else "composed"),
     )
     note = "composed: computed from the cycles per packet of generator and receiver, each measured alone"
-    set_points = (
-        frame,
-        number("intended", lambda it: mpps(it.intended_pps)),
-        number("offered", lambda it: mpps(it.offered_pps)),
-        number("forwarded", lambda it: mpps(it.forwarded_pps)),
-        PageColumn("rate error", lambda it: f"{it.rate_error * 100:+.3f} %", "strong"),
-    )
     floors = (
         frame,
         number("background Mpps", lambda it: mpps(it.background_pps)),
@@ -58,10 +51,8 @@ def calibration_tables(calibration: Calibration) -> list[PageTable]:
         number("probe loss", lambda it: percent(1 - it.probes_received / it.probes_sent if it.probes_sent else None)),
     )
     title = "Calibrated tester maximum: generator and receiver without a switch"
-    accuracy = "Rate accuracy: intended, offered and forwarded load, Mpps"
     return [
         page_table(title, ceilings, calibration.ceilings, note),
-        page_table(accuracy, set_points, calibration.set_points),
         page_table("Tester latency baseline, µs", floors, calibration.floors),
     ]
 

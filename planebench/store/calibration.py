@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Collection
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -62,21 +62,8 @@ def version_of(planed: Path) -> str:
     return f"{lines[0] if lines else 'unknown'} ({digest})"
 
 
-def save(calibration: Calibration, folder: Path | None = None, now: datetime | None = None) -> Path:
-    """Keep a calibration; its file is there whole or not at all. Returns its path. Raises StoreError.
-
-    Other frame sizes that the file has of the same condition and day stay; the older date then holds for all.
-    """
-    older = load(condition_of(calibration), (), folder=folder, now=now)
-    if older is not None and not _frame_sizes(older) <= (sizes := _frame_sizes(calibration)):
-        calibration = replace(
-            calibration,
-            measured_at=min(calibration.measured_at, older.measured_at),
-            ceilings=(*calibration.ceilings, *(c for c in older.ceilings if c.frame_size_bytes not in sizes)),
-            set_points=(*calibration.set_points, *(p for p in older.set_points if p.frame_size_bytes not in sizes)),
-            floors=(*calibration.floors, *(f for f in older.floors if f.frame_size_bytes not in sizes)),
-            distances_ns=(*calibration.distances_ns, *older.distances_ns),
-        )
+def save(calibration: Calibration, folder: Path | None = None) -> Path:
+    """Keep a calibration; its file is there whole or not at all. Returns its path. Raises StoreError."""
     path = _path(condition_of(calibration), folder)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -105,15 +92,11 @@ def load(
         found = from_json(Calibration, path.read_bytes(), str(path))
         age_s = ((now or datetime.now(UTC)) - datetime.fromisoformat(found.measured_at)).total_seconds()
         fresh = -CLOCK_SKEW_S <= age_s <= max_age_s
-        if fresh and condition_of(found) == condition and set(frame_sizes) <= _frame_sizes(found):
+        with_ceiling = {ceiling.frame_size_bytes for ceiling in found.ceilings}
+        sizes = with_ceiling & {floor.frame_size_bytes for floor in found.floors}
+        if fresh and condition_of(found) == condition and set(frame_sizes) <= sizes:
             return found
     return None
-
-
-def _frame_sizes(calibration: Calibration) -> set[int]:
-    """Return the frame sizes with a ceiling and a floor."""
-    ceilings = {ceiling.frame_size_bytes for ceiling in calibration.ceilings}
-    return ceilings & {floor.frame_size_bytes for floor in calibration.floors}
 
 
 def _path(condition: CalibrationCondition, folder: Path | None) -> Path:

@@ -6,17 +6,15 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType
 
 from planebench.model.errors import StoreError, UsageError
 from planebench.model.header import Finished, RunHeader
 from planebench.model.plan import Plan
-from planebench.model.text import without_folders
-from planebench.store.codec import from_json, header_from_json, to_json
+from planebench.store.codec import from_json, header_from_json
 
 HEADER_FILE = "run.json"
 TRIALS_FILE = "trials.jsonl"
@@ -129,25 +127,13 @@ def _is_run(folder: Path) -> bool:
 
 # The runs of a plan, of which one that did not come to its end can be resumed.
 
-_NO_FILES: Mapping[str, object] = MappingProxyType({})
 
-
-def runs_of_plan(runs_dir: Path, plan: Plan, files: Mapping[str, object] = _NO_FILES) -> Iterator[RunInfo]:
+def runs_of_plan(runs_dir: Path, plan: Plan) -> Iterator[RunInfo]:
     """Yield the runs of this plan, whatever their time budget, the newest first; those that cannot be read are left
-    out.
-
-    ``files``: the settings that name the files of the plan. They may have been in other folders.
-    """
-    wanted = without_folders(to_json(plan).decode(), files)
+    out."""
     for info in reversed(list_runs(runs_dir)):
-        found = replace(info.header.plan, time_budget_s=plan.time_budget_s)
-        if without_folders(to_json(found).decode(), info.header.settings) == wanted:
+        if replace(info.header.plan, time_budget_s=plan.time_budget_s) == plan:
             yield info
-
-
-def find_unfinished(runs_dir: Path, plan: Plan, files: Mapping[str, object] = _NO_FILES) -> RunInfo | None:
-    """Return the newest run of this plan that did not come to its end; None if there is none. ``files``: as above."""
-    return next((info for info in runs_of_plan(runs_dir, plan, files) if not is_complete(info)), None)
 
 
 def is_complete(info: RunInfo) -> bool:

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
 import fcntl
 import os
 import shutil
-from collections.abc import Mapping
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +19,7 @@ from planebench.model.errors import StoreError, is_full
 from planebench.model.header import Finished, RunHeader, RunStatus
 from planebench.model.plan import Skipped
 from planebench.model.records import Trial
-from planebench.model.text import renamed, utc_text
+from planebench.model.text import utc_text
 from planebench.store.codec import to_json
 from planebench.store.folder import (
     CONDITIONS_FILE,
@@ -105,8 +104,6 @@ class RunWriter:
     def __init__(self, path: Path, header: RunHeader) -> None:
         self.path = path
         self.header = header
-        self.moved: Mapping[str, str] = {}
-        """The path that a file has in the records of this run by that of now, where it is elsewhere by now."""
         self._trials = LineFile(path / TRIALS_FILE)
 
     @classmethod
@@ -138,8 +135,7 @@ class RunWriter:
 
     def append(self, trial: Trial) -> None:
         """Store a trial; returns when it is on disk. Raises StoreError (full disk); the folder stays readable."""
-        chain = renamed(trial.point.chain, self.moved)
-        self._trials.append(to_json(dataclasses.replace(trial, point=dataclasses.replace(trial.point, chain=chain))))
+        self._trials.append(to_json(trial))
 
     def skip(self, skipped: Skipped) -> None:
         """Store that something did not run (beyond what the header says already)."""
@@ -149,7 +145,7 @@ class RunWriter:
     def observe(self, conditions: Conditions) -> None:
         """Store under which conditions a switch came up; returns when it is on disk."""
         with contextlib.closing(LineFile(self.path / CONDITIONS_FILE)) as lines:
-            lines.append(to_json(dataclasses.replace(conditions, chain=renamed(conditions.chain, self.moved))))
+            lines.append(to_json(conditions))
 
     def discard(self) -> None:
         """Remove the folder of a run that has no trial; safe to call where it cannot be removed."""
@@ -185,9 +181,8 @@ def make_runs_dir(runs_dir: Path) -> None:
     """Make the folder of the runs if it is not there. Raises StoreError if it cannot be made or written."""
     try:
         runs_dir.mkdir(parents=True, exist_ok=True)
-        if not os.access(runs_dir, os.W_OK | os.X_OK):
-            code = errno.EROFS if os.statvfs(runs_dir).f_flag & os.ST_RDONLY else errno.EACCES
-            raise OSError(code, os.strerror(code))
+        with tempfile.TemporaryFile(dir=runs_dir):
+            pass
     except OSError as error:
         raise _unusable(runs_dir, error) from error
 

@@ -11,7 +11,7 @@ import contextlib
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,13 +20,14 @@ from pydantic import ValidationError
 
 from planebench.host.evidence import HostSample
 from planebench.host.facts import cpu_model
-from planebench.host.link import Link
-from planebench.host.process import Process, Supervisor
+from planebench.host.link import Link, own_version, ssh_command
+from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
 from planebench.model import closed
 from planebench.model.conditions import ThreadConditions
 from planebench.model.errors import DiedError, PlanebenchError, UsageError
 from planebench.model.header import Build, ClockOffset, SwitchHostInfo
+from planebench.model.plan import Plan
 from planebench.model.records import SwitchCycles
 from planebench.model.wire import wire_arguments
 from planebench.switches.adapter import Adapter, RunningSwitch, Situation
@@ -68,54 +69,50 @@ class Hello:
 
 
 class SwitchHost:
-    """The host of the switch: its agent, and what it says of itself. Made by :meth:`connect`; :meth:`close` ends it."""
+    """The host of the switch: its agent, and what it says of itself. The agent ends with the link."""
 
     def __init__(self, link: Link, hello: Hello) -> None:
         self.link, self.name = link, link.name
         self._hello = hello
         self._held = False
-        self.answer = self._greet()
+        self.ready()
 
-    @classmethod
-    def connect(cls, link: Link, hello: Hello) -> SwitchHost:
-        """Connect to an agent. Raises StartError where there is none, UsageError for one of another version."""
+    def ready(self) -> None:
+        """Connect, also again if the connection was lost: its agent has ended all that it had.
+
+        Raises StartError where there is no agent, UsageError for one of another version.
+        """
+        if self.link.alive:
+            return
         try:
-            link.open()
-            return cls(link, hello)
+            self.link.open()
+            told = self.call("hello", **asdict(self._hello))
+            version = told.get("version") if isinstance(told, dict) else None
+            if version != self._hello.version:
+                words = f"host {self.name} has planebench {version}, here is {self._hello.version}"
+                raise UsageError(f"{words}: install the same version")
+            self.answer = decoded(HostAnswer, told)
         except BaseException:
-            link.close()
+            self.link.close()
             raise
-
-    def close(self) -> None:
-        """End the agent, and with it all that it started. Never raises."""
-        self.link.close()
-
-    def _greet(self) -> HostAnswer:
-        told = self.link.call("hello", asdict(self._hello))
-        version = told.get("version") if isinstance(told, dict) else None
-        if version != self._hello.version:
-            raise UsageError(
-                f"host {self.name} has planebench {version}, here is {self._hello.version}: install the same version"
-            )
-        return decoded(HostAnswer, told)
+        if self._held:
+            self.call("hold", START_DEADLINE_S)
 
     def call(self, method: str, timeout_s: float = 60.0, **params: Any) -> Any:
         """Return the result of a method of the agent. Raises as :meth:`planebench.host.link.Link.call`."""
         return self.link.call(method, params, timeout_s)
 
     def info(self) -> SwitchHostInfo:
-        """Return the host for the header of a run, with its clock compared to that of this host."""
-        return SwitchHostInfo(self.name, self.answer.version, dict(self.answer.facts), self.clock())
-
-    def clock(self) -> ClockOffset:
-        """Return how far the clock of the host is ahead of ours: the best of some readings (RFC 5905)."""
+        """Return the host for the header of a run, and how far its clock is ahead of ours: the best of some readings
+        (RFC 5905)."""
         readings = []
         for _ in range(CLOCK_READINGS):
             before = time.time_ns()
             theirs = int(self.call("clock"))
             after = time.time_ns()
             readings.append(ClockOffset(theirs - (before + after) // 2, (after - before) // 2))
-        return min(readings, key=lambda reading: reading.error_ns)
+        clock = min(readings, key=lambda reading: reading.error_ns)
+        return SwitchHostInfo(self.name, self.answer.version, dict(self.answer.facts), clock)
 
     @contextlib.contextmanager
     def holding(self) -> Iterator[tuple[str, ...]]:
@@ -129,14 +126,18 @@ class SwitchHost:
             with contextlib.suppress(PlanebenchError):  # a lost connection has ended it already
                 self.call("release", START_DEADLINE_S)
 
-    def ready(self) -> None:
-        """Connect again if the connection was lost: its agent has ended all that it had. Raises StartError."""
-        if self.link.alive:
-            return
-        self.link.open()
-        self.answer = self._greet()
-        if self._held:
-            self.call("hold", START_DEADLINE_S)
+
+@contextlib.contextmanager
+def switch_on(host: str | None) -> Iterator[Callable[[Plan], SwitchHost] | None]:
+    """Yield what connects to the host of the switch, whose agent ends with the block; None if that is this one."""
+    if host is None:
+        yield None
+        return
+    link = Link(host, ssh_command(host))
+    try:
+        yield lambda plan: SwitchHost(link, Hello(own_version(), plan.switch_cores, plan.wire))
+    finally:
+        link.close()
 
 
 class RemoteAdapter(Adapter):
@@ -176,80 +177,61 @@ class RemoteAdapter(Adapter):
         """Have the agent start it. Connects again first if the connection was lost."""
         self.host.ready()
         number = self.host.call("start", START_DEADLINE_S, switch=self._text, request=encoded(request))
-        switch = RemoteSwitch(self.name, self.host, int(number))
-        supervisor.adopt(switch)
-        return switch
+        return RemoteSwitch(self.name, self.host, int(number))
 
 
-class RemoteSwitch(Process, RunningSwitch):
-    """A started switch on another host, all its processes as one. Its threads are in :meth:`sample` and
-    :meth:`thread_conditions`."""
+class RemoteSwitch(RunningSwitch):
+    """A started switch on another host. Its threads are in :meth:`sample` and :meth:`thread_conditions`.
+
+    All methods but :meth:`stop` and :meth:`logs` raise DiedError if its host is lost.
+    """
 
     def __init__(self, name: str, host: SwitchHost, number: int) -> None:
-        self.name, self._host, self._number = name, host, number
+        self._name, self._host, self._number = name, host, number
         self._same_cpus = host.answer.facts.get("cpu_model") == cpu_model()
-        self.paused = False
-        self._ended = False
-
-    @property
-    def returncode(self) -> int | None:
-        """Return 0 once it was ended or its host is lost; None before."""
-        return 0 if self._ended or not self._host.link.alive else None
-
-    def _ask(self, method: str) -> Any:
-        return self._host.call(method, number=self._number)
-
-    def log_tail(self, lines: int = 8) -> str:
-        """Return the last lines that it printed; empty if its host is lost."""
-        with contextlib.suppress(PlanebenchError):
-            return "\n".join(str(self._ask("log_tail")).splitlines()[-lines:])
-        return ""
-
-    def exit_report(self) -> str:
-        state = "is running" if self.alive() else "was ended"
-        return f"{self.name} on host {self._host.name} {state}; its last log lines:\n{self.log_tail() or '(none)'}"
-
-    def pause(self) -> None:
-        if not self.paused:
-            self._ask("pause")
-            self.paused = True
-
-    def resume(self) -> None:
-        if self.paused:
-            self._ask("resume")
-            self.paused = False
-
-    def ask_to_end(self) -> None:
-        """Do nothing; :meth:`terminate` ends it."""
-
-    def terminate(self, timeout_s: float = START_DEADLINE_S) -> None:
-        """End it. Never raises; safe to repeat."""
-        if not self._ended:
-            self._ended = True
-            with contextlib.suppress(PlanebenchError):
-                self._host.call("stop", timeout_s, number=self._number)
-
-    def stop(self) -> None:
-        self.terminate()
 
     def counters(self) -> SwitchCycles:
         """Return the counters; without cycles where the CPUs of both hosts differ, as their TSCs then do."""
-        told = decoded(SwitchCycles, self._ask("counters"))
+        told = decoded(SwitchCycles, self._call("counters"))
         return told if self._same_cpus else replace(told, busy_cycles=None, idle_cycles=None)
 
     def check(self) -> None:
-        self._ask("check")
+        """Raise DiedError if a process of it, or the connection, is gone."""
+        self._call("check")
+
+    def pause(self) -> None:
+        """Stop its processes (SIGSTOP)."""
+        self._call("pause")
+
+    def resume(self) -> None:
+        """Continue its processes (SIGCONT)."""
+        self._call("resume")
+
+    def stop(self) -> None:
+        """Stop it. Never raises; safe to call twice."""
+        with contextlib.suppress(PlanebenchError):
+            self._host.call("stop", START_DEADLINE_S, number=self._number)
+
+    def logs(self) -> str:
+        """Return its last log lines; none if its host is lost."""
+        with contextlib.suppress(PlanebenchError):
+            return f"{self._name} on host {self._host.name}: {self._call('log_tail')}"
+        return ""
 
     def sample(self) -> HostSample:
         """Return the kernel's counters of its threads and of their CPUs, as they are now."""
-        return decoded(HostSample, self._ask("sample"))
+        return decoded(HostSample, self._call("sample"))
 
     def thread_conditions(self) -> tuple[ThreadConditions, ...]:
-        return tuple(decoded(ThreadConditions, told) for told in self._ask("thread_conditions"))
+        """Return how its host schedules its threads."""
+        return tuple(decoded(ThreadConditions, told) for told in self._call("thread_conditions"))
 
     def wire_drops(self) -> Counter[str]:
         """Return what the kernel there dropped on the interfaces of the wires so far."""
-        return Counter(decoded(dict[str, int], self._ask("wire_drops")))
+        return Counter(decoded(dict[str, int], self._call("wire_drops")))
+
+    def _call(self, method: str) -> Any:
+        return self._host.call(method, number=self._number)
 
 
 def check_wire(wire: str) -> None:

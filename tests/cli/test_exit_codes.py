@@ -206,7 +206,6 @@ EVERYWHERE = {
     "switch show planed": "planebench.cli.lists.overview",
     "testbed calibrate": "planebench.cli.calibrate.Machine.prepare",
     "switch check planed": "planebench.cli.check.Machine.prepare",
-    "testbed wires --device 0000:00:00.0": "planebench.cli.wires.Machine.prepare",
     "outage --restart switch": "planebench.cli.outage.open_outages",
     "watch": "planebench.cli.watch._choose",
     "report": "planebench.cli.output.find_run",

@@ -109,7 +109,7 @@ def test_ctrl_c_says_how_to_resume(planebench, own_run_folder: Path, monkeypatch
     monkeypatch.undo()
     other = planebench(*SIM, "--no-report", "--resume", "--runs", own_run_folder)
     assert other.code == UsageError.exit_code
-    assert f"is unfinished: planebench {' '.join((*SHORT, '--no-report', '--quiet'))} --resume" in other.err
+    assert f"--resume: {own_run_folder} has no unfinished run of this plan" in other.err
     assert planebench(*SHORT, "--no-report", "--quiet", "--resume", "--runs", own_run_folder).code == 0
 
 
@@ -204,7 +204,10 @@ def test_the_end_of_a_run_fits_where_its_status_was(tmp_path: Path, monkeypatch)
 
 
 def test_a_folder_that_cannot_be_written_is_named_before_anything_runs(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("planebench.store.writer.os.access", lambda path, mode: False)
+    def refused(dir: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("planebench.store.writer.tempfile.TemporaryFile", refused)
     with pytest.raises(StoreError, match=r"cannot make a run folder in .*Permission denied\. Give a folder .* --runs"):
         make_runs_dir(tmp_path)
 

@@ -82,9 +82,7 @@ def test_an_equal_file_of_another_name_is_the_same_in_a_chain(planebench, own_ru
 
 
 @pytest.mark.parametrize("kind", ["rules", "profile", "capture"])
-def test_a_run_goes_on_with_its_files_in_another_folder(
-    planebench, own_run_folder, tmp_path, monkeypatch, kind
-) -> None:
+def test_a_run_goes_on_with_its_files_as_they_were(planebench, own_run_folder, tmp_path, monkeypatch, kind) -> None:
     run, trials = SimRunner.run, []
 
     def interrupted(self, request):
@@ -96,10 +94,10 @@ def test_a_run_goes_on_with_its_files_in_another_folder(
     with monkeypatch.context() as patch:
         patch.setattr(SimRunner, "run", interrupted)
         planebench("run", *FAST, *_options(_write(tmp_path / "one", kind), kind), "--no-report")
-    changed = planebench("run", *FAST, *_options(_write(tmp_path / "x", kind, True), kind), "--no-report", "--resume")
+    changed = planebench("run", *FAST, *_options(_write(tmp_path / "one", kind, True), kind), "--no-report", "--resume")
     assert changed.code == 2 and "has changed: digest" in changed.err
-    moved = _options(_write(tmp_path / "two", kind), kind)
-    assert planebench("run", *FAST, *moved, "--no-report", "--resume").code == 0
+    same = _options(_write(tmp_path / "one", kind), kind)
+    assert planebench("run", *FAST, *same, "--no-report", "--resume").code == 0
     (folder,) = own_run_folder.iterdir()
     points = [json.loads(line)["point"] for line in (folder / "trials.jsonl").read_text().splitlines()]
     assert len(points) == 2 and points[0] == points[1]

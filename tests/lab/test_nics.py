@@ -31,20 +31,6 @@ def test_frames_cross_each_cable_once_intact_and_in_order(lab: Lab) -> None:
     assert_drivers(lab)
 
 
-@on(*MODELS)
-def test_the_cabling_is_found_and_two_swapped_nics_are_told(lab: Lab) -> None:
-    cables = [[lab.address(a), lab.address(b)] for a, b in lab.topology.cables]
-    (first_tester, first_switch), (second_tester, second_switch) = cables
-    found = lab.planebench("testbed", "wires", "--hugepages", "--json", timeout_s=300).document()
-    assert found["cables"] == cables, found
-    swapped = f"pci:{first_tester}={second_switch},{second_tester}={first_switch}"
-    done = lab.planebench("testbed", "wires", "--hugepages", "--wire", swapped, timeout_s=300)
-    assert done.code == 1, done.output
-    assert "  ------  " in done.output
-    assert f"{first_tester} is cabled to {first_switch}, not to {second_switch}" in done.output
-    assert_drivers(lab)
-
-
 @on(FULL)
 @pytest.mark.parametrize("switch", SWITCHES)
 def test_a_switch_conforms_between_the_nics(lab: Lab, switch: str) -> None:

@@ -41,19 +41,10 @@ def test_a_nic_without_a_link_is_refused_while_the_kernel_knows_it(lab: Lab) -> 
     assert line["code"] == UsageError.exit_code and line["same"], line
 
 
-def test_a_cable_that_is_missing_or_pulled_out_is_told(lab: Lab) -> None:
-    lab.set_link("s0", up=False)
-    done = lab.planebench("testbed", "wires", "--hugepages", timeout_s=300, patience=3)
-    lab.set_link("s0", up=True)
-    assert f"{lab.address('x0')} has a link, but none of the other ports receives its frames" in done.output
-    assert f"{lab.address('s0')} has no link" in done.output, done.output
-    assert done.code == 1  # no cable is left
-
-
 def test_a_switch_at_the_end_of_no_cable_fails_with_the_way_out(lab: Lab) -> None:
     wire = f"pci:{lab.address('t0')}={lab.address('x0')}"
     words = ["--scenario", "p2v", "--check", "starts", "--hugepages", "--wire", wire]
     done = lab.planebench("switch", "check", "planed", *words, timeout_s=400, patience=3)
     assert done.code == 1
-    assert "is the cabling as --wire says? `planebench testbed wires` finds it" in " ".join(done.output.split())
+    assert "is the cabling as --wire says?" in " ".join(done.output.split())
     assert [lab.driver(nic) for nic in ("t0", "s0", "x0")] == ["vmxnet3", "vmxnet3", "virtio-pci"]

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from planebench.host import procfs
-from planebench.host.link import Connection, Link, explained, own_version, ssh_command
-from planebench.measure.elsewhere import agent_command
+from planebench.host.link import Link, explained, own_version, ssh_command
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.switches.adapter import Situation
 from planebench.switches.registry import get_adapter
@@ -24,17 +23,18 @@ from planebench.switches.remote import Hello, RemoteAdapter, SwitchHost, check_w
 
 WIRE = "veth:eth1=eth1,eth2=eth2"
 HELLO = Hello(own_version(), 1, WIRE)
+AGENT = [sys.executable, "-m", "planebench", "machine", "agent"]
 
 
 def link_to(*command: str) -> Link:
-    return Link("b", lambda: Connection(command or agent_command(None)))
+    return Link("b", command or AGENT)
 
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[SwitchHost]:
-    found = SwitchHost.connect(link_to(), HELLO)
+    found = SwitchHost(link_to(), HELLO)
     yield found
-    found.close()
+    found.link.close()
 
 
 def ended_within(pid: int, seconds: float) -> bool:
@@ -69,13 +69,13 @@ def test_an_error_there_is_one_of_the_same_class_here(host: SwitchHost) -> None:
         host.call("find", switch="planed", wrong=1)
 
 
-def test_another_version_is_refused(host: SwitchHost) -> None:
+def test_another_version_is_refused() -> None:
     with pytest.raises(UsageError, match=r"host b has planebench 0.1.*, here is 9.9: install the same"):
-        SwitchHost(host.link, Hello("9.9", 1, WIRE))
+        SwitchHost(link_to(), Hello("9.9", 1, WIRE))
 
 
 def test_what_a_login_shell_prints_is_skipped_and_no_agent_is_one_sentence() -> None:
-    command = " ".join(agent_command(None))
+    command = " ".join(AGENT)
     link = link_to("sh", "-c", f"echo Welcome; exec {command}")
     link.open()
     assert link.call("clock")
@@ -90,7 +90,7 @@ def test_what_a_login_shell_prints_is_skipped_and_no_agent_is_one_sentence() -> 
 
 def test_the_agent_ends_with_its_stdin_and_so_does_what_it_started(tmp_path: Path) -> None:
     environment = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
-    with subprocess.Popen(agent_command(None), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as agent:
+    with subprocess.Popen(AGENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as agent:
         assert agent.stdin and agent.stdout
         assert agent.stdout.readline() == b"planebench machine agent\n"
         agent.stdin.write(json.dumps({"id": 1, "method": "clock", "params": {}}).encode() + b"\n")
@@ -104,7 +104,7 @@ def test_an_agent_ends_an_earlier_one_of_its_run() -> None:
     """The network went away without a word: the earlier one still waits for its next call."""
     agents = []
     for run_id in ("17aa", "17ab", "17aa"):
-        command = [*agent_command(None), "--run", run_id]
+        command = [*AGENT, "--run", run_id]
         agents.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
         assert agents[-1].stdout and agents[-1].stdout.readline() == b"planebench machine agent\n"
     first, other, _ = agents
@@ -114,7 +114,7 @@ def test_an_agent_ends_an_earlier_one_of_its_run() -> None:
 
 
 def test_a_lost_or_silent_connection_is_told_and_made_again() -> None:
-    host = SwitchHost.connect(link_to(), HELLO)
+    host = SwitchHost(link_to(), HELLO)
     silent = host.link._connection._popen.pid  # type: ignore[union-attr]
     os.kill(silent, signal.SIGSTOP)
     try:
@@ -130,8 +130,8 @@ def test_a_lost_or_silent_connection_is_told_and_made_again() -> None:
     os.kill(host.link._connection._popen.pid, signal.SIGKILL)  # type: ignore[union-attr]
     with pytest.raises(DiedError, match="host b: the connection was lost"):
         host.call("clock")
-    host.close()
-    host.close()
+    host.link.close()
+    host.link.close()
 
 
 @pytest.mark.parametrize(
@@ -169,4 +169,3 @@ def test_vnfs_and_kernel_switches_are_refused(host: SwitchHost) -> None:
     assert "two hosts measure p2p" in planed.refusal(Situation("v2v", "veth"))
     bridge = RemoteAdapter("linux-bridge", get_adapter("linux-bridge"), host)
     assert "network namespace" in bridge.refusal(Situation("p2p", "veth"))
-    assert sys.executable == agent_command(None)[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from planebench.measure.calibrate import (
     BACK,
     THERE,
     FlatOut,
-    Steps,
     calibrate,
     compose,
     flat_out,
@@ -30,8 +29,6 @@ from planebench.measure.calibrate import (
     loop_document,
     measure_frame_size,
     median_floor,
-    set_point,
-    set_point_rates,
 )
 from planebench.measure.counts import tester_counts
 from planebench.measure.live import LiveSettings
@@ -135,19 +132,6 @@ def test_ceilings_that_are_not_measured_are_composed_of_cycles() -> None:
     assert (two["wire", "wire"], two["vnf", "vnf"]) == (HZ / 150, HZ / 60)
 
 
-def test_set_points_stay_below_the_ceiling() -> None:
-    assert set_point_rates(1e7) == (1e3, 1e5, 1e6, 5e6, 9e6)
-    assert set_point_rates(1.2e7) == pytest.approx((1e3, 1e5, 1e6, 1.2e6, 6e6, 1.08e7))
-    assert set_point_rates(4e5) == (1e3, 4e4, 1e5, 2e5, 3.6e5)
-    assert set_point_rates(500.0) == (50.0, 250.0, 450.0)
-
-
-def test_a_set_point_tells_all_three_rates() -> None:
-    point = set_point(64, 1e6, stats(THERE, 199_000, 198_000))
-    assert (point.intended_pps, point.offered_pps, point.forwarded_pps) == (1e6, 995_000.0, 990_000.0)
-    assert point.rate_error == pytest.approx(-0.005)
-
-
 def record(stats: Stats) -> LatencyRecord | None:
     return tester_counts(stats, (THERE,)).latency
 
@@ -180,51 +164,44 @@ def test_the_middle_floor_counts() -> None:
 class FakeTester:
     """Answers as planed would: flat out 2.0, then 2.4, then 2.2 million packets in 0.2 s; paced what was asked for."""
 
-    def __init__(self, paced: Callable[[int, float], float] = lambda number, pps: pps) -> None:
+    def __init__(self) -> None:
         self.sent: list[tuple[Flow, float | None, int]] = []
-        self.paced = paced
 
     def __call__(self, flow: Flow, size: int, pps: float | None, probes: int) -> Stats:
         self.sent.append((flow, pps, probes))
         if pps is None:
             return stats(flow, (2_000_000, 2_400_000, 2_200_000)[len(self.sent) % 3 - 1])
-        number = sum(1 for it in self.sent if it == (flow, pps, probes))
-        packets = round(self.paced(number, pps) * DURATION_NS / 1e9)
-        return stats(flow, packets, probes=probes, latency={100: 1} if probes else None)
+        return stats(flow, round(pps * DURATION_NS / 1e9), probes=probes, latency={100: 1} if probes else None)
 
 
-def test_a_frame_size_takes_fifteen_sends() -> None:
-    tester, told = FakeTester(), list[tuple[str, float]]()
-    steps = Steps(tester, 15, lambda text, share: told.append((text, share)))
-    ceilings, points, (found,) = measure_frame_size(64, "virtio", 1, steps)
+def test_a_frame_size_takes_nine_sends() -> None:
+    tester = FakeTester()
+    ceilings, (found,) = measure_frame_size(64, "virtio", 1, tester)
     assert [it.pps for it in ceilings if it.measured] == [1.2e7, 1.2e7]
-    assert [it.intended_pps for it in points] == list(set_point_rates(1.2e7))
-    assert all(it.rate_error == 0 for it in points)
     assert (found.background_pps, found.probes_sent) == (1e6, 2000)
     assert [flow for flow, pps, _ in tester.sent if pps is None] == [THERE] * 3 + [BACK] * 3
-    assert [share for _, share in told] == [pytest.approx(done / 15) for done in range(15)]
-    assert all(text.startswith("64 B, ") for text, _ in told)
+    assert len(tester.sent) == 9
 
 
 def test_a_veth_wire_has_one_kind_of_end() -> None:
     tester = FakeTester()
-    ceilings, _, _ = measure_frame_size(64, "veth", 1, Steps(tester, 12, None))
+    ceilings, _ = measure_frame_size(64, "veth", 1, tester)
     assert [(it.sender, it.receiver, it.measured) for it in ceilings] == [("wire", "wire", True)]
-    assert len(tester.sent) == 12
+    assert len(tester.sent) == 6
 
 
 def test_of_a_memif_only_the_tester_s_side_is_a_ceiling() -> None:
     tester = FakeTester()
-    ceilings, _, _ = measure_frame_size(64, "memif", 1, Steps(tester, 15, None))
+    ceilings, _ = measure_frame_size(64, "memif", 1, tester)
     assert [(it.sender, it.receiver, it.measured) for it in ceilings] == [("wire", "wire", False)]
-    assert len(tester.sent) == 15
+    assert len(tester.sent) == 9
 
 
 def test_of_a_vhost_wire_every_end_is_as_fast_as_the_tester_s() -> None:
     tester = FakeTester()
-    ceilings, _, _ = measure_frame_size(64, "vhost", 1, Steps(tester, 15, None))
+    ceilings, _ = measure_frame_size(64, "vhost", 1, tester)
     (pps,) = {it.pps for it in ceilings}
-    (memif,), _, _ = measure_frame_size(64, "memif", 1, Steps(FakeTester(), 15, None))
+    (memif,), _ = measure_frame_size(64, "memif", 1, FakeTester())
     assert (pps, len(ceilings), any(it.measured for it in ceilings)) == (memif.pps, 4, False)
 
 
@@ -232,7 +209,7 @@ def test_a_clock_of_the_ports_has_a_floor_of_its_own() -> None:
     def by_kernel(found: LatencyRecord, _stats: object) -> LatencyRecord:
         return replace(found, clock="kernel", histogram=encode([(40, found.probes_received)]))
 
-    _, _, floors = measure_frame_size(64, "veth", 1, Steps(FakeTester(), 12, None), by_kernel)
+    _, floors = measure_frame_size(64, "veth", 1, FakeTester(), by_kernel)
     assert [(floor.clock, floor.p50_ns, least_ns(floor)) for floor in floors] == [
         ("software", 100.0, 100.0),
         ("kernel", 40.0, 40.0),
@@ -240,7 +217,7 @@ def test_a_clock_of_the_ports_has_a_floor_of_its_own() -> None:
 
 
 def test_a_slow_tester_has_less_behind_its_probes() -> None:
-    _, _, (found,) = measure_frame_size(64, "veth", 1, Steps(lambda flow, *what: Slow()(flow, *what), 12, None))
+    _, (found,) = measure_frame_size(64, "veth", 1, lambda flow, *what: Slow()(flow, *what))
     assert found.background_pps == 0.5 * 4e5
 
 
@@ -249,33 +226,9 @@ class Slow(FakeTester):
         return stats(flow, 80_000) if pps is None else super().__call__(flow, size, pps, probes)
 
 
-def test_a_set_point_that_is_off_is_tried_again_and_the_best_kept() -> None:
-    """The first try at 1 Mpps is disturbed; 0.9 of the ceiling is out of reach however often it is tried."""
-
-    def paced(number: int, pps: float) -> float:
-        if pps > 1e7:
-            return pps * (0.90, 0.95, 0.92)[number - 1]
-        return pps * 0.5 if pps == 1e6 and number == 1 else pps
-
-    tester = FakeTester(paced)
-    _, points, _ = measure_frame_size(64, "virtio", 1, Steps(tester, 15, None))
-    rates = [pps for _, pps, probes in tester.sent if not probes]
-    assert (rates.count(1e6), rates.count(1e5), rates.count(pytest.approx(1.08e7))) == (2, 1, 3)
-    assert [round(it.rate_error, 2) for it in points] == [0, 0, 0, 0, 0, -0.05]
-
-
-def test_the_share_done_never_passes_one() -> None:
-    told = list[float]()
-    measure_frame_size(
-        64, "virtio", 1, Steps(FakeTester(lambda _, pps: pps / 2), 15, lambda _, share: told.append(share))
-    )
-    assert len(told) == 15 + 12
-    assert max(told) == 1.0
-
-
 def test_nothing_that_comes_through_is_an_error() -> None:
     with pytest.raises(DiedError, match=r"no frame of 64 B arrived from a->b"):
-        measure_frame_size(64, "virtio", 1, Steps(lambda flow, *_: stats(flow, 100, 0), 15, None))
+        measure_frame_size(64, "virtio", 1, lambda flow, *_: stats(flow, 100, 0))
 
 
 @pytest.mark.parametrize(
@@ -391,7 +344,6 @@ def test_a_real_calibration(tmp_path: Path, planed: Path, wire: str) -> None:
     pairs = {("wire", "wire")} if wire != "virtio" else {(a, b) for a in ("wire", "vnf") for b in ("wire", "vnf")}
     assert {(it.sender, it.receiver) for it in found.ceilings} == pairs
     assert all(it.pps > 0 for it in found.ceilings)
-    assert all(it.intended_pps > 0 and it.offered_pps > 0 and it.forwarded_pps > 0 for it in found.set_points)
     (only,) = found.floors
     assert 0 < only.probes_received <= only.probes_sent
     assert 0 < only.p50_ns <= only.p99_ns

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every trouble has a finding of the right level, and every finding above ok a remedy."""
+"""Every trouble has a finding of the right level with a remedy; what is in order is not told."""
 
 from __future__ import annotations
 
@@ -40,9 +40,12 @@ def finding(facts: HostFacts, code: str) -> Finding:
     return found
 
 
+def codes(facts: HostFacts) -> set[str]:
+    return {it.code for it in examine(facts)}
+
+
 def test_a_good_machine_has_nothing_to_remedy() -> None:
-    assert {it.level for it in examine(GOOD)} == {"ok"}
-    assert not any(it.remedy for it in examine(GOOD))
+    assert codes(GOOD) == {"hugepages"} and finding(GOOD, "hugepages").level == "ok"
 
 
 @pytest.mark.parametrize(
@@ -107,30 +110,29 @@ def core(*cpus: int) -> dict[int, frozenset[int]]:
 
 
 @pytest.mark.parametrize(
-    ("allowed", "siblings", "level", "text"),
+    ("allowed", "siblings", "text"),
     [
-        ((0, 1), core(0, 1), "warning", "both threads of a core (CPUs 0+1)"),
-        ((0, 1, 2, 3), core(0, 4) | core(1, 5) | core(2, 6) | core(3, 7), "ok", "dedicated core"),
-        ((0, 1, 2, 3), core(0, 1) | core(2, 3), "warning", "both threads of a core (CPUs 0+1)"),
-        ((1, 3), core(0, 1) | core(2, 3), "warning", "CPUs 0+1, 2+3 share a core, with a poller on one"),
+        ((0, 1), core(0, 1), "both threads of a core (CPUs 0+1)"),
+        ((0, 1, 2, 3), core(0, 4) | core(1, 5) | core(2, 6) | core(3, 7), ""),
+        ((0, 1, 2, 3), core(0, 1) | core(2, 3), "both threads of a core (CPUs 0+1)"),
+        ((1, 3), core(0, 1) | core(2, 3), "CPUs 0+1, 2+3 share a core, with a poller on one"),
     ],
     ids=["one core", "siblings are offline", "two cores and a VNF", "siblings are of others"],
 )
 def test_siblings_count_where_pollers_run(
-    allowed: tuple[int, ...], siblings: dict[int, frozenset[int]], level: str, text: str
+    allowed: tuple[int, ...], siblings: dict[int, frozenset[int]], text: str
 ) -> None:
-    found = finding(replace(GOOD, cpus_allowed=allowed, siblings=siblings), "smt")
-    assert found.level == level
-    assert text in found.text
+    found = [it for it in examine(replace(GOOD, cpus_allowed=allowed, siblings=siblings)) if it.code == "smt"]
+    assert [it.level for it in found] == ["warning"] * bool(text)
+    assert all(text in it.text for it in found)
 
 
 def test_kinds_of_cores() -> None:
-    assert finding(GOOD, "core-kinds").text == "all cores are of one kind"
     cpus = tuple(range(8))
     kinds = (CoreKind("IntelCore", frozenset(range(4))), CoreKind("IntelAtom", frozenset(range(4, 8))))
     facts = replace(GOOD, cpus_online=cpus, cpus_allowed=cpus, core_kinds=kinds)
     told = "IntelCore 0-3; IntelAtom 4-7"
-    assert finding(facts, "core-kinds").text == f"pollers run on the fastest kind of core: {told}"
+    assert "core-kinds" not in codes(facts)
     slow = finding(replace(facts, cpus_allowed=(4, 5, 6)), "core-kinds")
     assert (slow.level, slow.remedy) == ("warning", "allow CPUs 0-3")
     assert slow.text.startswith("pollers on CPUs 4-6 have slower cores (IntelAtom) than CPUs 0-3 (IntelCore)")
@@ -144,8 +146,7 @@ def test_siblings_of_idle_cpus_are_no_matter() -> None:
     cpus = tuple(range(8))
     pollers = examine(replace(GOOD, cpus_online=cpus, cpus_allowed=cpus, siblings=core(1, 5)))
     assert [it.level for it in pollers if it.code == "smt"] == ["warning"]
-    idle = examine(replace(GOOD, cpus_online=cpus, cpus_allowed=cpus, siblings=core(5, 6)))
-    assert [it.level for it in idle if it.code == "smt"] == ["ok"]
+    assert "smt" not in codes(replace(GOOD, cpus_online=cpus, cpus_allowed=cpus, siblings=core(5, 6)))
 
 
 def test_hugepages_of_both_sizes_are_told() -> None:
@@ -161,8 +162,7 @@ def test_hugepages_of_both_sizes_are_told() -> None:
 def test_nics_in_order() -> None:
     nics = (Nic("0000:01:00.0", "vfio-pci", 0, "7"), Nic("0000:02:00.0", None, None, "8"))
     facts = replace(GOOD, nics=nics, iommu_groups=9)
-    assert finding(facts, "iommu").level == finding(facts, "nic-numa").level == "ok"
-    assert "9 groups" in finding(facts, "iommu").text
+    assert not {"iommu", "nic-numa"} & codes(facts)
 
 
 def test_the_cpus_of_a_far_nic_are_named() -> None:
@@ -189,7 +189,7 @@ def test_many_kernel_threads_are_not_all_named() -> None:
 
 def test_unknown_is_not_trouble() -> None:
     unknown = replace(GOOD, governor=None, turbo=None, autogroup=None)
-    assert {it.level for it in examine(unknown)} == {"ok"}
+    assert codes(unknown) == codes(GOOD)
 
 
 def test_switches_found_and_missing() -> None:
@@ -202,8 +202,7 @@ def test_switches_found_and_missing() -> None:
 
 def test_the_noise_of_cpus_is_judged_where_it_is_known() -> None:
     quiet, noisy = CoreNoise(2, 10**9, 3_000, ((2048, 4),)), CoreNoise(3, 10**9, 3_200_000, ((2097152, 1),))
-    assert noise_findings(()) == ()
-    assert [it.level for it in noise_findings((quiet,))] == ["ok"]
+    assert noise_findings(()) == noise_findings((quiet,)) == ()
     (found,) = noise_findings((quiet, noisy))
     assert found.level == "warning" and "CPU 3 did not poll for up to 3200 us" in found.text
     (busy,) = noise_findings((noisy,), busy=True)
@@ -214,9 +213,7 @@ def test_time_stamp_counters_that_differ_are_a_problem() -> None:
     unknown, first, near, far = (
         CoreNoise(n, 10**9, 0, (), hz) for n, hz in enumerate((None, 10**9, 10**9 + 50_000, 10**9 + 50_001))
     )
-    assert tsc_findings((unknown,)) == ()
-    (same,) = tsc_findings((unknown, first, near))
-    assert (same.level, same.text) == ("ok", "the time stamp counter runs at 1000.000 MHz")
+    assert tsc_findings((unknown,)) == tsc_findings((unknown, first, near)) == ()
     (other,) = tsc_findings((far, unknown, first, near))
     assert other.level == "problem" and "CPU 1 runs at 1000.000 MHz, that of CPU 3 at 1000.050 MHz" in other.text
 

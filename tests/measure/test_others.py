@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 
 from planebench.host.process import stretched
-from planebench.measure.doctor import PROGRAMS_MAX, CpuTimes, Program, busy_programs, cpu_times, programs_finding
+from planebench.measure.doctor import PROGRAMS_MAX, CpuTimes, Program, busy_programs, cpu_times, programs_findings
 
 
 def test_a_busy_program_is_named_and_an_idle_one_is_not() -> None:
@@ -43,8 +43,8 @@ def wait_for_ticks(pid: int, before: CpuTimes, ticks: int) -> None:
 
 
 def test_the_finding_names_the_busiest_with_their_shares() -> None:
-    assert programs_finding(()).level == "ok"
+    assert programs_findings(()) == ()
     programs = [Program(100 + i, f"cc{i}", 0.9 - i / 10) for i in range(PROGRAMS_MAX + 2)]
-    found = programs_finding(programs)
+    (found,) = programs_findings(programs)
     assert found.level == "warning" and found.remedy
     assert "cc0 (process 100) 90 %" in found.text and found.text.endswith("and 2 more")

@@ -15,15 +15,15 @@ from planed_answers import statistics
 
 from planebench.analysis.ledger import ledger
 from planebench.host.evidence import HostSample, ThreadSampler, sample_host
-from planebench.measure import distance
+from planebench.measure import distance, runner
 from planebench.measure.distance import (
     NEAR_LIMIT_NS,
     REUSE_S,
-    LastDistance,
     band_of,
     measure_distance,
     near_limit_ns,
 )
+from planebench.measure.live import LiveSettings
 from planebench.measure.trial import TrialRequest, cycles_of_trial, failed_trial, run_trial
 from planebench.model.errors import DiedError, StartError
 from planebench.model.reasons import ReasonCode
@@ -372,17 +372,30 @@ def test_a_refused_call_is_no_death_and_nothing_runs_on() -> None:
     assert live.asked[-1] == ("pause",)
 
 
-def test_a_distance_stands_for_the_next_trial_on_the_same_cpus_only_for_a_moment() -> None:
-    now_s = [100.0]
-    last, found = LastDistance(lambda: now_s[0]), CoreDistance(60.0, "near")
-    assert last.recent((2, 3)) is None
-    last.keep((2, 3), found)
-    now_s[0] += REUSE_S
-    assert last.recent((2, 3)) is found and last.recent((2, 4)) is None
-    now_s[0] += 0.01
-    assert last.recent((2, 3)) is None
-    last.keep((2, 3), None)
-    assert last.recent((2, 3)) is None, "a trial that failed measured nothing"
+def test_a_distance_stands_for_the_next_trial_on_the_same_cpus_only_for_a_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given: list[CoreDistance | None] = []
+
+    def run(live: Any, asked: TrialRequest, distance: Any, calibration: Any, before: CoreDistance | None) -> Any:
+        given.append(before)
+        return SimpleNamespace(evidence=SimpleNamespace(distance_after=found[0]))
+
+    monkeypatch.setattr(runner, "run_trial", run)
+    settings = LiveSettings(Path("planed"), 256, False, 1518, "virtio", has_rate=True)
+    found: list[CoreDistance | None] = [NEAR]
+
+    def on(switch: int, tester: int) -> CoreDistance | None:
+        placement = SimpleNamespace(elsewhere=False, switch_cpu=switch, tester_cpus=(tester,), share_l3=None)
+        runner.LiveRunner(SimpleNamespace(placement=placement), settings).run(request())  # type: ignore[arg-type]
+        return given.pop()
+
+    assert on(2, 3) is None and on(2, 3) is NEAR
+    assert on(2, 4) is None, "other CPUs"
+    settings.last_distance.at_s -= REUSE_S
+    assert on(2, 4) is None, "too old"
+    found[0] = None
+    assert on(2, 4) is NEAR and on(2, 4) is None, "a trial that failed measured nothing"
 
 
 def test_a_trial_takes_the_distance_that_was_measured_just_now() -> None:

@@ -7,7 +7,6 @@ from planebench.model.text import (
     digests_of,
     digests_text,
     file_names,
-    moved,
     named_digests,
     names_by_content,
     without_folders,
@@ -39,12 +38,6 @@ def test_a_chain_has_names_in_the_place_of_paths() -> None:
     chain = 'firewall:rules=/r/my.rules,firewall:rules=/r/my.rules.old,l3fwd:routes="/c:d/r.txt"'
     assert without_folders(chain, settings) == "firewall:rules=my.rules,firewall:rules=my.rules.old,l3fwd:routes=r.txt"
     assert without_folders(chain, {}) == chain
-
-
-def test_a_file_is_elsewhere_in_another_run() -> None:
-    here, there = ({"chain_files": digests_text({f"{folder}/my.rules": A})} for folder in ("/1", "/2"))
-    assert moved(here, there) == {"/1/my.rules": "/2/my.rules"}
-    assert moved(here, here) == {}
 
 
 def test_equal_files_have_one_name_unless_it_is_that_of_another() -> None:

@@ -99,7 +99,7 @@ def test_the_doctor_says_what_the_container_lacks(podman: Podman) -> None:
 
     more = podman.run("doctor", "--json", options=("--cap-add=SYS_NICE,IPC_LOCK", *TAP))
     findings = {it["code"]: it for it in json.loads(more.stdout)["findings"]}
-    assert findings["priority"]["level"] == "ok" and "SYS_NICE" not in findings["root"]["text"]
+    assert "priority" not in findings and "SYS_NICE" not in findings["root"]["text"]
     assert findings["switch-ovs-dpdk"]["level"] == "ok"
 
 

@@ -63,8 +63,6 @@ def test_values_named_twice_count_once_but_switches_do_not(document: dict[str, A
     [
         ("frame_size", [64], ['"frame_size"', "did you mean frame_sizes_bytes?", "chain_lengths"]),
         ("throughput.duration", 1, ['"throughput.duration"', "throughput.duration_s", "throughput.repetitions"]),
-        ("throughput.retries", 2, ["throughput.retries is gone", "every trial counts", "leave it out"]),
-        ("band", "near", ["key band is gone"]),
         ("latency.load", [0.1], ['"latency.load"', "latency.loads"]),
         ("scenarios", ["p2p", "p2q"], ['"p2q"', "Valid: p2p, p2v, v2v, loopback"]),
         ("directions", ["both"], ['"both"', "Valid: unidirectional, bidirectional, reversed"]),

@@ -8,7 +8,7 @@ import pytest
 from planebench.analysis.search import search_settings
 from planebench.model.errors import UsageError
 from planebench.model.plan import Plan
-from planebench.plan.expand import expand, switch_labels
+from planebench.plan.expand import switch_labels
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
 from planebench.switches.registry import get_adapter
@@ -79,16 +79,16 @@ def test_options_that_take_no_time_keep_the_budget(options: dict[str, Any]) -> N
             {"chain_length": "2", "scenario": "p2p"},
             ["--chain-length 2", "add --scenario loopback"],
         ),
-        ({"duration": 0.0}, ["--duration: ", '"0.0"', "above 0, at most 3600"]),
-        ({"duration": float("inf")}, ['"inf"', "3600"]),
-        ({"repeat": 0}, ["--repeat: ", '"0"', "1..1000"]),
+        ({"duration": 0.0}, ["--duration: ", '"0.0"', "greater than 0"]),
+        ({"duration": float("inf")}, ['"inf"', "finite"]),
+        ({"repeat": 0}, ["--repeat: ", '"0"', "greater than or equal to 1"]),
         ({"wire": "vet"}, ['"vet"', "did you mean veth", "virtio, memif, vhost, veth"]),
         ({"switch_cores": 5}, ["--switch-cores: ", '"5"', "1, 2, 3, 4"]),
         ({"ring_size": 100}, ['"100"', "256"]),
         ({"loads": "0.5,1.1"}, ['"1.1"', "none"]),
         ({"loads": "half"}, ['"half"', "0.10,0.50"]),
         ({"loads": "nan"}, ['"nan"', "none"]),
-        ({"seed": -1}, ['"-1"', "at least 0"]),
+        ({"seed": -1}, ['"-1"', "greater than or equal to 0"]),
         ({"name": "a/b"}, ['"a/b"', "letters"]),
     ],
 )
@@ -98,31 +98,9 @@ def test_errors_name_value_and_way_out(options: dict[str, Any], words: list[str]
     assert all(word in str(caught.value) for word in words), str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "scenarios", "lengths"),
-    [
-        ("pvp", ("loopback",), (1,)),
-        ("PVVP,p2p", ("loopback", "p2p"), (2,)),
-        ("loopback-3,loopback-5", ("loopback",), (3, 5)),
-        ("P2P,bridged-2", ("p2p", "bridged"), (2,)),
-        ("pvvp,loopback", ("loopback",), (2, 1)),
-    ],
-)
-def test_a_scenario_may_say_how_many_vnfs_it_has(
-    text: str, scenarios: tuple[str, ...], lengths: tuple[int, ...]
-) -> None:
-    plan = override(QUICK, scenario=text)
-    assert (plan.scenarios, plan.chain_lengths) == (scenarios, lengths)
-
-
-def test_functions_say_how_many_vnfs_there_are() -> None:
-    plan = override(QUICK, scenario="pvp", chain=["firewall,l3fwd"])
-    assert {point.scenario_label for point in expand(plan)} == {"loopback firewall,l3fwd"}
-
-
 @pytest.mark.parametrize("text", ["ovs", "OVS-DPDK", "OpenvSwitch", "ovs-dpdk"])
 def test_a_switch_has_the_names_that_others_give_it(text: str) -> None:
-    plan = override(QUICK, switch=f"{text},old={text}", switch_option=["ovs.workers=2"])
+    plan = override(QUICK, switch=f"{text}:workers=2,old={text}:workers=2")
     assert [it.label for it in switch_labels(plan.switches)] == ["ovs-dpdk", "old"]
     assert all(switch.endswith("workers=2") for switch in plan.switches)
     assert {get_adapter(switch).name for switch in plan.switches} == {"ovs-dpdk"}
@@ -160,8 +138,8 @@ def test_restarts_and_curve() -> None:
     [
         ({"search": "nrd"}, 'unknown search "nrd", did you mean ndr'),
         ({"search": ""}, "empty entry"),
-        ({"search_duration": 0.0}, '--search-duration: "0.0" is not valid. Valid: above 0'),
-        ({"max_r": 0}, '--max-r: "0" is not valid. Valid: 1..100'),
+        ({"search_duration": 0.0}, '--search-duration: "0.0" is not valid: input should be greater than 0'),
+        ({"max_r": 0}, '--max-r: "0" is not valid: input should be greater than or equal to 1'),
         ({"restarts": 5}, 'restarts "5" is not valid for 5 repetitions. Valid: 0..4'),
         ({"restarts": -1}, '--restarts: "-1" is not valid'),
         ({"max_rate": "fast"}, 'rate "fast" is not valid'),

@@ -74,7 +74,7 @@ def test_a_part_searches_its_own_points_in_as_many_starts_as_the_plan_says(docum
     assert {m for visits in passes(plan, expand(plan), {}) for v in visits for m in searches_of(everywhere, v)} == {
         "ndr"
     }
-    with pytest.raises(UsageError, match=r"parts\.0: unknown key \"search\.starts\""):
+    with pytest.raises(UsageError, match=r"part all: unknown key \"search\.starts\""):
         plan_from_document({**document, "parts": [{"name": "all", "search": {"starts": 3}}]}, "it")
 
 

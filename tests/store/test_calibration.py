@@ -66,7 +66,7 @@ def test_other_conditions_have_a_file_of_their_own(tmp_path: Path, change: dict[
 
 def test_a_newer_one_replaces_the_older(tmp_path: Path) -> None:
     newer = replace(MADE, measured_at="2026-11-21T11:30:00Z")
-    assert save(MADE, tmp_path, now=NOW) == save(newer, tmp_path, now=NOW)
+    assert save(MADE, tmp_path) == save(newer, tmp_path)
     assert load(CONDITION, [64], folder=tmp_path, now=NOW) == newer
 
 
@@ -88,29 +88,8 @@ def test_it_holds_for_a_day(tmp_path: Path, age: timedelta, found: bool) -> None
 def test_a_frame_size_that_is_missing_is_none(tmp_path: Path) -> None:
     save(MADE, tmp_path)
     assert load(CONDITION, [64, 256], folder=tmp_path, now=NOW) is None
-    save(replace(MADE, floors=MADE.floors[:1]), tmp_path, now=NOW + timedelta(days=2))
+    save(replace(MADE, floors=MADE.floors[:1]), tmp_path)
     assert load(CONDITION, [1024], folder=tmp_path, now=NOW) is None
-
-
-def test_sizes_of_the_same_day_are_kept_together_under_the_older_date(tmp_path: Path) -> None:
-    def only(size: int, at: str) -> Calibration:
-        return replace(
-            MADE,
-            measured_at=at,
-            ceilings=tuple(c for c in MADE.ceilings if c.frame_size_bytes == size),
-            set_points=tuple(p for p in MADE.set_points if p.frame_size_bytes == size),
-            floors=tuple(f for f in MADE.floors if f.frame_size_bytes == size),
-        )
-
-    save(only(64, "2026-11-21T11:00:00Z"), tmp_path, now=NOW)
-    save(only(1024, "2026-11-21T11:30:00Z"), tmp_path, now=NOW)
-    both = load(CONDITION, [64, 1024], folder=tmp_path, now=NOW)
-    assert both is not None
-    assert both.measured_at == "2026-11-21T11:00:00Z"
-    assert {c.frame_size_bytes for c in both.ceilings} == {64, 1024}
-    save(only(64, "2026-11-21T11:45:00Z"), tmp_path, now=NOW)
-    again = load(CONDITION, [64, 1024], folder=tmp_path, now=NOW)
-    assert again is not None and sorted(again.ceilings, key=str) == sorted(both.ceilings, key=str)
 
 
 @pytest.mark.parametrize(

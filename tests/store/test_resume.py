@@ -12,7 +12,7 @@ from builders import make_header, make_trial
 from planebench.model.errors import StoreError
 from planebench.plan.schema import load_plan
 from planebench.store import RunWriter, read_run
-from planebench.store.folder import find_unfinished
+from planebench.store.folder import is_complete, runs_of_plan
 
 
 def begun(folder: Path, trials: int = 2) -> RunWriter:
@@ -24,8 +24,7 @@ def begun(folder: Path, trials: int = 2) -> RunWriter:
 
 def test_trials_go_on_after_those_that_are_there(tmp_path: Path) -> None:
     begun(tmp_path).finish("interrupted", "Ctrl-C")
-    info = find_unfinished(tmp_path, load_plan("quick"))
-    assert info is not None
+    (info,) = runs_of_plan(tmp_path, load_plan("quick"))
     writer = RunWriter.reopen(info.path)
     assert read_run(info.path).finished is None
     writer.append(make_trial(2))
@@ -53,11 +52,13 @@ def test_a_run_that_is_being_written_is_not_taken_up(tmp_path: Path) -> None:
     RunWriter.reopen(writer.path).close()
 
 
-def test_only_an_unfinished_run_of_the_very_same_plan_is_found(tmp_path: Path) -> None:
+def test_only_runs_of_the_very_same_plan_are_found(tmp_path: Path) -> None:
     plan = load_plan("quick")
-    assert find_unfinished(tmp_path, plan) is None
+    assert not list(runs_of_plan(tmp_path, plan))
     writer = begun(tmp_path)
-    assert find_unfinished(tmp_path, replace(plan, seed=2)) is None
-    assert find_unfinished(tmp_path, replace(plan, time_budget_s=60.0)) is not None
+    assert not list(runs_of_plan(tmp_path, replace(plan, seed=2)))
+    (info,) = runs_of_plan(tmp_path, replace(plan, time_budget_s=60.0))
+    assert not is_complete(info)
     writer.finish()
-    assert find_unfinished(tmp_path, plan) is None
+    (info,) = runs_of_plan(tmp_path, plan)
+    assert is_complete(info)

@@ -69,7 +69,7 @@ class Pci(WireKind):
             if not equals:
                 raise UsageError(
                     f'wire "pci": "{text}" is no cable; give TESTER=SWITCH, two PCI addresses such as '
-                    "0000:3b:00.0=0000:af:00.0 (`planebench testbed wires` finds them)"
+                    "0000:3b:00.0=0000:af:00.0"
                 )
             found.append(Ends(tester if is_tester_port(tester) else full_address(tester), full_address(switch)))
         return tuple(found)
@@ -94,9 +94,7 @@ class Pci(WireKind):
                     raise UsageError(f"NIC {end.address} ({', '.join(end.interfaces)}) has no link; is the cable in?")
             if len({end.speed_mbps for end in ends if end.speed_mbps is not None}) > 1:
                 told = " and ".join(f"{end.address} has {end.speed_mbps} Mb/s" for end in ends)
-                raise UsageError(
-                    f"{told}: these are not the ends of one cable; `planebench testbed wires` finds the cabling"
-                )
+                raise UsageError(f"{told}: these are not the ends of one cable; is the cabling as --wire says?")
         with bound(nics) as taken:
             if missing := [address for address in nics if address not in self._rings]:
                 self._rings |= ring_limits(missing)
