@@ -18,7 +18,7 @@ import typer
 from planebench.analysis import search
 from planebench.analysis.search import METHODS
 from planebench.cli.fault import one_line
-from planebench.model.scenarios import parse_scenario
+from planebench.model.scenarios import chain_in, parse_scenario
 from planebench.model.words import printable
 from planebench.plan import check_suite
 
@@ -125,7 +125,7 @@ PLAN_OPTIONS: dict[str, Any] = {
     "switch": _text("--switch", "A,B", "Switches, e.g. planed,sim:capacity=10M. Name one twice to test it twice."),
     "cpu_mhz": _text("--cpu-mhz", "N,M", "CPU clocks in MHz: every point is measured at each (cpufreq, root)."),
     "duty": _text("--duty", "A,B", "CPU clocks that planed emulates, as shares of the machine's: 0.46,1."),
-    "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback, bridged, parallel."),
+    "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback, bridged, parallel; pvp, pvvp."),
     "frame_size": _text("--frame-size", "N,M", "Bytes of frames with FCS: 64 to 1518, 9000."),
     "direction": _text("--direction", "A,B", "unidirectional, bidirectional, reversed (p2v)."),
     "chain_length": _text("--chain-length", "N,M", "Number of VNFs in a loopback chain: 1 to 5."),

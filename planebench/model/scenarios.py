@@ -327,6 +327,14 @@ ALIASES = {"pvp": "loopback-1", "pvvp": "loopback-2"}
 """Scenarios by the names that others give them."""
 
 
+def chain_in(text: str) -> tuple[ScenarioName, int] | None:
+    """Return the scenario and the number of VNFs of ``loopback-2``, ``pvp`` or ``pvvp``; None for another text."""
+    name, _, number = ALIASES.get(text, text).rpartition("-")
+    if name not in scenarios_with("chain") or whole_number(number) is None:
+        return None
+    return name, scenario_named(name).parse_count(number)
+
+
 def parse_scenario(text: str) -> ScenarioName:
     """Return the name of a scenario; raise UsageError for another. The number of its VNFs is not part of the name."""
     if text in SCENARIOS:

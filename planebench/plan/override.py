@@ -12,8 +12,9 @@ from planebench.analysis.search import parameters
 from planebench.model.chain_name import split
 from planebench.model.errors import UsageError
 from planebench.model.plan import R_PLUS, Plan
-from planebench.model.scenario import scenario_named, scenarios_with
+from planebench.model.scenario import SCENARIOS, scenario_named, scenarios_with
 from planebench.model.scenarios import (
+    chain_in,
     parse_chain_length,
     parse_direction,
     parse_frame_size,
@@ -195,6 +196,7 @@ def override(plan: Plan, **options: Any) -> Plan:
     In a plan of parts those of the matrix choose among what the parts have (:mod:`planebench.plan.override`).
     The time budget is that of the plan as it was written: an option that changes what is measured drops it.
     """
+    options = _with_lengths(plan, options)
     if strange := set(options) - {*OPTIONS, *_MATTERS_OF_FORM, "chain"}:
         raise TypeError(f"override() has no option {', '.join(sorted(strange))}")
     if plan.parts:
@@ -211,6 +213,23 @@ def override(plan: Plan, **options: Any) -> Plan:
         new = replace(new, time_budget_s=None)
     form = {key: options[key] for key in _MATTERS_OF_FORM if options.get(key) is not None}
     return _checked(new, form, form) if form else new
+
+
+def _with_lengths(plan: Plan, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with the chain length of scenarios that name it, as ``loopback-2`` and ``pvp``."""
+    if options.get("scenario") is None:
+        return dict(options)
+    found = [(text, chain_in(text)) for text in items("scenario", options["scenario"].lower())]
+    lengths = [chain[1] for _, chain in found if chain is not None]
+    if lengths and options.get("chain_length") is not None:
+        raise UsageError(f"--scenario {options['scenario']} says the number of VNFs: leave out --chain-length")
+    names = [text if chain is None else chain[0] for text, chain in found]
+    others = scenarios_with("chain", [text for text, chain in found if chain is None and text in SCENARIOS])
+    changed = {"scenario": ",".join(dict.fromkeys(names))}
+    if lengths and not options.get("chain"):  # functions say how many they are
+        lengths += plan.chain_lengths if others else ()
+        changed["chain_length"] = ",".join(map(str, dict.fromkeys(lengths)))
+    return {**options, **changed}
 
 
 def _put(plan: Plan, options: Mapping[str, Any], besides: Collection[str] = ()) -> Plan:

@@ -44,7 +44,7 @@ BAD_OPTIONS = {
     "empty-switch": (["--switch", "planed,"], ("empty entry",)),
     "scenario": (["--scenario", "p2q"], ('"p2q"', "p2p, p2v, v2v, loopback")),
     "scenario-with-length": (["--scenario", "loopback-6"], ("chain length", "1..5")),
-    "a-length": (["--scenario", "pvp"], ('scenario "pvp": use loopback, and give its chain length',)),
+    "two-lengths": (["--scenario", "pvp", "--chain-length", "2"], ("leave out --chain-length",)),
     "switch-in-capitals": (["--switch", "PLANE"], ("did you mean planed?",)),
     "size-too-small": (["--frame-size", "63"], ('"63"', "64..1518 and 9000")),
     "size-too-large": (["--frame-size", "64,1519"], ('"1519"', "64..1518 and 9000")),

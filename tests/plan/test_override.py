@@ -8,7 +8,7 @@ import pytest
 from planebench.analysis.search import search_settings
 from planebench.model.errors import UsageError
 from planebench.model.plan import Plan
-from planebench.plan.expand import switch_labels
+from planebench.plan.expand import expand, switch_labels
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
 from planebench.switches.registry import get_adapter
@@ -96,6 +96,28 @@ def test_errors_name_value_and_way_out(options: dict[str, Any], words: list[str]
     with pytest.raises(UsageError) as caught:
         override(QUICK, **options)
     assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "scenarios", "lengths"),
+    [
+        ("pvp", ("loopback",), (1,)),
+        ("PVVP,p2p", ("loopback", "p2p"), (2,)),
+        ("loopback-3,loopback-5", ("loopback",), (3, 5)),
+        ("P2P,bridged-2", ("p2p", "bridged"), (2,)),
+        ("pvvp,loopback", ("loopback",), (2, 1)),
+    ],
+)
+def test_a_scenario_may_say_how_many_vnfs_it_has(
+    text: str, scenarios: tuple[str, ...], lengths: tuple[int, ...]
+) -> None:
+    plan = override(QUICK, scenario=text)
+    assert (plan.scenarios, plan.chain_lengths) == (scenarios, lengths)
+
+
+def test_functions_say_how_many_vnfs_there_are() -> None:
+    plan = override(QUICK, scenario="pvp", chain=["firewall,l3fwd"])
+    assert {point.scenario_label for point in expand(plan)} == {"loopback firewall,l3fwd"}
 
 
 @pytest.mark.parametrize("text", ["ovs", "OVS-DPDK", "OpenvSwitch", "ovs-dpdk"])
