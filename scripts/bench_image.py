@@ -44,7 +44,7 @@ Maintainer: planebench
 Section: net
 Priority: optional
 Depends: python3 (>= 3.{minor}), python3 (<< 3.{next}), libc6 (>= 2.34)
-Recommends: dpdk-dev, openvswitch-switch-dpdk, libjansson4, libpcap0.8, libbsd0, iproute2, ethtool, hwloc-nox
+Recommends: dpdk-dev, openvswitch-switch-dpdk, libjansson4, libpcap0.8, libbsd0, iproute2, ethtool
 Description: benchmark and compare software switches (NFV data planes)
  With its own data plane, planed, and all Python packages that it needs, in /opt/planebench. Without the recommended
  packages planed-static measures.

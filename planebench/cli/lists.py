@@ -12,32 +12,23 @@ from typing import Any
 from rich.console import Console
 
 from planebench.cli.options import print_json, print_table
-from planebench.host.facts import collect, kinds_text
-from planebench.host.hwloc import with_topology
 from planebench.host.programs import Found
-from planebench.measure.machine import run_cpus
-from planebench.measure.survey import Survey, placements_of, survey
-from planebench.model.cpus import Cpus, range_text
+from planebench.measure.survey import Survey, survey
 from planebench.model.errors import unknown
-from planebench.model.records import Point
 from planebench.model.scenario import SCENARIOS
-from planebench.model.scenarios import build
 from planebench.model.switch import Option
 from planebench.model.words import printable
 from planebench.plan import list_suites
 from planebench.plan.estimate import describe, duration_words
 from planebench.plan.expand import points_of
 from planebench.plan.schema import load_plan
-from planebench.report.schemas import SCHEMAS, schema_text
 from planebench.store import list_runs
 from planebench.switches.overview import Overview, overview, overviews
 from planebench.switches.registry import get_adapter
 from planebench.testbed.hosting.registry import HOSTINGS
-from planebench.testbed.placement import Placement
 from planebench.testbed.traffic import traffic_rows
 from planebench.testbed.traffic_files import remarks
 from planebench.testbed.vnfs import VNFS
-from planebench.testbed.wires.base import cabled, named_ends
 
 # ``list switches`` and ``switch show``: which switches there are, where they are, what they can do.
 
@@ -117,7 +108,7 @@ def _footer(found: Sequence[Overview]) -> Iterator[str]:
     supports = (support for switch in found for wire in switch.wires.values() for support in wire.values())
     if any(support.supported and support.remark for support in supports):
         yield "(*) conditional: see planebench switch show NAME"
-    yield "More: planebench switch show NAME, planebench list switches --details, docs/switches.md"
+    yield "More: planebench switch show NAME, docs/switches.md"
 
 
 def _details(switch: Overview) -> Iterator[str]:
@@ -159,8 +150,8 @@ ListRow = dict[str, Any]
 SWITCHES = "switches"
 
 
-def list_things(what: str, runs: Path | None, json: bool, details: bool = False) -> None:
-    """Print the list called ``what``; ``details`` of switches. Raises UsageError for an unknown list."""
+def list_things(what: str, runs: Path | None, json: bool) -> None:
+    """Print the list called ``what``. Raises UsageError for an unknown list."""
     if what not in LISTS:
         raise unknown("list", what, LISTS)
     if what != SWITCHES:
@@ -169,8 +160,6 @@ def list_things(what: str, runs: Path | None, json: bool, details: bool = False)
     found = overviews()
     if json:
         print_json({what: [row(switch) for switch in found]})
-    elif details:
-        _print_lines(line for switch in found for line in (*_details(switch), ""))
     else:
         columns = ("switch", "found", "wires: scenarios", "VNFs by")
         cells = (
@@ -178,14 +167,6 @@ def list_things(what: str, runs: Path | None, json: bool, details: bool = False)
         )
         _print(what, [dict(zip(columns, row, strict=True)) for row in cells], json=False)
         _print_lines(_footer(found))
-
-
-def show_schema(name: str | None, listed: bool, json: bool) -> None:
-    """Print a JSON Schema, or which there are. UsageError for a name that is none."""
-    if name is None or listed:
-        _print("schemas", [{"schema": s.name, "version": s.version, "of": s.title} for s in SCHEMAS.values()], json)
-    else:
-        print(schema_text(name), end="")
 
 
 def _vnfs(_: object) -> list[ListRow]:
@@ -269,64 +250,14 @@ LISTS: Mapping[str, Callable[[Path | None], list[ListRow]]] = {
 # ``plan show``: what a run would measure, what not and why, and its estimated time.
 
 
-def show_plan(
-    plan: str, overrides: Mapping[str, Any], json: bool, time_budget: str | None = None, topology: str | None = None
-) -> None:
-    """Print the points of a plan and the time they take. Raises UsageError for a plan that ``run`` would not take.
-
-    ``topology``: another machine to place the points on, as :func:`planebench.host.hwloc.with_topology` takes it.
-    """
-    facts = with_topology(collect(), topology) if topology is not None else None
-    held = survey(plan, overrides, facts=facts).within(time_budget)
-    fitted = held.plan
-    cpus = run_cpus(facts, fitted.switch_cores, fitted.wire, fitted.tester) if facts is not None else None
-    placed = placements_of(held.measured, cpus) if cpus is not None else {}
+def show_plan(plan: str, overrides: Mapping[str, Any], json: bool, time_budget: str | None = None) -> None:
+    """Print the points of a plan and the time they take. Raises UsageError for a plan that ``run`` would not take."""
+    held = survey(plan, overrides).within(time_budget)
     if json:
-        print_json(_document(held) | ({"placements": _placement_rows(placed, cpus)} if cpus is not None else {}))
+        print_json(_document(held))
         return
-    kinds = facts.core_kinds if facts is not None else ()
-    told = [f"kinds of cores: {kinds_text(kinds)}; a warning names pollers that are not on the first one"] * bool(kinds)
-    for line in (*_lines(held), *told, *_placement_lines(placed)):
+    for line in _lines(held):
         print(line)
-
-
-def _placement_rows(placed: Mapping[Point, Placement], cpus: Cpus) -> list[dict[str, Any]]:
-    return [
-        {
-            "scenario": point.scenario,
-            "vnfs": point.chain_length,
-            "hosting": point.hosting,
-            "placement": point.placement,
-            "switch_cpus": it.switch_cpus,
-            "tester_cpus": it.tester_cpus,
-            "vnf_cpus": it.vnf_cpus,
-            "roaming_cpus": sorted(it.roaming),
-            "control_cpus": sorted(it.control_cpus),
-            "core_kinds": cpus.kind_names(it.pollers),
-            "numa_node": {str(cpu): node for cpu, node in sorted(it.nodes.items()) if cpu in it.pollers},
-            "warnings": it.warnings,
-        }
-        for point, it in placed.items()
-    ]
-
-
-def _placement_lines(placed: Mapping[Point, Placement]) -> Iterator[str]:
-    for point, it in placed.items():
-        vnfs = f"all on CPU {range_text(it.roaming)}" if it.roaming else _on_nodes(it, it.vnf_cpus)
-        yield (
-            f"CPUs of {point.scenario_label}: switch {_on_nodes(it, it.switch_cpus)}; tester "
-            f"{_on_nodes(it, it.tester_cpus)}; {f'VNFs {vnfs}; ' if it.vnf_cpus else ''}other threads "
-            f"{range_text(it.control_cpus)}"
-        )
-        yield from (f"warning: {text}" for text in it.warnings)
-
-
-def _on_nodes(placement: Placement, cpus: Sequence[int]) -> str:
-    """Return CPUs in their order with their NUMA node where there are several: ``8, 9 (node 1)``."""
-    nodes = list(dict.fromkeys(map(placement.memory_node, cpus)))
-    parts = [(node, [cpu for cpu in cpus if placement.memory_node(cpu) == node]) for node in nodes]
-    texts = (", ".join(map(str, those)) + (f" (node {node})" if node is not None else "") for node, those in parts)
-    return ", ".join(texts)
 
 
 def _document(held: Survey) -> dict[str, Any]:
@@ -362,7 +293,6 @@ def _lines(held: Survey) -> Iterator[str]:
         for point in points_of(part):
             if point not in held.absent:
                 yield f"  {point.point_id}" if plan.parts else point.point_id
-    yield from _paths_in_nics(held)
     for entry in held.skipped:
         yield f"left out: {entry.what}: {entry.reason}"
     for profile in plan.traffic:
@@ -377,21 +307,3 @@ def _lines(held: Survey) -> Iterator[str]:
         yield f"VNFs send {plan.send_burst} packets at once, or what has come in {plan.drain_us} us"
     yield describe(plan)
     yield f"{held.points_words}, {held.takes_words}"
-
-
-def _paths_in_nics(held: Survey) -> Iterator[str]:
-    """Draw the paths of switches that are NICs: the cable, and the virtual function of each VNF."""
-    drawn = {(point.switch, point.scenario_label): point for point in held.measured}
-    for (label, where), point in drawn.items():
-        adapter = held.adapters[label]
-        if adapter.vnf_interface != "vf":
-            continue
-        topology = build(point.scenario, point.chain_length)
-        (wire,) = cabled(topology, adapter.vnf_interface)
-        ends = named_ends((wire,), held.plan.wire)[wire]
-        yield f"path of {label} {where}, and back by the same cable:"
-        lead = f"  tester {ends.tester} == {ends.switch} "
-        for number, vnf in enumerate(topology.vnfs):
-            if number in (0, 1, len(topology.vnfs) - 1):
-                what = "..." if 1 == number < len(topology.vnfs) - 1 else f"VF {number} ({vnf.mac}) -- {vnf.name}"
-                yield f"{lead if number == 0 else ' ' * len(lead)}+-- {what}"

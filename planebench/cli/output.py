@@ -12,7 +12,7 @@ from planebench.cli.options import complain, print_json
 from planebench.model.errors import INCONCLUSIVE, UsageError, unknown
 from planebench.report.export import write_bytes
 from planebench.report.terminal.screen import print_where
-from planebench.report.terminal.table import print_conditions, print_screen, print_table
+from planebench.report.terminal.table import print_screen, print_table
 from planebench.store import find_run, read_run
 
 REPORT_FILE = "report.html"
@@ -29,11 +29,10 @@ def report(
     runs: Path | None,
     *,
     everything: bool = False,
-    conditions: bool = False,
     json: bool = False,
     quiet: bool = False,
 ) -> None:
-    """Print the last screen of a run, or everything, or only its conditions; write its page, and say where it is.
+    """Print the last screen of a run, or everything; write its page, and say where it is.
 
     As JSON: ``run``, ``report`` (the page), and what export has.
     """
@@ -47,11 +46,11 @@ def report(
         print_json({"run": folder.name, "report": str(write_report(derived, page)), **exported})
         return
     if not quiet:
-        (print_conditions if conditions else print_table if everything else print_screen)(derived)
+        (print_table if everything else print_screen)(derived)
     write_report(derived, page)
     if quiet:
         return
-    if conditions or everything:
+    if everything:
         print(f"\nreport: {page}")
     else:
         print_where(f"report: {page}")

@@ -19,7 +19,6 @@ from planebench.measure.distance import dry_poll
 from planebench.measure.header import Labels, file_settings, make_header, placement_of, read_labels
 from planebench.measure.live import LiveSettings
 from planebench.measure.machine import Machine, held
-from planebench.measure.status import Listeners, StatusListener
 from planebench.measure.survey import Survey
 from planebench.model.dimensions import is_external, port_clock
 from planebench.model.errors import StoreError, UsageError
@@ -32,7 +31,6 @@ from planebench.plan.expand import max_frame_bytes, plain_frame_sizes
 from planebench.store import RunWriter, default_runs_dir, list_runs, make_runs_dir, read_run
 from planebench.store.calibration import CalibrationCondition, load, save, version_of
 from planebench.store.folder import find_unfinished, is_complete, resume_command, runs_of_plan
-from planebench.store.reader import live_runs
 from planebench.testbed.placement import place
 from planebench.testbed.testers import get_tester
 
@@ -61,10 +59,10 @@ class Session:
         """Return the run folder."""
         return self.writer.path
 
-    def measure(self, *listeners: Listener) -> RunStatus:
-        """Measure what is left of the plan, and return how it ended; ``listeners`` hear of every step.
+    def measure(self, listener: Listener | None = None) -> RunStatus:
+        """Measure what is left of the plan, and return how it ended; ``listener`` hears of every step.
 
-        status.json is always written. Raises as :meth:`record`.
+        Raises as :meth:`record`.
         """
 
         def campaign(supervisor: Supervisor) -> None:
@@ -76,7 +74,7 @@ class Session:
                 settings=self.settings,
                 writer=self.writer,
                 pace=self.pace,
-                listener=Listeners(*listeners, StatusListener(self.pace, self.folder, self.survey.plan)),
+                listener=listener or Listener(),
                 supervisor=supervisor,
                 trials=self.trials,
             ).run()
@@ -175,8 +173,7 @@ def _resumed(
     info = find_unfinished(runs_dir, survey.plan, files)
     if info is None:
         complete = next(runs_of_plan(runs_dir, survey.plan, files), None)
-        live = live_runs(runs_dir)
-        others = [it for it in list_runs(runs_dir) if not is_complete(it) and it.path not in live]
+        others = [it for it in list_runs(runs_dir) if not is_complete(it)]
         words = f"{runs_dir} has no unfinished run"
         if complete is not None:
             words = f"run {complete.run_id} of this plan is complete. Leave out --resume to measure it again"

@@ -26,7 +26,7 @@ from planebench.model.cpus import Cpus, range_text
 from planebench.model.dimensions import is_external, is_tester_port
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.plan import Plan, Skipped
-from planebench.model.records import Point, TopologyKey
+from planebench.model.records import Point
 from planebench.model.scenario import scenario_named
 from planebench.model.scenarios import FRAME_SIZE_MAX_BYTES, build
 from planebench.model.server import OWN_CLOCK, mhz_of
@@ -40,10 +40,10 @@ from planebench.plan.schema import load_plan
 from planebench.switches.adapter import Adapter, Situation, refusal_of
 from planebench.switches.registry import get_adapter
 from planebench.switches.remote import RemoteAdapter, SwitchHost, check_wire
-from planebench.testbed.chain import build_chain, parse_chain, point_cores, vnf_cores
+from planebench.testbed.chain import build_chain, parse_chain, vnf_cores
 from planebench.testbed.hosting import image, vm
 from planebench.testbed.hosting.registry import HOSTINGS
-from planebench.testbed.placement import Placement, place, place_vnfs, refusal
+from planebench.testbed.placement import place, place_vnfs, refusal
 from planebench.testbed.request import LinkSettings
 from planebench.testbed.tester_config import assign_tasks, full_stage
 from planebench.testbed.testers import get_tester
@@ -409,18 +409,6 @@ def _refusal(plan: Plan, point: Point, adapter: Adapter, situation: Situation) -
         "not supported: traffic with FIB updates needs a switch that forwards in place of its VNFs, or whose own table "
         "takes updates"
     )
-
-
-def placements_of(points: Iterable[Point], cpus: Cpus) -> dict[Point, Placement]:
-    """Return the placement of each topology on a machine, by the first of its points."""
-    found: dict[TopologyKey, tuple[Point, Placement]] = {}
-    for point in points:
-        if point.topology not in found:
-            hosted = range(point.chain_length) if point.side_by_side else point.hosted
-            cores = point_cores(point) * (point.chain_length if point.side_by_side else 1)
-            placed = place_vnfs(cpus, cores, hosted=hosted, placing=point.placement, idle_tester=point.idle_tester)
-            found[point.topology] = point, placed
-    return dict(found.values())
 
 
 def _without_hosting(points: Iterable[Point], *, boots: bool) -> dict[str, str]:

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planebench import __version__ as planebench_version
-from planebench.cli.app import MOVED, app
+from planebench.cli.app import app
 from planebench.cli.options import EVERYDAY, commands, example_lines
 from planebench.cli.output import PICTURES
 from planebench.measure.doctor import Finding
@@ -52,7 +52,6 @@ def test_no_command_at_all_is_a_question_for_help(planebench) -> None:
         (["reprot"], ("'reprot'", "Did you mean 'report'", "planebench --help")),
         (["run", "--scenarios", "p2p"], ("--scenarios", "--scenario", "planebench run --help")),
         (["plan"], ("Missing command", "planebench plan --help")),
-        (["run", "--band", "near"], ("--band is gone, as every trial counts", "planebench run --help")),
         (["list"], ("Missing argument", "planebench list --help")),
         (["testbed", "calibrate", "--ring-size", "many"], ("--ring-size", "planebench testbed calibrate --help")),
         (["export", "--json", "--format", "csv"], ("--json and --format csv are mutually exclusive",)),
@@ -68,14 +67,6 @@ def test_a_bad_command_line_is_told_in_a_line(planebench, command: list[str], wo
 def test_there_are_few_commands() -> None:
     assert len(TREE.commands) <= 16
     assert [name for name, command in TREE.commands.items() if command.hidden] == ["machine"]
-
-
-@pytest.mark.parametrize(("old", "new"), MOVED.items())
-def test_a_former_name_is_answered_with_the_present_one(planebench, old: str, new: str) -> None:
-    done = planebench(old, "latest")
-    assert (done.code, done.out, done.err) == (2, "", f"planebench: planebench {old} is now planebench {new}\n")
-    present = {path.removeprefix("planebench ") for path in COMMANDS}
-    assert {" ".join(words.split()[:2]) for words in re.split(", | or ", new)} & present or new.startswith("export ")
 
 
 def test_everyday_options_fit_two_screens_and_all_are_there(planebench, monkeypatch) -> None:
@@ -138,7 +129,6 @@ def without_charts(stored: Run, monkeypatch, tmp_path: Path) -> Run:
 
 JSON_COMMANDS = {
     "report": ["report"],
-    "report-conditions": ["report", "--conditions"],
     "export": ["export"],
     "figures": ["export", "--out", "DIR", "--format", "svg,pdf"],
     "compare": ["compare", "--force"],
@@ -156,7 +146,6 @@ OTHER_OUTPUT = {
     "agent": "speaks to another planebench",
     "run-job": "a log",
     "man": "roff",
-    "metrics": "OpenMetrics",
     "manifest": "YAML",
 }
 """Last word of the commands that have no --json, and what they print instead."""

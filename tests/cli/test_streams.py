@@ -51,7 +51,7 @@ def test_full_streams_leave_the_exit_code() -> None:
 
 @pytest.mark.usefixtures("stored")
 def test_what_an_encoding_lacks_is_a_question_mark() -> None:
-    done = limited(":", "report", "--conditions", "--quiet", PYTHONIOENCODING="ascii")
+    done = limited(":", "report", "--all", "--quiet", PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
     done = limited(":", "papers", "latest", PYTHONIOENCODING="ascii")
     assert done.returncode == 0 and "?" in done.stdout

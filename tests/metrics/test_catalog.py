@@ -24,7 +24,6 @@ from planebench.model.records import ControlPackets, FibUpdates, SwitchCycles, T
 from planebench.model.results import SWITCH_FIGURES, SwitchFigure, further_counters
 from planebench.report.export import to_json
 from planebench.report.html import to_html
-from planebench.report.schemas import schema_text
 from planebench.report.terminal.table import table_text
 
 
@@ -66,8 +65,6 @@ def test_a_counter_of_the_switch_reaches_every_output() -> None:
     loaded = Loaded([source])
     for table in ("results", "trials"):
         assert loaded.rows(table)[0]["switch_full_batch_share"] == 0.75
-    properties = json.loads(schema_text("export"))["$defs"]["ResultExport"]["properties"]
-    assert "near 1, frames wait" in properties["switch_full_batch_share"]["description"]
     page, text = to_html(source).decode(), " ".join(table_text(source).split())
     assert ">full batches</th>" in page and "75 %" in page
     assert "full batches" in text and "75 %" in text
