@@ -165,15 +165,13 @@ def report(
         "planebench export -f csv -o results.csv",
         "planebench export --table trials -f csv",
         "planebench export -f parquet",
-        "planebench export -f svg,pdf --out pictures --only chain,latency --width-mm 84",
+        "planebench export -f svg --out pictures --only chain,latency --width-mm 84",
     )
 )
 @does("output.export", "runs", "json", "quiet")
 def export(
     run: RunArgument = "latest",
-    format: Annotated[
-        str, option("--format -f", "csv, json or parquet; or charts for a paper: svg, pdf, png, or several of them.")
-    ] = "json",
+    format: Annotated[str, option("--format -f", "csv, json or parquet; or svg: charts for a paper.")] = "json",
     table: Annotated[
         str | None, option("--table", "Export one table: results, trials, latency, searches, ...", "NAME")
     ] = None,

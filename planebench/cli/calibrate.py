@@ -6,9 +6,6 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-from planebench.analysis.capacity import least_ns
-from planebench.analysis.histogram import decode
-from planebench.cli.options import print_table
 from planebench.cli.progress import Bar
 from planebench.measure.calibrate import calibrate as measure
 from planebench.measure.calibrate import check_duration
@@ -16,8 +13,10 @@ from planebench.measure.machine import Machine
 from planebench.model.header import Calibration
 from planebench.model.scenarios import parse_frame_size
 from planebench.model.wire import parse_wire
-from planebench.model.words import NOTHING
 from planebench.plan.schema import check_clock, check_ring_size
+from planebench.report.sections import Sentences
+from planebench.report.setup import calibration_tables, calibration_words
+from planebench.report.terminal.table import print_parts
 from planebench.store.calibration import save
 from planebench.store.codec import to_json
 
@@ -57,51 +56,18 @@ def calibrate(
     if json:
         sys.stdout.write(to_json(found, indent=1).decode() + "\n")
     elif not quiet:
-        _show(found)
+        print_parts([Sentences([calibration_words(found), clocks_words(found)]), *calibration_tables(found)])
     path = save(found)
     if not (json or quiet):
-        print(f"kept in {path}")
+        print(f"\nkept in {path}")
 
 
-def _show(found: Calibration) -> None:
-    """Print the ceilings, the rate errors and the floors of a calibration."""
-    memory = "hugepages" if found.hugepages else "4 KiB pages"
-    print(
-        f"{found.planed_version}, {found.wire} wire, rings of {found.ring_size}, {memory}, "
-        f"{found.tester_cpus} tester CPU{'s' if found.tester_cpus > 1 else ''}, {found.duration_s:g} s each\n"
+def clocks_words(found: Calibration) -> str:
+    """Return the clocks at the two ends of the wire; empty with the software clock, which is one."""
+    clocks = found.two_clocks
+    if clocks is None:
+        return ""
+    return (
+        f"Clocks at the two ends of the wire: offset {clocks.offset_ns} ns ± {2 * clocks.offset_error_ns:.0f}, drift "
+        f"{clocks.drift * 1e6:.2f} ppm ± {2e6 * clocks.drift_error:.2f}; least delay {clocks.delay_ns:.0f} ns"
     )
-    ends = ("computed from the cycles of sender and receiver", "measured")
-    ceilings = [
-        (it.frame_size_bytes, f"{it.sender} -> {it.receiver}", f"{it.pps / 1e6:.3f}", ends[it.measured])
-        for it in found.ceilings
-    ]
-    set_points = []
-    for point in found.set_points:
-        loss = 1 - point.forwarded_pps / point.offered_pps if point.offered_pps else 0.0
-        rate = _rate(point.intended_pps)
-        set_points.append((point.frame_size_bytes, rate, f"{point.rate_error:+.2%}", f"{loss:.2%}"))
-    floors = []
-    for floor in found.floors:
-        p50, p99 = f"{floor.p50_ns / 1e3:.2f}", f"{floor.p99_ns / 1e3:.2f}"
-        probes = f"{floor.probes_received} of {floor.probes_sent}"
-        least = NOTHING if (ns := least_ns(floor)) is None else f"{ns / 1e3:.2f}"
-        load = _rate(floor.background_pps)
-        clocked = f"{decode(floor.histogram).sum() / found.duration_s:.0f} per s" if floor.histogram else NOTHING
-        floors.append((floor.frame_size_bytes, load, floor.clock, least, p50, p99, probes, clocked))
-    print("ceiling: the highest rate of the tester without a switch")
-    print_table(("bytes", "from -> to", "Mpps", ""), ceilings, justify="right")
-    print("\nrate error: (offered - intended) / intended")
-    print_table(("bytes", "intended", "rate error", "lost"), set_points, justify="right")
-    print("\nlatency baseline: the lowest latency that the tester can measure")
-    names = ("bytes", "load", "clock", "floor us", "p50 us", "p99 us", "probes", "by this clock")
-    print_table(names, floors, justify="right")
-    print()
-    if (clocks := found.two_clocks) is not None:
-        print(
-            f"clocks at the two ends of the wire: offset {clocks.offset_ns} ns ± {2 * clocks.offset_error_ns:.0f}, "
-            f"drift {clocks.drift * 1e6:.2f} ppm ± {2e6 * clocks.drift_error:.2f}; least delay {clocks.delay_ns:.0f} ns"
-        )
-
-
-def _rate(pps: float) -> str:
-    return f"{pps / 1e6:.3f} Mpps" if pps >= 1e6 else f"{pps / 1e3:.1f} kpps"

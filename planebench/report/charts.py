@@ -342,24 +342,3 @@ def scatter(rows: Sequence[ChartRow], width: float, colors: Colors, titles: tupl
         places.append((x, label))
         plot.canvas.text(x + 8, label + 4, row["label"])
     return plot.canvas
-
-
-def trend_lines(
-    rows: Sequence[ChartRow],
-    width: float,
-    color: str,
-    unit: str,
-    levels: Sequence[tuple[int, float]],
-    steps: Sequence[ChartRow],
-) -> Canvas:
-    """Draw the figure of each run, the levels, and where they change."""
-    low, high = min(row["figure"] for row in rows), max(row["figure"] for row in rows)
-    room = (high - low) * 0.08 or abs(high) * 0.05 or 1.0
-    plot = _Plot(width, (), (0.0, max(len(rows) - 1, 1)), (low - room, high + room), ("run", unit), (False, False))
-    for row in rows:
-        plot.canvas.point(plot.x(row["run"]), plot.y(row["figure"]), "circle", color, row, r=2)
-    plot.canvas.line([(plot.x(run), plot.y(level)) for run, level in levels], color, stroke_width=2)
-    for step in steps:
-        at = plot.x(step["run"])
-        plot.canvas.line([(at, plot.y.start), (at, plot.y.end)], MUTED, step, stroke_dasharray="3 3")
-    return plot.canvas

@@ -8,6 +8,7 @@ import shlex
 from functools import partial
 from operator import itemgetter
 
+from planebench.analysis.capacity import least_ns
 from planebench.analysis.compare import Derived
 from planebench.analysis.conditions import Condition, differing, unread
 from planebench.model.chain_name import chain_label
@@ -15,7 +16,7 @@ from planebench.model.header import Calibration, Run, RunHeader
 from planebench.model.records import Trial, VerdictKind
 from planebench.model.scenario import scenario_named
 from planebench.model.words import NOTHING, count, frame_size, load_words, mpps, percent, us
-from planebench.report.tables import PageColumn, PageTable, named_values, number, page_table
+from planebench.report.tables import PageColumn, PageTable, known, named_values, number, page_table
 
 _ENDS = {"wire": "wire", "vnf": "VNF"}
 
@@ -51,6 +52,7 @@ def calibration_tables(calibration: Calibration) -> list[PageTable]:
     floors = (
         frame,
         number("background Mpps", lambda it: mpps(it.background_pps)),
+        number("least", lambda it: known(least_ns(it), lambda ns: us(ns / 1e3))),
         number("p50", lambda it: us(it.p50_ns / 1e3)),
         number("p99", lambda it: us(it.p99_ns / 1e3)),
         PageColumn("clock", lambda it: it.clock),
@@ -197,7 +199,7 @@ def repeat_tables(header: RunHeader) -> list[PageTable]:
             command: "made this run",
             again: "resumes an interrupted or killed run of this plan",
             f"planebench compare {run} latest": "compares this run with the newest: ratios, intervals, settings",
-            f"planebench export {run} --format svg,pdf,png": "writes every chart as SVG, PDF and PNG",
+            f"planebench export {run} --format svg": "writes every chart as SVG",
             f"planebench export {run}": "writes every result as JSON, including what this page omits",
         }
         columns = PageColumn("command", itemgetter(0), "text"), PageColumn("does", itemgetter(1), "text")

@@ -31,7 +31,7 @@ from planebench.model.words import (
 from planebench.report.charts import curves, grouped_bars
 from planebench.report.figure import WIDE_PX, Colors, Figure, FigureId, cell_title, frames_key, point_name, safe
 from planebench.report.svg import ChartRow
-from planebench.report.tables import PageColumn, PageTable, number, on_page, page_table, point_columns
+from planebench.report.tables import PageTable, on_page, page_table, point_columns
 
 
 def short_mpps(pps: float) -> str:
@@ -162,16 +162,3 @@ def throughput_table(run: Run, results: Sequence[Result]) -> PageTable:
         "unknown: it has no such counter.",
         out=lambda it: not counts(it.result),
     )
-
-
-def strata_table(results: Sequence[Result]) -> PageTable:
-    """Return the throughputs by what explains a wide interval."""
-    items = [(result, it) for result in results for it in result.strata]
-    columns = (
-        *point_columns(lambda it: it[0].point),
-        number("result, Mpps", lambda it: throughput(it[0])),
-        PageColumn("Mpps", lambda it: mpps(it[1].throughput_pps), "strong"),
-        PageColumn("trials with", lambda it: it[1].name),
-        number("trials", lambda it: it[1].trials),
-    )
-    return page_table("What explains wide intervals: core distance, shared cores", columns, items)

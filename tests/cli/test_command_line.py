@@ -20,11 +20,9 @@ from hypothesis import strategies as st
 from planebench import __version__ as planebench_version
 from planebench.cli.app import app
 from planebench.cli.options import EVERYDAY, commands, example_lines
-from planebench.cli.output import PICTURES
 from planebench.measure.doctor import Finding
 from planebench.model.errors import CLOSED_PIPE, EXIT_CODES
 from planebench.model.header import Run
-from planebench.report.images import FORMATS
 
 TREE = typer.main.get_command(app)
 COMMANDS = dict(commands(TREE))
@@ -103,11 +101,10 @@ def test_a_version_needs_no_command() -> None:
 
 
 def test_charts_and_data_have_formats_and_options_of_their_own(planebench, stored: Run) -> None:
-    assert PICTURES == FORMATS
     for words, said in (
-        (["--format", "svg,bmp"], '"bmp"'),
+        (["--format", "pdf"], '"pdf"'),
         (["--format", "svg", "--table", "trials"], "--table and --format svg are mutually exclusive"),
-        (["--only", "chain"], "--only applies only to charts: --format svg,pdf,png"),
+        (["--only", "chain"], "--only applies only to charts: --format svg"),
         (["--format", "csv", "--width-mm", "84"], "--width-mm applies only to charts"),
     ):
         done = planebench("export", *words)
@@ -120,9 +117,7 @@ def without_charts(stored: Run, monkeypatch, tmp_path: Path) -> Run:
     monkeypatch.chdir(tmp_path)
     page = SimpleNamespace(to_html=lambda derived: b"<!doctype html>")
     monkeypatch.setitem(sys.modules, "planebench.report.html", page)
-    pictures = SimpleNamespace(
-        write_figures=lambda run, out, formats, only, width: [out / f"p2p.{name}" for name in formats]
-    )
+    pictures = SimpleNamespace(write_figures=lambda run, out, only, width: [out / "p2p.svg"])
     monkeypatch.setitem(sys.modules, "planebench.report.images", pictures)
     return stored
 
@@ -130,7 +125,7 @@ def without_charts(stored: Run, monkeypatch, tmp_path: Path) -> Run:
 JSON_COMMANDS = {
     "report": ["report"],
     "export": ["export"],
-    "figures": ["export", "--out", "DIR", "--format", "svg,pdf"],
+    "figures": ["export", "--out", "DIR", "--format", "svg"],
     "compare": ["compare", "--force"],
     "list": ["list", "runs"],
     "switches": ["list", "switches"],
@@ -165,7 +160,7 @@ def test_json_is_alone_on_standard_output(planebench, without_charts: Run, own_r
         assert isinstance(documents[name], dict)
     assert documents["report"] == documents["report-conditions"]
     document, exported = documents["report"], documents["export"]
-    assert documents["figures"] == {"figures": ["DIR/p2p.svg", "DIR/p2p.pdf"]}
+    assert documents["figures"] == {"figures": ["DIR/p2p.svg"]}
     page = own_run_folder / without_charts.header.run_id / "report.html"
     assert document == {"run": without_charts.header.run_id, "report": str(page), **exported}
     assert page.is_file()

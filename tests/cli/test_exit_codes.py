@@ -39,7 +39,7 @@ READERS = (
     *("report", "report --all", "export", "export --table trials -f csv", "export -f parquet"),
     "export --format svg",
     *("compare", "compare RUN --fail-below 0.9", "papers RUN", "papers RUN --tables", "capacity RUN"),
-    *("lab add STORE"),
+    "lab add STORE",
 )
 """Every command that reads a run."""
 

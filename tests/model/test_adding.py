@@ -72,10 +72,12 @@ def test_it_runs_from_plan_to_report(
     monkeypatch.setenv("PLANEBENCH_RUNS", str(tmp_path / "runs"))
     assert call(monkeypatch, "run", plan) == 0
     assert call(monkeypatch, "report", "latest", "--all") == 0
-    assert "VNF → switch → NIC" in capsys.readouterr().out
+    assert "v2p ⇄ 64 B" in capsys.readouterr().out
     assert call(monkeypatch, "report", "latest", "--html", tmp_path / "page.html") == 0
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "Last hop of a service chain" in page and "between VNF and NIC (v2p)" in page
+    assert (
+        "VNF → switch → NIC" in page and "Last hop of a service chain" in page and "between VNF and NIC (v2p)" in page
+    )
     assert call(monkeypatch, "export", "latest", "--format", "json", "--out", tmp_path / "run.json") == 0
     results = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))["results"]
     assert list(dict.fromkeys(result["scenario"] for result in results)) == ["p2p", "v2p"]

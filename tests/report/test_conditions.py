@@ -20,7 +20,8 @@ from planebench.model.header import Run, SwitchInfo
 from planebench.model.records import SwitchCycles
 from planebench.report.export import to_json
 from planebench.report.html import to_html
-from planebench.report.terminal.table import print_conditions, table_text
+from planebench.report.setup import conditions_tables
+from planebench.report.terminal.table import print_parts, table_text
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m"
 
@@ -43,7 +44,7 @@ def fair_run(**own: str) -> Run:
 
 def side_by_side(run: Run, width: int = 100) -> str:
     out = io.StringIO()
-    print_conditions(Derived(run), Console(file=out, width=width, no_color=True, highlight=False))
+    print_parts(conditions_tables(Derived(run)), Console(file=out, width=width, no_color=True, highlight=False))
     return out.getvalue()
 
 
