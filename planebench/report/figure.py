@@ -54,9 +54,6 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 PART_COLORS = dict(zip(("switch hops", "VNFs", "hops with hosting", "tester"), SWITCH_COLORS, strict=False))
 """Parts of a latency, by whose they are: the four colors that differ most."""
 
-PARTS = SWITCH_COLORS[:6]
-"""Colors of a stacked bar: the whole first, then its parts. They do not stand for switches."""
-
 Colors = Mapping[str, str]
 """Switch label -> color, in the order of the run."""
 
@@ -104,7 +101,6 @@ FigureId = Literal[
     "deviation",
     "anatomy",
     "percentiles",
-    "parts",
     "papers",
 ]
 """The kinds of figures. ``planebench.report.figures`` describes each; this module is light, for completion."""
@@ -114,8 +110,6 @@ PART_KINDS: dict[PartKind, str] = {
     "hosting": "hops with hosting",
     "vnf": "VNFs",
 }
-WHOLE = "chain"
-"""The bar segment of a chain itself, not of one of its functions."""
 KINDS: tuple[FigureId, ...] = get_args(FigureId)
 
 CHART_PX, WIDE_PX, NARROW_PX = 330.0, 860.0, 356.0

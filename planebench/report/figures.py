@@ -13,7 +13,6 @@ from planebench.model.results import Result
 from planebench.papers.measured import RunFigures
 from planebench.report.anatomy import NOTE, anatomy_figures
 from planebench.report.answers import in_order
-from planebench.report.chains import chain_figures
 from planebench.report.figure import Colors, Figure, FigureId, switch_colors
 from planebench.report.latency import (
     jitter_figures,
@@ -185,16 +184,6 @@ FIGURES: tuple[FigureKind, ...] = (
         "latency",
         lambda s: percentile_figures(s.derived, s.results, s.colors),
         last=6,
-    ),
-    FigureKind(
-        "parts",
-        "Latency of a chain and of its functions measured alone",
-        "Mean latency at the same load in packets per second. Top bar: the chain. Bottom bar: its functions measured "
-        "alone, stacked.",
-        "chains",
-        lambda s: chain_figures(s.derived.chains.latency),
-        of_run=True,
-        last=4,
     ),
     FigureKind(
         "papers",

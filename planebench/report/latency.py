@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from planebench.analysis.capacity import latency_floor, least_ns
+from planebench.analysis.capacity import latency_floor
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, latency_compares, latency_counts, same_cell
 from planebench.analysis.histogram import exceedance, merge
@@ -21,7 +21,6 @@ from planebench.model.scenario import scenario_named
 from planebench.model.words import (
     ARROWS,
     count,
-    frame_size,
     frames,
     frames_words,
     interval,
@@ -37,8 +36,6 @@ from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, on_page, page_table, point_columns
 from planebench.report.throughput import path_name, smallest_frames, throughput_row, verdict_remark
 
-HOST_SHARE = 0.05
-"""What the host adds to a p99 is told from this share on."""
 SMALLEST_SHARE = 1e-5
 """The end of percentile curves: p99.999."""
 MEAN = "mean latency, µs (log scale)"
@@ -382,43 +379,3 @@ def batching_sentence(plan: Plan, results: Iterable[Result]) -> str:
         f"VNFs whose text names no send_burst send {plan.send_burst} packets at once, or what has come in "
         f"{plan.drain_us} µs, as DPDK's l2fwd does: at low load a packet waits for others"
     )
-
-
-def clock_sentences(results: Iterable[Result]) -> list[str]:
-    """Return a sentence per latency by the clock of ports: p99, floor, probes, and what the software clock adds."""
-    return [
-        f"{r.point.switch} {frame_size(r.point.frame_size_bytes)} at {load_words(s.load)}: p99 {us(s.p99)} µs, clock: "
-        f"{s.clock}{_floor_words(s.floor)}, of {s.probes_stamped} of {s.probes_sent} probes. "
-        f"The software clock has {us(s.software_p99)} µs for the same probes: "
-        f"{s.software_share_p99:.0%} of that is its own: the drivers of the tester and the wait for its next poll"
-        for r in results
-        for s in r.latency
-        if s.software_p99 and s.software_share_p99 is not None and math.isfinite(s.p99)
-    ]
-
-
-def host_sentences(results: Iterable[Result]) -> list[str]:
-    """Return a sentence per latency whose p99 is another with the probes that met what the host did."""
-    return [
-        f"{result_words(r)} at {load_words(s.load)}: p99 {us(s.p99)}{_interval_words(s.p99_low, s.p99_high)} µs, "
-        f"{us(s.with_host_p99)}{_interval_words(s.with_host_p99_low, s.with_host_p99_high)} µs with what the host did"
-        for r in results
-        for s in r.latency
-        if s.with_host_p99 is not None and s.with_host_p99 > (1 + HOST_SHARE) * s.p99
-    ]
-
-
-def _floor_words(floor_us: float | None) -> str:
-    return "" if floor_us is None else f", floor {us(floor_us)} µs"
-
-
-def floor_sentence(calibration: Calibration | None, sizes: Iterable[int]) -> str:
-    """Return the tester latency baseline for some frame sizes: ``64 B 1.20 / 3.00 µs``. Empty if unknown."""
-    wanted = set(sizes)
-    floors = [f for f in (calibration.floors if calibration else ()) if f.frame_size_bytes in wanted]
-    each = []
-    for floor in sorted(floors, key=lambda it: it.frame_size_bytes):
-        ns = least_ns(floor)  # None where a run does not have its histogram
-        clock = "" if ns is None else f" (clock: {floor.clock}{_floor_words(ns / 1e3)})"
-        each.append(f"{frame_size(floor.frame_size_bytes)} {us(floor.p50_ns / 1e3)} / {us(floor.p99_ns / 1e3)}{clock}")
-    return f"Tester latency baseline, p50 / p99 in µs: {', '.join(each)}" if each else ""

@@ -22,9 +22,6 @@ from planebench.report.figure import Figure
 from planebench.report.figures import FIGURES, FigureKind
 from planebench.report.latency import (
     batching_sentence,
-    clock_sentences,
-    floor_sentence,
-    host_sentences,
     jitter_table,
     latency_table,
     load_sentences,
@@ -184,8 +181,6 @@ def _throughput(source: Source) -> Section:
 def _latency(source: Source) -> Section:
     plan, results = source.run.header.plan, source.results
     first = leaders_sentence(source.standings.latency, "Lowest p99 latency", "have the lowest p99 latency")
-    sizes = (r.point.frame_size_bytes for r in results if not r.point.traffic)
-    did = [*host_sentences(results), *clock_sentences(results)]
     return Section(
         "latency",
         "Latency against load",
@@ -194,8 +189,6 @@ def _latency(source: Source) -> Section:
             *source.charts("latency"),
             Sentences(load_sentences(results)[:MAX_LINES]),
             Sentences([v2v_sentence(plan, results), batching_sentence(plan, results)]),
-            Sentences([floor_sentence(source.run.header.calibration, sizes)]),
-            Fold("What the host and the clocks did to latencies", [Sentences(did)]),
             Fold("Every latency", [latency_table(source.run, results), jitter_table(source.run, results)]),
             Fold("Latency breakdown", [anatomy_table(results)]),
         ],
@@ -235,7 +228,7 @@ def _disturbed(source: Source) -> Section:
     run, found, trials = source.run, trust(source.standings), trial_table(source.run)
     number = len(trials.rows) + trials.left_out
     which = (
-        f"The {len(trials.rows)} trials of {number} from which the host took most,"
+        f"The {len(trials.rows)} trials of {number} from which the host took most"
         if trials.left_out
         else f"All {number} trials"
     )
@@ -248,7 +241,7 @@ def _disturbed(source: Source) -> Section:
             Sentences([f"Skipped {it.what}: {it.reason}" for it in run.skipped], "alert"),
             verdict_table(run),
             *folded([cause_table(source.derived.invalid)]),
-            Fold(f"{which} with their evidence", [trials], paper=False, terminal=False),
+            Fold(which, [trials], paper=False, terminal=False),
         ],
     )
 

@@ -97,5 +97,5 @@ def test_the_library_derives_a_run_once_for_tables_page_and_figures(tmp_path: Pa
         for table in TABLES:
             loaded.rows(table)
         loaded.report(tmp_path / "page.html")
-        loaded.figures(tmp_path / "figures", ("svg",))
+        loaded.figures(tmp_path / "figures")
     assert dict(calls) == dict.fromkeys((function.__name__ for function in ONCE), 1)

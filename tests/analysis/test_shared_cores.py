@@ -14,7 +14,6 @@ from planebench.analysis.disturbance import SharedCore, core_shares, shared_core
 from planebench.analysis.standings import Standings
 from planebench.model.header import Run
 from planebench.model.records import CoreDistance, SwitchCycles, Trial
-from planebench.report.trials import evidence_text
 from planebench.report.trust import Trust, trust
 
 Pair = tuple[float, float]
@@ -71,8 +70,6 @@ def test_the_report_says_how_often_and_what_it_cost() -> None:
         "Another hyperthread used a core, that of the switch in 1 of 3 trials and that of the tester in 1 of 3 trials, "
         "and left 50 % of it at the least: with it switches needed 1.50 times the cycles per packet."
     )
-    assert "additions per cycle, switch and tester 4.00 and 2.20 → 4.00 and 2.20" in evidence_text(trials[0])
-    assert "additions" not in evidence_text(make_trial())
 
 
 def test_no_cost_is_claimed_where_switches_needed_fewer_cycles() -> None:

@@ -165,15 +165,14 @@ def test_switches_without_cycles_are_not_in_a_ranking_by_cycles() -> None:
     assert missing_words(standing) == ("vpp (no cycle counter)",)
 
 
-def test_the_lead_in_a_metric_names_a_switch_only_where_it_was_shown() -> None:
-    cost = dataclasses.replace(_pair("testpmd", "planed", 1.5, "different"), metric="cycles_per_packet")
+def test_the_first_in_a_metric_is_named_only_where_it_was_shown() -> None:
+    pair, rates = _pair("testpmd", "planed", 1.8, "different"), {"planed": 18.0, "testpmd": 10.0}
     for compared, words in (
-        ((cost,), "Lowest cost: planed at 1 of 1 test point (1.50 × the next)."),
-        ((), "No switch is shown to cost least: not tested at 1 of 1 test point."),
+        ((pair,), "Lowest: planed at 1 of 1 test point (1.80 × the next)."),
+        ((), "No switch is shown to be lowest: not tested at 1 of 1 test point."),
     ):
-        standings = Standings(_derived(*compared, rates={"planed": 18.0, "testpmd": 10.0}))
-        assert leaders_sentence(standings.cost.values(), "Lowest cost", "cost least") == words
-    assert leaders_sentence(standings.latency, "Lowest latency", "have the lowest latency") == ""
+        assert leaders_sentence(Standings(_derived(*compared, rates=rates)).throughput, "Lowest", "be lowest") == words
+    assert leaders_sentence((), "Lowest", "be lowest") == ""
 
 
 def test_a_latency_has_p50_p99_and_p99_9_and_a_mean_only_beside_them() -> None:

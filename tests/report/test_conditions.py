@@ -100,12 +100,6 @@ def test_json_has_the_rows_and_what_was_found() -> None:
     assert document["found"][1]["ports"][0]["features"] == ["version_1", "mrg_rxbuf"]
 
 
-def test_a_run_without_switches_says_so() -> None:
-    run = make_run(("planed", "testpmd"), (64,), repetitions=1, loads=())
-    no_switch = dataclasses.replace(run, header=dataclasses.replace(run.header, switches=()))
-    assert "has no stored test conditions" in side_by_side(no_switch)
-
-
 def counted(*switch: SwitchCycles) -> Run:
     header = make_header(("planed",))
     return Run(header, tuple(make_trial(n, make_point(), 10.0, switch=it, repetition=n) for n, it in enumerate(switch)))

@@ -50,15 +50,13 @@ def test_the_page_has_every_section(page: str) -> None:
         "Back-to-back frames (RFC 9004)",
         "Frame loss rate",
         "Latency against load",
-        "What explains wide intervals: core distance, shared cores",
         "Loss accounting",
         "IPDV (RFC 3393)",
         "PDV (delay - minimum)",
         "burst means (ic16)",
         "burst means, signed (ic16)",
         "Every pair of switches",
-        "All 33 trials with their evidence",
-        "switch pmd-c01 waited 3.1 %, preempted 31 times",
+        "All 33 trials",
         "Tester calibration",
         "2026-11-20T09:00:00Z",
         "latency at 10 % of R+ is 1.8 times that at 50 %, as where packets wait for a batch",
@@ -118,7 +116,6 @@ def test_the_latency_table_has_probes_clock_and_floor(everything: Derived) -> No
         "1.20",
     ]
     assert "baseline" not in _names(latency_table(Run(make_header()), everything.results))
-    assert "Tester latency baseline, p50 / p99 in µs: 64 B 1.20 / 3.10" in table_text(everything)
 
 
 def test_jitter_is_p50_p99_and_max_of_each_definition(everything: Derived) -> None:
@@ -131,7 +128,7 @@ def test_calibration_has_ceilings_rate_errors_and_floors() -> None:
     ceilings, set_points, floors = (_cells(table) for table in calibration_tables(make_calibration()))
     assert ceilings == [("64 B", "wire", "wire", "21.40", "measured"), ("64 B", "VNF", "wire", "17.90", "composed")]
     assert [row[-1] for row in set_points] == ["+0.020 %", "-0.100 %"]
-    assert floors == [("64 B", "1.00", "1.20", "3.10", "hardware", "1\u202f000", "0.2 %")]
+    assert floors == [("64 B", "1.00", "–", "1.20", "3.10", "hardware", "1\u202f000", "0.2 %")]
 
 
 def test_inversion_and_knee_are_sentences() -> None:
