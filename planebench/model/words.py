@@ -19,11 +19,6 @@ UNKNOWN = "unknown"
 
 ARROWS: dict[Direction, str] = {"unidirectional": "→", "bidirectional": "⇄", "reversed": "←"}
 ASCII_ARROWS: dict[Direction, str] = {"unidirectional": "uni", "bidirectional": "bidi", "reversed": "rev"}
-ARROW_WORDS: dict[Direction, str] = {
-    "unidirectional": "unidirectional",
-    "bidirectional": "bidirectional, aggregate",
-    "reversed": "VNF-to-NIC direction",
-}
 
 METRICS: dict[Metric, str] = {
     "throughput": "throughput",

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from planebench.report.figure import PART_COLORS, SWITCH_COLORS, Colors, dash_of, shape_of
+from planebench.report.figure import PART_COLORS, SWITCH_COLORS, Colors, shape_of
 from planebench.report.svg import (
     CHARACTER_PX,
     GRID,
@@ -279,33 +279,6 @@ def curves(
                 canvas.point(at, y(row["y"]), "circle", color, r=7, hollow=True)
     plot.names({label: line[-1]["y"] for label, line in of_switch.items()}, colors)
     return canvas
-
-
-def percentile_curves(rows: Sequence[ChartRow], width: float, colors: Colors, domain: tuple[float, float]) -> Canvas:
-    """Draw latency (log) by percentile: x is log(1 - percentile), so that both ends of the distribution are visible."""
-    least = min(0.1, *(row["above"] for row in rows))
-    names = {share: f"p{100 * (1 - share):g}" for share in (1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5) if share >= least * 0.999}
-    labels = [label for label in colors if any(row["switch"] == label for row in rows)]
-    titles = "percentile", "latency, µs (log scale)"
-    plot = _Plot(width, labels, (1.0, least), domain, titles, (True, True), names)
-    last = {}
-    for label in labels:
-        line = [row for row in rows if row["switch"] == label]
-        places = _thinned([(plot.x(row["above"]), plot.y(row["us"])) for row in line])
-        color = colors[label]
-        plot.canvas.line(places, color, line[0], stroke_width=1.8, stroke_dasharray=dash_of(color))
-        last[label] = line[-1]["us"]
-    plot.names(last, colors)
-    return plot.canvas
-
-
-def _thinned(places: Sequence[tuple[float, float]], least_px: float = 5.0) -> list[tuple[float, float]]:
-    """Return a line of whole pixels without the points that nobody sees."""
-    kept = [places[0]]
-    for place in places[1:-1]:
-        if math.dist(place, kept[-1]) >= least_px:
-            kept.append(place)
-    return [(round(x), round(y)) for x, y in (*kept, places[-1])]
 
 
 def scatter(rows: Sequence[ChartRow], width: float, colors: Colors, titles: tuple[str, str], log_x: bool) -> Canvas:

@@ -45,9 +45,6 @@ DARK_COLORS = (
 OWN_COLORS = ("planed", "ovs-dpdk", "testpmd", "vpp", "bess", "fastclick", "snabb")
 """The switches that have a color of their own in every run, in the order of the colors."""
 
-DASHES = ("", "6 2", "2 2", "8 2 2 2", "4 4")
-"""Dashes of lines without points, by the color of their switch."""
-
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 """Shapes of points, by the color of their switch."""
 
@@ -77,11 +74,6 @@ def shape_of(color: str) -> str:
     return SHAPES[SWITCH_COLORS.index(color) % len(SHAPES)]
 
 
-def dash_of(color: str) -> str:
-    """Return the dashes of the line of a switch that has no points."""
-    return DASHES[SWITCH_COLORS.index(color) % len(DASHES)]
-
-
 SMALLEST_US = 1e-3
 """One nanosecond: a log axis has no zero."""
 
@@ -100,7 +92,6 @@ FigureId = Literal[
     "tradeoff",
     "deviation",
     "anatomy",
-    "percentiles",
     "papers",
 ]
 """The kinds of figures. ``planebench.report.figures`` describes each; this module is light, for completion."""

@@ -19,7 +19,6 @@ from planebench.report.latency import (
     latency_figures,
     load_figures,
     p99_figures,
-    percentile_figures,
     scatter_figures,
     size_figures,
 )
@@ -176,14 +175,6 @@ FIGURES: tuple[FigureKind, ...] = (
         "latency",
         lambda s: anatomy_figures(s.results),
         last=5,
-    ),
-    FigureKind(
-        "percentiles",
-        "Latency distribution",
-        "Latency percentiles of all received probes. Lower and flatter is better.",
-        "latency",
-        lambda s: percentile_figures(s.derived, s.results, s.colors),
-        last=6,
     ),
     FigureKind(
         "papers",

@@ -10,7 +10,6 @@ from functools import partial
 from planebench.analysis.capacity import latency_floor
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, latency_compares, latency_counts, same_cell
-from planebench.analysis.histogram import exceedance, merge
 from planebench.analysis.metrics.results import JITTER, JITTERS, LATENCY, OfLatency
 from planebench.analysis.standings import Standings, latency_at
 from planebench.model.header import Calibration, Run
@@ -30,14 +29,12 @@ from planebench.model.words import (
     result_words,
     us,
 )
-from planebench.report.charts import curves, latency_ranges, path_dots, percentile_curves, scatter
+from planebench.report.charts import curves, latency_ranges, path_dots, scatter
 from planebench.report.figure import SMALLEST_US, Colors, Figure, FigureId, cell_figure, chain_title, point_name, safe
 from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, on_page, page_table, point_columns
 from planebench.report.throughput import path_name, smallest_frames, throughput_row, verdict_remark
 
-SMALLEST_SHARE = 1e-5
-"""The end of percentile curves: p99.999."""
 MEAN = "mean latency, µs (log scale)"
 JITTER_TITLE = "mean jitter, µs (log scale)"
 LOAD_TITLE = "intended load, Mpps"
@@ -106,20 +103,6 @@ def load_rows(results: Sequence[Result]) -> list[ChartRow]:
 
 MIN_LOADS = 3
 """Minimum of accepted loads for a chart of latency against load, the only one that compares switches at equal Mpps."""
-
-
-def percentile_rows(derived: Derived, results: Sequence[Result], load: str) -> list[ChartRow]:
-    """Return the percentile curves at a load, valid trials merged; ``above`` is the share of slower probes."""
-    rows: list[ChartRow] = []
-    for result, summary in ((r, s) for r in results for s in r.latency if s.load == load and latency_counts(s)):
-        about = _row(result, summary, _percentile_words(summary))
-        curve = exceedance(merge(derived.histograms(result, summary)))
-        rows += [
-            {**about, "us": max(value, SMALLEST_US), "above": above}
-            for value, above in curve
-            if above >= SMALLEST_SHARE
-        ]
-    return rows
 
 
 def scatter_latencies(results: Sequence[Result]) -> list[tuple[Result, LatencySummary]]:
@@ -284,18 +267,6 @@ def p99_figures(derived: Derived, colors: Colors) -> Iterator[Figure]:
 def _floor_us(calibration: Calibration | None, cell: Point) -> float | None:
     floor = latency_floor(calibration, cell)
     return floor.p50_ns / 1e3 if floor else None
-
-
-def percentile_figures(derived: Derived, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
-    """Yield the latency distribution, one figure per cell and load."""
-    for cell, members in same_cell(results).items():
-        loads = dict.fromkeys(s.load for r in members for s in r.latency)
-        found = {load: percentile_rows(derived, members, load) for load in loads}
-        values = [row["us"] for rows in found.values() for row in rows]
-        for load, rows in found.items():
-            if rows:
-                look = partial(percentile_curves, colors=colors, domain=(min(values) / 1.1, max(values) * 1.1))
-                yield cell_figure("percentiles", cell, rows, look, f"-{safe(load)}", f", {load_words(load)}")
 
 
 # Tables

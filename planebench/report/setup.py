@@ -194,13 +194,10 @@ def repeat_tables(header: RunHeader) -> list[PageTable]:
     run, tables = header.run_id, []
     if header.command:
         command = shlex.join(header.command)
-        again = command if "--resume" in header.command else f"{command} --resume"
         lines = {
-            command: "made this run",
-            again: "resumes an interrupted or killed run of this plan",
+            command: "made this run; with --resume it continues an interrupted or killed one",
             f"planebench compare {run} latest": "compares this run with the newest: ratios, intervals, settings",
-            f"planebench export {run} --format svg": "writes every chart as SVG",
-            f"planebench export {run}": "writes every result as JSON, including what this page omits",
+            f"planebench export {run}": "writes every result as JSON, with --format svg every chart",
         }
         columns = PageColumn("command", itemgetter(0), "text"), PageColumn("does", itemgetter(1), "text")
         tables.append(page_table("Commands", columns, list(lines.items())))

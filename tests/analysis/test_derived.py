@@ -77,7 +77,7 @@ def test_each_output_derives_a_run_once(made: Callable[[Derived], bytes | str]) 
 
 def test_figures_derive_a_run_once(tmp_path: Path) -> None:
     with counted_calls() as calls:
-        write_figures(Derived(small_run()), tmp_path, ("svg",), ("overview",))
+        write_figures(Derived(small_run()), tmp_path, ("overview",))
     assert calls["derive_results"] == max(calls.values()) == 1
 
 

@@ -93,7 +93,8 @@ def test_the_table_tells_the_claims() -> None:
     words = [
         line.split() for line in table_text(Derived(small), 140).splitlines() if "firewall:rules=my.rules,l3fwd" in line
     ]
-    assert {"0.88", "0.67", "less"} <= {word for line in words for word in line}
+    assert any("kpps" in line and "0.88" in line and "less" in line for line in words)
+    assert any("0.67" in line and "less" in line for line in words)
 
 
 def test_the_page_has_a_section(run: Run) -> None:

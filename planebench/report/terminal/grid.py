@@ -102,6 +102,7 @@ def drawn_tables(table: PageTable, glyphs: Glyphs, width: int, max_rows: int) ->
     widths = [max(len(it) for it in (head, *(line[i] for line in lines))) + GAP for i, head in enumerate(heads)]
     lead = 1 + next((i for i, kind in enumerate(kinds[1:]) if kind != "plain"), 0)
     lead = lead if sum(widths[:lead]) <= width / 2 else 1
+    is_whole = sum(widths[:lead]) <= width / 2
     parts: list[list[int]] = []
     room = 0
     for i in range(lead, len(heads)):
@@ -116,7 +117,9 @@ def drawn_tables(table: PageTable, glyphs: Glyphs, width: int, max_rows: int) ->
         drawn = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
         for i in (*range(lead), *part):
             is_text = kinds[i] in ("plain", "switch", "text", "verdict")
-            drawn.add_column(heads[i], justify="left" if is_text else "right", overflow="fold")
+            drawn.add_column(
+                heads[i], justify="left" if is_text else "right", overflow="fold", no_wrap=i < lead and is_whole
+            )
         for line, row in zip(lines, table.rows, strict=False):
             drawn.add_row(*(Text(line[i]) for i in (*range(lead), *part)), style="dim" if row.out else "")
         found.append(drawn)
