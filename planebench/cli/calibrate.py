@@ -10,7 +10,6 @@ from planebench.cli.progress import Bar
 from planebench.measure.calibrate import calibrate as measure
 from planebench.measure.calibrate import check_duration
 from planebench.measure.machine import Machine
-from planebench.model.header import Calibration
 from planebench.model.scenarios import parse_frame_size
 from planebench.model.wire import parse_wire
 from planebench.plan.schema import check_clock, check_ring_size
@@ -56,18 +55,7 @@ def calibrate(
     if json:
         sys.stdout.write(to_json(found, indent=1).decode() + "\n")
     elif not quiet:
-        print_parts([Sentences([calibration_words(found), clocks_words(found)]), *calibration_tables(found)])
+        print_parts([Sentences([calibration_words(found)]), *calibration_tables(found)])
     path = save(found)
     if not (json or quiet):
         print(f"\nkept in {path}")
-
-
-def clocks_words(found: Calibration) -> str:
-    """Return the clocks at the two ends of the wire; empty with the software clock, which is one."""
-    clocks = found.two_clocks
-    if clocks is None:
-        return ""
-    return (
-        f"Clocks at the two ends of the wire: offset {clocks.offset_ns} ns ± {2 * clocks.offset_error_ns:.0f}, drift "
-        f"{clocks.drift * 1e6:.2f} ppm ± {2e6 * clocks.drift_error:.2f}; least delay {clocks.delay_ns:.0f} ns"
-    )

@@ -24,8 +24,8 @@ STATES: Mapping[AnswerState, str] = {
 }
 """The states in words, as the page and the terminal print them."""
 
-MAX_NAMES, MOST_NAMES = 3, 10
-"""Switches that are named, and that a title names; of more, the number is given."""
+MOST_NAMES = 10
+"""Switches that a title names; of more, the number is given."""
 
 
 def missing_words(standing: Standing) -> tuple[str, ...]:
@@ -43,19 +43,6 @@ def _why_missing(result: Result, metric: Metric) -> str:
     if metric == "cycles_per_packet" and result.switch_cycles_per_packet is None:
         return "no cycle counter"
     return "not saturated: its cycles are what it had time for"
-
-
-def times(pair: Comparison) -> str:
-    """Return the advantage of the first as a factor, or the least that it is where its upper end is open."""
-    if pair.high is None and pair.low is not None:
-        return f"at least {pair.low:.2f} ×"
-    return f"{'est. ' * (pair.metric == 'capacity')}{pair.ratio:.2f} ×"
-
-
-def some_names(labels: Sequence[str], most: int = MAX_NAMES) -> str:
-    """Return the first ``most`` labels, and how many more there are."""
-    shown, more = labels[:most], len(labels) - most
-    return listed([*shown, f"{more} more"] if more > 0 else shown)
 
 
 def _counted(found: Iterable[Standing]) -> Iterator[tuple[AnswerState, int]]:

@@ -276,7 +276,8 @@ def _conditions(source: Source) -> Section:
 def _paths(source: Source) -> dict[str, str]:
     """Return the path of each scenario that was measured, and its meaning."""
     found = [scenario_named(name) for name in dict.fromkeys(r.point.scenario for r in source.results)]
-    return {it.name: f"{it.use} ({it.name}): {it.drawn_path}. {it.meaning}" for it in found}
+    drawn = {it.name: it.path.replace("->", "→").replace("...", "…") for it in found}
+    return {it.name: f"{it.use} ({it.name}): {drawn[it.name]}. {it.meaning}" for it in found}
 
 
 def _papers(source: Source) -> Section:

@@ -9,7 +9,7 @@ from functools import partial
 from planebench.analysis.counting import counts, same_cell
 from planebench.analysis.metrics.results import RESULT, OfResult
 from planebench.model.header import Run
-from planebench.model.records import Point, Verdict, VerdictKind
+from planebench.model.records import Point, Verdict
 from planebench.model.results import Result
 from planebench.model.time_had import STOOD_SHARE
 from planebench.model.words import (
@@ -75,15 +75,11 @@ def throughput_tip(result: Result) -> str:
     )
 
 
-def verdict_words(verdict: Verdict) -> str:
-    """Return a verdict with its first reason: ``verdict tester-limited: the switch was busy 60 %``."""
-    why = reasons(verdict.texts, 100)
-    return f"verdict {verdict.kind.value}{f': {why}' if why else ''}"
-
-
 def verdict_remark(verdict: Verdict) -> str:
-    """Return a verdict behind a figure, where it says more than that the figure is valid."""
-    return f"; {verdict_words(verdict)}" if verdict.reasons or verdict.kind is not VerdictKind.VALID else ""
+    """Return a verdict behind a figure with its first reason, where it says more than that the figure is valid."""
+    if not verdict.reasons:
+        return ""
+    return f"; verdict {verdict.kind.value}: {reasons(verdict.texts, 100)}"
 
 
 def _throughput_words(result: Result) -> str:

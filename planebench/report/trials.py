@@ -14,7 +14,7 @@ from planebench.analysis.metrics.results import DROPS, RESULT, OfResult
 from planebench.model.header import Run
 from planebench.model.reasons import REMARKS, ReasonCode
 from planebench.model.records import Trial, VerdictKind
-from planebench.model.results import Ledger, Loss, Result
+from planebench.model.results import Ledger, Result
 from planebench.model.time_had import stood_in
 from planebench.model.words import (
     NOTHING,
@@ -183,14 +183,17 @@ def ledger_table(run: Run, results: Sequence[Result]) -> PageTable:
         number("forwarded", lambda it: count(it.result.ledger.forwarded_packets)),
         number("lost", lambda it: count(it.result.ledger.lost_packets)),
         *on_page(RESULT, items, DROPS),
-        PageColumn("lost where and why", lambda it: "; ".join(map(_loss, it.result.ledger.losses)) or NOTHING, "text"),
+        PageColumn(
+            "lost where and why",
+            lambda it: (
+                "; ".join(f"{count(loss.packets)} {loss.place}: {loss.cause}" for loss in it.result.ledger.losses)
+                or NOTHING
+            ),
+            "text",
+        ),
         PageColumn("unexplained", lambda it: _unexplained(it.result.ledger)),
     )
     return page_table("Loss accounting of the saturating trials, in frames", columns, items)
-
-
-def _loss(loss: Loss) -> str:
-    return f"{count(loss.packets)} {loss.place}: {loss.cause}"
 
 
 def _unexplained(ledger: Ledger) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import make_run, store_run
+from builders import make_run, store_run, table_text
 
 import planebench
 from planebench.analysis import chains, compare, conditions, results
@@ -23,7 +23,6 @@ from planebench.model.header import Run
 from planebench.report.export import to_json
 from planebench.report.html import to_html
 from planebench.report.images import write_figures
-from planebench.report.terminal.table import table_text
 
 ONCE = (results.derive_results, compare.switches_compared, chains.derive_chains, conditions.fairness)
 

@@ -12,7 +12,7 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
-from builders import make_header, make_point, make_trial
+from builders import make_header, make_point, make_trial, table_text
 
 from planebench.analysis.histogram import encode
 from planebench.analysis.metrics.column import TableRow, having, sql_type
@@ -24,7 +24,6 @@ from planebench.model.records import ControlPackets, FibUpdates, SwitchCycles, T
 from planebench.model.results import SWITCH_FIGURES, SwitchFigure, further_counters
 from planebench.report.export import to_json
 from planebench.report.html import to_html
-from planebench.report.terminal.table import table_text
 
 
 def test_fib_updates_are_in_every_export() -> None:

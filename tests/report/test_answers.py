@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from builders import make_header, make_latency_trial, make_point, make_trial
+from builders import make_header, make_latency_trial, make_point, make_trial, table_text
 
 from planebench.analysis.compare import Comparisons, Derived
 from planebench.analysis.counting import cell_id
@@ -20,7 +20,6 @@ from planebench.report.comparison import result_words
 from planebench.report.figures import make_figures
 from planebench.report.html import to_html
 from planebench.report.terminal.screen import lead_words, rate_words
-from planebench.report.terminal.table import table_text
 from planebench.report.trust import trust
 
 RATES = {"planed": 18.0, "testpmd": 10.0, "vpp": 9.0}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import make_header, make_latency_trial, make_point, make_trial, store_run
+from builders import make_header, make_latency_trial, make_point, make_trial, store_run, table_text
 
 from planebench.analysis.compare import Derived, runs_compared
 from planebench.analysis.results import derive_results
@@ -23,7 +23,6 @@ from planebench.report.export import to_json
 from planebench.report.figures import make_figures
 from planebench.report.html import to_html
 from planebench.report.images import write_figures
-from planebench.report.terminal.table import table_text
 
 A, B = "firewall:rules=/a/my.rules,l3fwd", "firewall:rules=/b/my.rules,l3fwd"
 CHAINS = {"firewall:rules=/a/my.rules": 9.0, "l3fwd": 12.0, "": 14.0, A: 6.0, B: 5.0, "monitor,l3fwd": 4.0}

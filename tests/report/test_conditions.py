@@ -9,7 +9,7 @@ import io
 import json
 
 import pytest
-from builders import make_header, make_point, make_run, make_trial
+from builders import make_header, make_point, make_run, make_trial, table_text
 from rich.console import Console
 
 from planebench.analysis.compare import Derived
@@ -21,7 +21,7 @@ from planebench.model.records import SwitchCycles
 from planebench.report.export import to_json
 from planebench.report.html import to_html
 from planebench.report.setup import conditions_tables
-from planebench.report.terminal.table import print_parts, table_text
+from planebench.report.terminal.table import print_parts
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m"
 

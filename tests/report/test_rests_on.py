@@ -5,7 +5,7 @@ import copy
 import dataclasses
 
 import pytest
-from builders import make_header, make_point, make_trial
+from builders import make_header, make_point, make_trial, table_text
 from rich_run import make_calibration, rich
 from test_html import _Page
 
@@ -18,7 +18,6 @@ from planebench.report.comparison import comparison_tables, result_words
 from planebench.report.html import to_html
 from planebench.report.latency import jitter_table, latency_table, load_sentences
 from planebench.report.setup import calibration_tables
-from planebench.report.terminal.table import table_text
 from planebench.report.throughput import throughput_table
 from planebench.report.trials import MAX_TRIALS, ledger_table, trial_table, unexplained_sentences
 

@@ -4,7 +4,6 @@ last screen."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from rich.console import Console, Group, RenderableType
@@ -52,16 +51,6 @@ def print_parts(parts: Iterable[SectionPart], console: Console | None = None) ->
     width = min(console.width, MAX_WIDTH)
     glyphs = Glyphs(unicode=not console.options.ascii_only)
     console.print(Group(*_drawn(with_content(parts), glyphs, width, ())), width=width, highlight=False)
-
-
-def table_text(derived: Derived, width: int = 100, unicode: bool = True) -> str:
-    """Return everything as plain text without color, no line longer than ``width``."""
-    out = io.StringIO()
-    console = Console(
-        file=out, width=width, no_color=True, color_system=None, markup=False, highlight=False, legacy_windows=False
-    )
-    console.print(render(derived, width, Glyphs(unicode)))
-    return out.getvalue()
 
 
 def render(derived: Derived, width: int, glyphs: Glyphs, printed: Collection[str] = ()) -> RenderableType:
