@@ -158,7 +158,6 @@ def test_json_is_alone_on_standard_output(planebench, without_charts: Run, own_r
         assert done.code in (0, 1), name
         documents[name] = json.loads(done.out)
         assert isinstance(documents[name], dict)
-    assert documents["report"] == documents["report-conditions"]
     document, exported = documents["report"], documents["export"]
     assert documents["figures"] == {"figures": ["DIR/p2p.svg"]}
     page = own_run_folder / without_charts.header.run_id / "report.html"
