@@ -80,5 +80,5 @@ def run(
     folder = None if runs_dir is None else Path(runs_dir)
     labels = read_labels(testbed, subject, tags)
     session = open_session(held, runs_dir=folder, resume=resume, calibrated=calibrate, labels=labels)
-    session.measure(*([listener] if listener else []))
+    session.measure(listener)
     return load(session.folder)

@@ -174,11 +174,11 @@ class Loaded:
 
         return write_bytes(Path(path), to_html(self._only("report")))
 
-    def figures(self, folder: str | Path, formats: Sequence[str] = ("svg", "png")) -> tuple[Path, ...]:
-        """Write every chart of the run into a folder; returns the files. UsageError for several runs."""
+    def figures(self, folder: str | Path) -> tuple[Path, ...]:
+        """Write every chart of the run into a folder, as SVG; returns the files. UsageError for several runs."""
         from planebench.report.images import write_figures
 
-        return write_figures(self._only("figures"), Path(folder), formats)
+        return write_figures(self._only("figures"), Path(folder))
 
     def _only(self, what: str) -> RunSource:
         if len(self._sources) != 1:

@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
+from planebench.analysis.compare import Derived
 from planebench.analysis.histogram import encode
+from planebench.analysis.standings import Standings
 from planebench.measure.verdict import judge
 from planebench.model.header import Finished, Run, RunHeader, SwitchInfo
 from planebench.model.plan import LatencyPlan, Plan, Skipped, ThroughputPlan
@@ -28,6 +33,9 @@ from planebench.model.records import (
 )
 from planebench.plan.estimate import expected_trials
 from planebench.plan.passes import group_points, latency_of, searches_of, visits_of
+from planebench.report.terminal.grid import Glyphs
+from planebench.report.terminal.screen import screen_lines
+from planebench.report.terminal.table import render
 from planebench.store import RunWriter
 
 STARTED = "2026-11-21T12:33:56Z"
@@ -302,3 +310,25 @@ def planned_trials(plan: Plan, points: Sequence[Point]) -> int:
     for visit in visits:
         more += sum(expected_trials(plan, m) * len(members) for m, members in searches_of(plan, visit).items())
     return plan.throughput.repetitions * len(points) + more
+
+
+def table_text(derived: Derived, width: int = 100, unicode: bool = True) -> str:
+    """Everything of a run as plain text without color, no line longer than ``width``."""
+    console = _plain_console(width)
+    console.print(render(derived, width, Glyphs(unicode)))
+    return console.file.getvalue()
+
+
+def screen_text(derived: Derived, width: int, unicode: bool = True) -> str:
+    """The last screen as plain text, without its last line."""
+    console = _plain_console(width)
+    for line in screen_lines(Standings(derived), width, Glyphs(unicode)):
+        console.print(line, soft_wrap=True)
+    return console.file.getvalue()
+
+
+def _plain_console(width: int) -> Any:
+    return Console(
+        file=io.StringIO(), width=width, no_color=True, color_system=None, markup=False, highlight=False,
+        legacy_windows=False,
+    )  # fmt: skip

@@ -149,22 +149,6 @@ def upper_edges_ns(counts: Counts) -> tuple[NDArray[np.float64], Counts]:
     return _TOP_NS[used], counts[used]
 
 
-def exceedance(counts: Counts, points: int = 80) -> list[tuple[float, float]]:
-    """Return at most ``points`` ``(latency_us, share of samples above it)`` for a curve, evenly spread over log
-    share."""
-    used = np.flatnonzero(counts)
-    if used.size == 0:
-        return []
-    above = 1.0 - np.cumsum(counts)[used] / counts.sum()
-    last, positive = above.size - 1, above[above > 0]
-    keep = np.arange(above.size)
-    if above.size > points and positive.size > 1:  # both ends, and steps between that are even in the logarithm
-        steps = np.geomspace(positive[0], positive[-1], points - 2)
-        keep = np.unique(np.concatenate([[0], np.searchsorted(-above, -steps), [last]]).clip(0, last))
-    curve = [(float(_TOP_NS[i]) / 1e3, float(a)) for i, a in zip(used[keep], above[keep], strict=True)]
-    return [(float(_LOW_NS[used[0]]) / 1e3, 1.0), *curve]
-
-
 # How one clock runs against another: offset and drift, from frames that were sent both ways over a cable. Pure.
 #
 # As RFC 5905 (NTP) has it: a frame that is sent at a by clock A and received at b by clock B shows b - a = offset +

@@ -252,16 +252,6 @@ class Choice:
     rest: Sequence[Standing]
     """The standings without a switch that is ahead of all others."""
 
-    @property
-    def only(self) -> str | None:
-        """Return the one switch that is shown to be first anywhere; None if there are several, or none."""
-        return next(iter(self.won)) if len(self.won) == 1 else None
-
-    @property
-    def any_of_best(self) -> bool:
-        """Return whether the first are the same wherever anything was measured."""
-        return not self.won and bool(self.rest) and all(it.state == "same" for it in self.rest)
-
 
 def choice(found: Iterable[Standing]) -> Choice:
     """Return what to take by the metric of some standings."""

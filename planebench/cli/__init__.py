@@ -16,8 +16,6 @@ import sys
 import planebench
 from planebench.cli.fault import fault_words, one_line
 
-GONE = ("--band", "--cores-alone", "--any-cores", "--retries")
-"""Options that chose or repeated trials."""
 LEAST_BYTES = 320 << 20
 """Address space that every command is sure to get."""
 
@@ -72,8 +70,6 @@ def _run() -> int:
         return end.exit_code
     except bad_command_line as error:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
-        if (name := getattr(error, "option_name", None)) in GONE:
-            message = f"{name} is gone, as every trial counts and none is repeated"
         where = getattr(error, "ctx", None)  # its help shows the way out
         raise UsageError(
             f"{message.rstrip('.?')}. See {where.command_path if where else 'planebench'} --help"

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
-from typer.core import TyperGroup
 
 from planebench import __version__
 from planebench.cli.fib import fib_app
@@ -29,34 +28,9 @@ from planebench.cli.options import (
     option,
     with_plan_options,
 )
-from planebench.model.errors import UsageError
 from planebench.model.results import Metric
 
-MOVED = {
-    "agent": "machine agent",
-    "run-job": "machine run-job",
-    "schema": "machine schema",
-    "metrics": "machine metrics",
-    "submit": "lab submit",
-    "jobs": "lab jobs",
-    "store": "lab add, lab list or lab query",
-    "trend": "lab trend",
-    "calibrate": "testbed calibrate",
-    "figures": "export --format svg,pdf,png",
-}
-"""Former names of commands, and the present ones."""
-
-
-class _Commands(TyperGroup):
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command. Raises UsageError with the present name for a former one."""
-        if cmd_name in MOVED and not ctx.resilient_parsing:  # which is a shell that completes
-            raise UsageError(f"planebench {cmd_name} is now planebench {MOVED[cmd_name]}")
-        return super().get_command(ctx, cmd_name)
-
-
 app = typer.Typer(
-    cls=_Commands,
     help="Benchmark and compare software switches (NFV data planes).",
     epilog=examples("planebench doctor", "planebench run quick", "planebench report latest"),
     add_completion=True,
@@ -159,28 +133,12 @@ def agent(
     raise typer.Exit(serve(run))
 
 
-@app.command(epilog=examples("planebench watch", "planebench watch --wait", "planebench watch latest --once --json"))
-@does("watch.watch", "runs", "json")
-def watch(
-    run: Annotated[
-        str | None, argument("[RUN]", "Run to follow, as for report (default: the newest run in progress).")
-    ] = None,
-    once: Annotated[bool, option("--once", "Print the current state and exit.")] = False,
-    wait: Annotated[bool, option("--wait", "Wait for a run to start if none is in progress.")] = False,
-) -> None:
-    """Follow a running benchmark from another terminal without affecting it.
-
-    Exit code 0: run finished; 1: run was killed.
-    """
-
-
 @app.command("list", epilog=examples("planebench list switches", "planebench list runs --json"))
 @does("lists.list_things", "runs", "json")
 def list_(
     what: Annotated[
         str, typer.Argument(help="What to list: switches, traffic, vnfs, hostings, scenarios, suites or runs.")
     ],
-    details: Annotated[bool, option("--details", "For switches: print everything that is known of each.")] = False,
 ) -> None:
     """List switches (installed or not, and how to install them), traffic, vnfs, hostings, scenarios, suites or runs."""
 
@@ -190,7 +148,6 @@ def list_(
         "planebench report",
         "planebench report --all",
         "planebench report latest --html page.html",
-        "planebench report --conditions",
     )
 )
 @does("output.report", "runs", "json", "quiet")
@@ -198,9 +155,6 @@ def report(
     run: RunArgument = "latest",
     html: PageOption = None,
     everything: Annotated[bool, option("--all", "Print every table of the run, not only its last screen.")] = False,
-    conditions: Annotated[
-        bool, option("--conditions", "Print the test conditions of each switch instead of the results.")
-    ] = False,
 ) -> None:
     """Print the results of a run and write its self-contained HTML report."""
 
@@ -211,15 +165,13 @@ def report(
         "planebench export -f csv -o results.csv",
         "planebench export --table trials -f csv",
         "planebench export -f parquet",
-        "planebench export -f svg,pdf --out pictures --only chain,latency --width-mm 84",
+        "planebench export -f svg --out pictures --only chain,latency --width-mm 84",
     )
 )
 @does("output.export", "runs", "json", "quiet")
 def export(
     run: RunArgument = "latest",
-    format: Annotated[
-        str, option("--format -f", "csv, json or parquet; or charts for a paper: svg, pdf, png, or several of them.")
-    ] = "json",
+    format: Annotated[str, option("--format -f", "csv, json or parquet; or svg: charts for a paper.")] = "json",
     table: Annotated[
         str | None, option("--table", "Export one table: results, trials, latency, searches, ...", "NAME")
     ] = None,
@@ -241,19 +193,6 @@ def export(
     ] = None,
 ) -> None:
     """Export the results of a run as data, one record per result, or its tables (docs/library.md), or its charts."""
-
-
-@machine_app.command(
-    epilog=examples("planebench machine schema --list", "planebench machine schema trial > trial.schema.json")
-)
-@does("lists.show_schema", "json")
-def schema(
-    name: Annotated[
-        str | None, argument("[NAME]", "Name of a schema: run, trial, conditions, skipped, finished, plan, export.")
-    ] = None,
-    listed: Annotated[bool, option("--list", "List the schemas.")] = False,
-) -> None:
-    """Print the JSON Schema of a file of a run folder, or of the JSON export."""
 
 
 @app.command(
@@ -426,23 +365,3 @@ def switch_check(
 @does("jobs.run_job")
 def run_job(folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the job.")]) -> None:
     """Run a job on this machine, or resume it: what submit has Slurm or ssh start."""
-
-
-@machine_app.command(
-    epilog=examples(
-        "planebench machine metrics latest",
-        "planebench machine metrics latest --format text --out /var/lib/node-exporter/planebench.prom",
-    )
-)
-@does("openmetrics.metrics", "runs")
-def metrics(
-    run: Annotated[str | None, argument("[RUN]", "Run, as for report (default: the newest run in progress).")] = None,
-    rpc: Annotated[
-        Path | None, option("--rpc", "Socket of a planed process to ask instead of a run.", "SOCKET")
-    ] = None,
-    format: Annotated[
-        str, option("--format -f", "openmetrics, or text (0.0.4, for the textfile collector of node-exporter).")
-    ] = "openmetrics",
-    out: Annotated[Path | None, option("--out -o", "File to replace instead of standard output.")] = None,
-) -> None:
-    """Print a run in progress, or the counters of planed, as metrics for Prometheus. A run is not affected."""

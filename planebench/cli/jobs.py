@@ -48,7 +48,6 @@ from planebench.plan.expand import expand, switch_labels
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
 from planebench.store import RunInfo, read_run
-from planebench.store.reader import read_status
 from planebench.switches.registry import get_adapter
 
 MARGIN = 1.5
@@ -260,12 +259,7 @@ def _shown(job: Job, folder: Path, queued: Queued | None) -> _Shown:
         _store(job, run)
         return _Shown(job, folder, "done", run.header.testbed, _results_words(run), run)
     if queued is not None:
-        detail = queued.reason
-        if queued.state != "pending":
-            runs, results = attempts(folder), ""
-            with contextlib.suppress(PlanebenchError, OSError):  # it may be written just now
-                results = _results_words(runs[-1]) if runs else ""
-            detail = "; ".join(filter(None, (_progress(folder), results)))
+        detail = queued.reason if queued.state == "pending" else _progress(folder)
         return _Shown(job, folder, queued.state, queued.machines, detail)
     ended = read_ended(folder)
     if ended is not None:
@@ -274,12 +268,12 @@ def _shown(job: Job, folder: Path, queued: Queued | None) -> _Shown:
 
 
 def _progress(folder: Path) -> str:
-    """Return how far the newest attempt is: ``12 of 30 trials, about 3.1 minutes left``."""
+    """Return what the newest attempt has: ``12 trials; vpp p2p → 64 B: 15.32 Mpps``."""
     runs = attempts(folder)
-    with contextlib.suppress(PlanebenchError, OSError):
-        status = read_status(runs[-1].path) if runs else None
-        if status is not None:
-            return f"{status.done} of {status.steps} trials, about {duration_words(status.left_s)} left"
+    with contextlib.suppress(PlanebenchError, OSError):  # it may be written just now
+        if runs:
+            trials = len(read_run(runs[-1].path).trials)
+            return "; ".join(filter(None, (f"{trials} trials", _results_words(runs[-1]))))
     return ""
 
 

@@ -50,14 +50,13 @@ def store_query(
     """Print the rows of an SQL query (DuckDB) over a store."""
 
 
-@lab_app.command(epilog=examples("planebench lab trend lab", "planebench lab trend lab --html trend.html"))
+@lab_app.command(epilog=examples("planebench lab trend lab", "planebench lab trend lab --json"))
 @does("trend.trend", "json", "quiet")
 def trend(
     store: StoreArgument,
     metric: _MetricOption = "throughput",
     testbed: Annotated[str | None, option("--testbed", "Only this testbed.", "NAME")] = None,
     switch: Annotated[str | None, option("--switch", "Only this switch, by its label.", "NAME")] = None,
-    html: Annotated[Path | None, option("--html", "File to write the page to.")] = None,
 ) -> None:
     """Show when figures changed, in which range of commits, and what else changed."""
 

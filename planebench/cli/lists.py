@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,12 @@ from planebench.host.programs import Found
 from planebench.measure.survey import Survey, survey
 from planebench.model.errors import unknown
 from planebench.model.scenario import SCENARIOS
-from planebench.model.scenarios import build
 from planebench.model.switch import Option
 from planebench.model.words import printable
 from planebench.plan import list_suites
 from planebench.plan.estimate import describe, duration_words
 from planebench.plan.expand import points_of
 from planebench.plan.schema import load_plan
-from planebench.report.schemas import SCHEMAS, schema_text
 from planebench.store import list_runs
 from planebench.switches.overview import Overview, overview, overviews
 from planebench.switches.registry import get_adapter
@@ -31,7 +29,6 @@ from planebench.testbed.hosting.registry import HOSTINGS
 from planebench.testbed.traffic import traffic_rows
 from planebench.testbed.traffic_files import remarks
 from planebench.testbed.vnfs import VNFS
-from planebench.testbed.wires.base import cabled, named_ends
 
 # ``list switches`` and ``switch show``: which switches there are, where they are, what they can do.
 
@@ -80,40 +77,6 @@ def row(switch: Overview) -> dict[str, Any]:
     }
 
 
-def _support_words(switch: Overview) -> str:
-    """Return ``virtio, memif: all``: one line for all wires with the same support."""
-    groups: dict[str, list[str]] = {}
-    for wire, scenarios in switch.wires.items():
-        groups.setdefault(_scenario_words(scenarios), []).append(wire)
-    return "\n".join(f"{', '.join(wires)}: {words}" for words, wires in groups.items())
-
-
-def _scenario_words(scenarios: Any) -> str:
-    there = [name for name, support in scenarios.items() if support.supported]
-    if not there:
-        return "none"
-    words = "all" if len(there) == len(SCENARIOS) else ", ".join(there)
-    return f"{words} (*)" if any(scenarios[name].remark for name in there) else words
-
-
-def _footer(found: Sequence[Overview]) -> Iterator[str]:
-    """Yield a sentence for each that is not found, the same one once; where more is."""
-    problems: dict[str, list[str]] = {}
-    for switch in found:
-        if switch.problem:
-            problems.setdefault(switch.problem, []).append(switch.name)
-    yield ""
-    for problem, names in problems.items():
-        yield f"{', '.join(names)}: no: {problem}"
-    for switch in found:
-        if not switch.found and not switch.problem:
-            yield f"{switch.name}: {switch.remedy}"
-    supports = (support for switch in found for wire in switch.wires.values() for support in wire.values())
-    if any(support.supported and support.remark for support in supports):
-        yield "(*) conditional: see planebench switch show NAME"
-    yield "More: planebench switch show NAME, planebench list switches --details, docs/switches.md"
-
-
 def _details(switch: Overview) -> Iterator[str]:
     found = switch.found
     yield f"{switch.name}: {switch.title}"
@@ -123,7 +86,8 @@ def _details(switch: Overview) -> Iterator[str]:
         yield f"{_INDENT}found: no{f': {switch.problem}' if switch.problem else ''}"
         yield f"{_INDENT}how to install it: {switch.remedy}"
     for wire, scenarios in switch.wires.items():
-        yield f"{_INDENT}wire {wire}: {_scenario_words(scenarios).removesuffix(' (*)')}"
+        there = [name for name, support in scenarios.items() if support.supported]
+        yield f"{_INDENT}wire {wire}: {'all' if len(there) == len(SCENARIOS) else ', '.join(there) or 'none'}"
         by_remark: dict[str, list[str]] = {}
         for name, support in scenarios.items():
             if support.remark:
@@ -153,33 +117,29 @@ ListRow = dict[str, Any]
 SWITCHES = "switches"
 
 
-def list_things(what: str, runs: Path | None, json: bool, details: bool = False) -> None:
-    """Print the list called ``what``; ``details`` of switches. Raises UsageError for an unknown list."""
+def list_things(what: str, runs: Path | None, json: bool) -> None:
+    """Print the list called ``what``; of switches as JSON all that is known. Raises UsageError for an unknown list."""
     if what not in LISTS:
         raise unknown("list", what, LISTS)
-    if what != SWITCHES:
-        _print(what, LISTS[what](runs), json)
-        return
-    found = overviews()
+    rows = [row(it) for it in overviews()] if json and what == SWITCHES else LISTS[what](runs)
     if json:
-        print_json({what: [row(switch) for switch in found]})
-    elif details:
-        _print_lines(line for switch in found for line in (*_details(switch), ""))
+        print_json({what: rows})
+    elif rows:
+        print_table([*rows[0]], (list(it.values()) for it in rows))
     else:
-        columns = ("switch", "found", "wires: scenarios", "VNFs by")
-        cells = (
-            (it.name, it.found.version if it.found else "no", _support_words(it), it.vnf_interface) for it in found
-        )
-        _print(what, [dict(zip(columns, row, strict=True)) for row in cells], json=False)
-        _print_lines(_footer(found))
+        print(f"no {what}")
 
 
-def show_schema(name: str | None, listed: bool, json: bool) -> None:
-    """Print a JSON Schema, or which there are. UsageError for a name that is none."""
-    if name is None or listed:
-        _print("schemas", [{"schema": s.name, "version": s.version, "of": s.title} for s in SCHEMAS.values()], json)
-    else:
-        print(schema_text(name), end="")
+def _switches(_: object) -> list[ListRow]:
+    return [
+        {
+            "switch": it.name,
+            "version": it.found.version if it.found else f"no: {it.problem or it.remedy}",
+            "wires": ", ".join(it.wires),
+            "VNFs by": it.vnf_interface,
+        }
+        for it in overviews()
+    ]
 
 
 def _vnfs(_: object) -> list[ListRow]:
@@ -238,18 +198,8 @@ def _runs(runs_dir: Path | None) -> list[ListRow]:
     ]
 
 
-def _print(what: str, rows: list[ListRow], json: bool) -> None:
-    if json:
-        print_json({what: rows})
-        return
-    if not rows:
-        print(f"no {what}")
-        return
-    print_table([*rows[0]], (list(row.values()) for row in rows))
-
-
 LISTS: Mapping[str, Callable[[Path | None], list[ListRow]]] = {
-    SWITCHES: lambda _: [],
+    SWITCHES: _switches,
     "traffic": lambda _: traffic_rows(),
     "vnfs": _vnfs,
     "hostings": _hostings,
@@ -257,7 +207,7 @@ LISTS: Mapping[str, Callable[[Path | None], list[ListRow]]] = {
     "suites": _suites,
     "runs": _runs,
 }
-"""Name of a list -> its rows, of runs those in a folder; switches have more than rows (planebench.cli.lists)."""
+"""Name of a list -> its rows, of runs those in a folder."""
 
 
 # ``plan show``: what a run would measure, what not and why, and its estimated time.
@@ -306,7 +256,6 @@ def _lines(held: Survey) -> Iterator[str]:
         for point in points_of(part):
             if point not in held.absent:
                 yield f"  {point.point_id}" if plan.parts else point.point_id
-    yield from _paths_in_nics(held)
     for entry in held.skipped:
         yield f"left out: {entry.what}: {entry.reason}"
     for profile in plan.traffic:
@@ -321,21 +270,3 @@ def _lines(held: Survey) -> Iterator[str]:
         yield f"VNFs send {plan.send_burst} packets at once, or what has come in {plan.drain_us} us"
     yield describe(plan)
     yield f"{held.points_words}, {held.takes_words}"
-
-
-def _paths_in_nics(held: Survey) -> Iterator[str]:
-    """Draw the paths of switches that are NICs: the cable, and the virtual function of each VNF."""
-    drawn = {(point.switch, point.scenario_label): point for point in held.measured}
-    for (label, where), point in drawn.items():
-        adapter = held.adapters[label]
-        if adapter.vnf_interface != "vf":
-            continue
-        topology = build(point.scenario, point.chain_length)
-        (wire,) = cabled(topology, adapter.vnf_interface)
-        ends = named_ends((wire,), held.plan.wire)[wire]
-        yield f"path of {label} {where}, and back by the same cable:"
-        lead = f"  tester {ends.tester} == {ends.switch} "
-        for number, vnf in enumerate(topology.vnfs):
-            if number in (0, 1, len(topology.vnfs) - 1):
-                what = "..." if 1 == number < len(topology.vnfs) - 1 else f"VF {number} ({vnf.mac}) -- {vnf.name}"
-                yield f"{lead if number == 0 else ' ' * len(lead)}+-- {what}"

@@ -3,23 +3,23 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from planebench.analysis.metrics.column import plain
 from planebench.analysis.outages import outage_reports
-from planebench.cli.options import print_table
+from planebench.cli.options import print_json
 from planebench.cli.progress import Bar
 from planebench.measure.machine import terminable
 from planebench.measure.outage import OutageRequest, OutageSettings, measure_outages, open_outages
 from planebench.model.errors import INTERRUPTED, UsageError
-from planebench.model.outage import Outage, OutageReport, OutageReports
+from planebench.model.outage import Outage
 from planebench.model.scenarios import parse_frame_size
-from planebench.model.words import count
 from planebench.plan.override import items
+from planebench.report.sections import Sentences
+from planebench.report.terminal.table import print_parts
+from planebench.report.vnfs import outage_sentences, outage_table
 from planebench.store import read_run
-from planebench.store.codec import to_json
 from planebench.testbed.rates import parse_rate
 
 
@@ -57,36 +57,10 @@ def outage(
                 bar.line(f"[{bar.done}/{bar.steps}] {label}: {words}")
 
             status = measure_outages(session, settings, bar.working_on, done)
-    reports = outage_reports(read_run(session.folder))
+    run = read_run(session.folder)
     if json:
-        sys.stdout.write(to_json(OutageReports(reports), indent=1).decode() + "\n")
+        print_json({"reports": [plain(it) for it in outage_reports(run)]})
     elif not quiet:
-        _show(reports)
-        print(f"run: {session.folder}")
+        print_parts([outage_table(run), Sentences(outage_sentences(run))])
+        print(f"\nrun: {session.folder}")
     return 0 if status == "complete" else INTERRUPTED
-
-
-def _show(reports: Sequence[OutageReport]) -> None:
-    for report in reports:
-        how = "killed" if report.killed else "ended"
-        traffic = f"{count(round(report.rate_pps))} frames/s of {report.frame_size_bytes} B"
-        print(f"{report.switch}, {report.version}, {report.chain}: {report.victim} {how} and started again")
-        print(f"under {traffic}; times in ms, then frames")
-        rows = []
-        for number, outage in enumerate(report.outages, start=1):
-            times_ns = (outage.silence.duration_ns, outage.calm.duration_ns, outage.restart_ns)
-            packets = (
-                outage.lost_packets,
-                outage.unsent_ring_full_packets,
-                outage.dropped_packets,
-                outage.gone_packets,
-                outage.intended_packets,
-                outage.unsent_late_packets,
-            )
-            rows.append((number, *(f"{ns / 1e6:.1f}" for ns in times_ns), *map(count, packets)))
-        names = ("", "outage", "calm", "restart", "lost", "not taken", "dropped", "gone", "of", "late")
-        print_table(names, rows, justify="right")
-        for reason in report.functional:
-            print(f"packet counts are valid, times are not representative: {reason}")
-        median = f"{report.silence_median_ns / 1e6:.1f} ms, {count(round(report.lost_median_packets))} frames"
-        print(f"median of {len(report.outages)}: outage {median}\n")

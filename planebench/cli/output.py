@@ -12,15 +12,14 @@ from planebench.cli.options import complain, print_json
 from planebench.model.errors import INCONCLUSIVE, UsageError, unknown
 from planebench.report.export import write_bytes
 from planebench.report.terminal.screen import print_where
-from planebench.report.terminal.table import print_conditions, print_screen, print_table
+from planebench.report.terminal.table import print_screen, print_table
 from planebench.store import find_run, read_run
 
 REPORT_FILE = "report.html"
 TABLES_FOLDER = "tables"
 PARQUET = "parquet"
-FORMATS = ("csv", "json", PARQUET)
-PICTURES = ("svg", "pdf", "png")
-"""As planebench.report.images has them, which takes a second to import."""
+SVG = "svg"
+FORMATS = ("csv", "json", PARQUET, SVG)
 
 
 def report(
@@ -29,11 +28,10 @@ def report(
     runs: Path | None,
     *,
     everything: bool = False,
-    conditions: bool = False,
     json: bool = False,
     quiet: bool = False,
 ) -> None:
-    """Print the last screen of a run, or everything, or only its conditions; write its page, and say where it is.
+    """Print the last screen of a run, or everything; write its page, and say where it is.
 
     As JSON: ``run``, ``report`` (the page), and what export has.
     """
@@ -47,11 +45,11 @@ def report(
         print_json({"run": folder.name, "report": str(write_report(derived, page)), **exported})
         return
     if not quiet:
-        (print_conditions if conditions else print_table if everything else print_screen)(derived)
+        (print_table if everything else print_screen)(derived)
     write_report(derived, page)
     if quiet:
         return
-    if conditions or everything:
+    if everything:
         print(f"\nreport: {page}")
     else:
         print_where(f"report: {page}")
@@ -82,17 +80,14 @@ def export(
     where the run has none of the charts.
     """
     if format not in FORMATS:
-        formats = [name.strip() for name in format.split(",")]
-        for name in formats:
-            if name not in PICTURES:
-                raise unknown("format", name, (*FORMATS, *PICTURES) if len(formats) == 1 else PICTURES)
+        raise unknown("format", format, FORMATS)
+    if format == SVG:
         if table is not None:
             raise UsageError(f"--table and --format {format} are mutually exclusive. Give one of them")
         from planebench.report.images import write_figures
 
         stored = read_run(find_run(runs, run))
-        kinds = (only or "").split(",")
-        written = write_figures(Derived(stored), out or Path("figures"), formats, kinds, width_mm)
+        written = write_figures(Derived(stored), out or Path("figures"), (only or "").split(","), width_mm)
         if json:
             print_json({"figures": [str(path) for path in written]})
         elif written and not quiet:
@@ -103,7 +98,7 @@ def export(
         return 0
     for name, value in {"--only": only, "--width-mm": width_mm}.items():
         if value is not None:
-            raise UsageError(f"{name} applies only to charts: --format {','.join(PICTURES)}")
+            raise UsageError(f"{name} applies only to charts: --format {SVG}")
     if json and format != "json":
         raise UsageError(f"--json and --format {format} are mutually exclusive. Give one of them")
     from planebench.analysis import tables

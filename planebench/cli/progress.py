@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run in progress: what is done, the time left, and a line a switch, for ``run`` and ``watch``; bars for the rest.
+"""A run in progress: what is done, the time left, and a line a switch, for ``run``; bars for the rest.
 
 All is drawn between trials: drawing takes CPU time from the pollers.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
@@ -21,6 +21,7 @@ from rich.text import Text
 from planebench.analysis.counting import saturating
 from planebench.analysis.search import short_name
 from planebench.analysis.starts import by_start, geometric_mean, throughput_blocks
+from planebench.measure.campaign import Listener
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.words import mark, mpps, percent, point_words, printable, reasons
@@ -39,8 +40,6 @@ SLOW_TRIAL_S = 5.0
 """What is drawn is also drawn while trials this long run, once a second."""
 BAR_SHARE, BAR_MIN, BAR_MAX = 4, 10, 60
 MAX_CELL = 40
-RATES = range(1, 5)
-"""Columns of :func:`switch_rows` that are figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,40 +82,15 @@ def so_far(trials: Sequence[Trial], switches: Sequence[str]) -> tuple[SoFar, ...
     return tuple(found)
 
 
-def switch_rows(found: Sequence[SoFar], at: Point | None, to_go: Mapping[str, int] | None = None) -> list[list[str]]:
-    """Return a title and a row a switch: its mean rate at the test point ``at``, and how many starts that rests on.
-
-    ``to_go``: test points of each switch that do not have all their starts.
-    """
-    rows = [[point_words(at) if at else "switch", "Mpps", "spread", "starts"]]
-    rows += [[printable(it.switch), it.rate, percent(it.spread), str(it.starts)] for it in found]
-    if to_go is not None:
-        texts = ["points to go", *(str(to_go[it.switch]) for it in found)]
-        rows = [[*row, text] for row, text in zip(rows, texts, strict=True)]
-    return rows
-
-
-def aligned(rows: Sequence[Sequence[str]], glyphs: Glyphs, right: range) -> list[str]:
-    """Return rows of cells as lines of columns, those of ``right`` to the right; the last may be longer."""
+def aligned(rows: Sequence[Sequence[str]], glyphs: Glyphs) -> list[str]:
+    """Return rows of a name and figures as lines of columns, figures to the right."""
     shown = [[glyphs.text(glyphs.arrows(cell)) for cell in row] for row in rows]
     widths = [min(MAX_CELL, max(map(cell_len, column))) for column in zip(*shown, strict=True)]
     lines = []
-    for row in shown:
-        cells = [
-            " " * (width - cell_len(cell)) + cell if number in right else set_cell_size(cell, width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        if len(row) - 1 not in right:
-            cells[-1] = row[-1]
-        lines.append("  ".join(cells).rstrip())
+    for name, *figures in shown:
+        cells = [" " * (width - cell_len(cell)) + cell for cell, width in zip(figures, widths[1:], strict=True)]
+        lines.append("  ".join([set_cell_size(name, widths[0]), *cells]).rstrip())
     return lines
-
-
-def progress_line(done: int, steps: int, left_s: float, glyphs: Glyphs, width: int) -> Text:
-    """Return a bar, the trials done, and the time left."""
-    line = Text("[")
-    line.append(glyphs.bar(done / steps if steps > 0 else 0.0, min(max(BAR_MIN, width // BAR_SHARE), BAR_MAX)), "blue")
-    return line.append(glyphs.text(f"] {done} of {steps} · {duration(left_s)} left"))
 
 
 def duration(seconds: float) -> str:
@@ -154,9 +128,11 @@ class _Drawn:
             self._live.stop()
 
     def _progress(self, done: int, steps: int, left_s: float, doing: str) -> Text:
-        """Return a line that fits: a bar, the time left, and what goes on."""
-        line = progress_line(done, steps, left_s, self._glyphs, self._console.width)
-        line.append(self._glyphs.text(self._glyphs.arrows(f" · {printable(doing)}")), style="dim")
+        """Return a line that fits: a bar, what is done, the time left, and what goes on."""
+        glyphs, width = self._glyphs, min(max(BAR_MIN, self._console.width // BAR_SHARE), BAR_MAX)
+        line = Text("[").append(glyphs.bar(done / steps if steps > 0 else 0.0, width), "blue")
+        line.append(glyphs.text(f"] {done} of {steps} · {duration(left_s)} left"))
+        line.append(glyphs.text(glyphs.arrows(f" · {printable(doing)}")), style="dim")
         return self._cut(line)
 
     def _cut(self, line: Text) -> Text:
@@ -164,7 +140,7 @@ class _Drawn:
         return line
 
 
-class RunProgress(_Drawn):
+class RunProgress(_Drawn, Listener):
     """The progress of a run in its own terminal, or in a pipe, on standard error: a listener of the campaign.
 
     ``quiet``: only what goes wrong is printed.
@@ -237,8 +213,13 @@ class RunProgress(_Drawn):
         pace, trials = self._session.pace, self._session.trials
         taken = Counter(t.point for t in trials if t.role == "r_plus")
         to_go = Counter(p.switch for p in self._points if taken[p] < self._plan.throughput.repetitions)
-        rows = switch_rows(so_far(trials, self._switches), last_point(trials), to_go)
-        head, *others = aligned(rows, self._glyphs, RATES)
+        at = last_point(trials)
+        rows = [[point_words(at) if at else "switch", "Mpps", "spread", "starts", "points to go"]]
+        rows += [
+            [printable(it.switch), it.rate, percent(it.spread), str(it.starts), str(to_go[it.switch])]
+            for it in so_far(trials, self._switches)
+        ]
+        head, *others = aligned(rows, self._glyphs)
         line = self._progress(pace.done, pace.steps, pace.left_s(), self._doing)
         return Group(line, self._cut(Text(head, style="dim")), *(self._cut(Text(other)) for other in others))
 

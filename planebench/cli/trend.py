@@ -9,12 +9,13 @@ from typing import Any
 
 from planebench.analysis.metrics.column import plain
 from planebench.analysis.trend import Trend, find_trend
-from planebench.cli.options import print_json, print_table
+from planebench.cli.options import print_json
 from planebench.lab.store import histories
 from planebench.model.errors import unknown
 from planebench.model.results import Metric
-from planebench.report.export import write_bytes
-from planebench.report.trend import cause_words, change_words, found_in, range_words
+from planebench.report.sections import Sentences
+from planebench.report.terminal.table import print_parts
+from planebench.report.trend import changes_table, found_in
 
 
 def trend(
@@ -22,27 +23,25 @@ def trend(
     metric: Metric,
     testbed: str | None,
     switch: str | None,
-    html: Path | None,
     *,
     json: bool,
     quiet: bool,
 ) -> None:
-    """Print the changes of every series of a store, newest first, and write the page if it is wanted."""
+    """Print the changes of every series of a store, newest first."""
     series = histories(store, metric, testbed, switch)
     if not series and (testbed or switch):
         there = sorted({getattr(it, "testbed" if testbed else "switch") for it in histories(store, metric)})
         raise unknown("testbed" if testbed else "switch", testbed or switch or "", there)
     trends = [find_trend(key, samples) for key, samples in sorted(series.items(), key=lambda it: str(it[0]))]
-    if html is not None:
-        from planebench.report.trend import to_html
-
-        write_bytes(html, to_html(trends, str(store)))
     if json:
         print_json({"trends": [_document(it) for it in trends]})
     elif not quiet:
-        _print(trends)
-        if html is not None:
-            print(f"\npage: {html}")
+        found = found_in(trends)
+        runs = {(it.series.testbed, sample.run_id) for it in trends for sample in it.samples}
+        short = sum(bool(it.problem) for it in trends)
+        note = f"; {short} with too few runs or boots" if short else ""
+        counts = f"{len(found)} changes in {len(trends)} series of {len(runs)} runs{note}"
+        print_parts([changes_table(found), Sentences([counts])])
 
 
 def _document(found: Trend) -> dict[str, Any]:
@@ -63,18 +62,3 @@ def _document(found: Trend) -> dict[str, Any]:
 def _run(sample: Any) -> dict[str, Any]:
     names = ("run_id", "started_at", "value", "commit", "committed_at", "repository", "dirty", "boot")
     return {name: plain(getattr(sample, name)) for name in names}
-
-
-def _print(trends: list[Trend]) -> None:
-    found, rows = found_in(trends), []
-    for it in found:
-        series, step = it.trend.series, it.step
-        where = f"{series.point} ({series.testbed})"
-        texts = (change_words(step), range_words(step), cause_words(step))
-        rows.append((step.probable.started_at[:10], series.switch, where, *texts))
-    if rows:
-        print_table(("first run", "switch", "test point", "change", "range", "cause"), rows)
-    runs = {(it.series.testbed, sample.run_id) for it in trends for sample in it.samples}
-    short = sum(bool(it.problem) for it in trends)
-    note = f"; {short} with too few runs or boots" if short else ""
-    print(f"{len(found)} changes in {len(trends)} series of {len(runs)} runs{note}")

@@ -6,16 +6,31 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from planebench.analysis.search import METHODS
 from planebench.model.plan import Plan
 from planebench.model.records import Point
-from planebench.model.status import Stage
 from planebench.model.switch import USUAL_COST
 from planebench.plan.estimate import expected_trials, visit_s
 from planebench.plan.passes import Costs, Visit, latency_of, passes, searches_of
 
 LATENCY = "latency"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One method on one topology: about so many trials on so many points.
+
+    ``method``: ``r_plus``, a search, or ``latency``. ``seconds``: by the plan, starting the switches included.
+    """
+
+    topology: str
+    method: str
+    points: int
+    steps: int
+    seconds: float
+
 
 TRUSTED_S = 10.0
 """Seconds of a session after which its own pace has the same weight as the estimate of the plan."""
@@ -91,10 +106,6 @@ class Pace:
     def left_s(self) -> float:
         """Return seconds that the rest will take."""
         return max(0.0, self._left_s - (self._clock() - self._at_s))
-
-    def ahead(self) -> tuple[Stage, ...]:
-        """Return the stages still to come; of the first, what is left of it."""
-        return tuple(self._ahead)
 
     def _take(self, steps: int) -> float:
         """Return the planned seconds of the next trials, which are no longer ahead."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from operator import attrgetter
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from planebench.analysis.compare import Derived, Open, still_open
 from planebench.analysis.counting import of_kinds, saturating
@@ -196,8 +196,8 @@ class Bench:
         self.campaign.listener.trouble(f"{what}: {reason}")
 
 
-class Listener(Protocol):
-    """Receives the progress of a run, e.g. for the progress bar or a test."""
+class Listener:
+    """Receives the progress of a run, e.g. for the progress bar or a test; this one does nothing with it."""
 
     def working_on(self, text: str) -> None:
         """Report work that is not a trial: ``starting ovs-dpdk for p2p``."""

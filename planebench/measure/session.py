@@ -19,7 +19,6 @@ from planebench.measure.distance import dry_poll
 from planebench.measure.header import Labels, make_header, placement_of, read_labels
 from planebench.measure.live import LiveSettings
 from planebench.measure.machine import Machine, held
-from planebench.measure.status import Listeners, StatusListener
 from planebench.measure.survey import Survey
 from planebench.model.dimensions import is_external
 from planebench.model.errors import StoreError, UsageError
@@ -59,10 +58,10 @@ class Session:
         """Return the run folder."""
         return self.writer.path
 
-    def measure(self, *listeners: Listener) -> RunStatus:
-        """Measure what is left of the plan, and return how it ended; ``listeners`` hear of every step.
+    def measure(self, listener: Listener | None = None) -> RunStatus:
+        """Measure what is left of the plan, and return how it ended; ``listener`` hears of every step.
 
-        status.json is always written. Raises as :meth:`record`.
+        Raises as :meth:`record`.
         """
 
         def campaign(supervisor: Supervisor) -> None:
@@ -74,7 +73,7 @@ class Session:
                 settings=self.settings,
                 writer=self.writer,
                 pace=self.pace,
-                listener=Listeners(*listeners, StatusListener(self.pace, self.folder, self.survey.plan)),
+                listener=listener or Listener(),
                 supervisor=supervisor,
                 trials=self.trials,
             ).run()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
@@ -100,9 +99,9 @@ class Registry(dict[str, R]):
 
 
 class RegisteredName:
-    """Has pydantic check a name against a registry, and list the names in JSON schemas.
+    """Has pydantic check a name against a registry.
 
-    ``arguments``: arguments may follow after a colon; those in the registry that have some say so by ``arguments``.
+    ``arguments``: arguments may follow after a colon.
     """
 
     def __init__(self, registry: Mapping[str, Any], *, arguments: bool = False) -> None:
@@ -113,13 +112,6 @@ class RegisteredName:
         from pydantic_core import core_schema  # not by those who only ask for a name
 
         return core_schema.no_info_after_validator_function(self._check, handler(source))
-
-    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
-        known = self._registry.values()
-        if self._arguments and any(it.arguments for it in known):
-            names = (re.escape(it.name) + ("(:.+)?" if it.arguments else "") for it in known)
-            return {"pattern": f"^({'|'.join(names)})$", "type": "string"}
-        return {"enum": list(self._registry), "type": "string"}
 
     def _check(self, text: str) -> str:
         if (text.partition(":")[0] if self._arguments else text) not in self._registry:

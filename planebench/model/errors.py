@@ -44,12 +44,6 @@ class ExternalTesterError(PlanebenchError):
     exit_code = 4
 
 
-class DrawingError(PlanebenchError):
-    """Charts cannot be drawn: the library that draws is not there, refuses, or has crashed. Exit code 4."""
-
-    exit_code = 4
-
-
 class StoreError(PlanebenchError):
     """A run folder that cannot be written, or read back: the message names file, line and key. Exit code 5."""
 
@@ -99,7 +93,7 @@ EXIT_CODES: dict[int, str] = {
     1: "the answer is no: gate failed, nothing to compare, a check failed, host unfit, a run cut short",
     2: "bad input: unknown command, option, switch, run, key or value",
     3: "not installed: a switch asked for by name, or planed",
-    4: "a switch or the tester did not start, died, or stopped answering; figures could not be drawn",
+    4: "a switch or the tester did not start, died, or stopped answering",
     5: "a file or folder that cannot be written, or read back",
     INCONCLUSIVE: ("no answer: a gate neither passed nor failed, or a run has no figure; measure more"),
     BusyError.exit_code: "another planebench measures on these CPUs; measure when it has ended",

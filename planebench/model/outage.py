@@ -104,10 +104,3 @@ class OutageReport:
     def lost_median_packets(self) -> float:
         """Return median of the lost frames."""
         return statistics.median(it.lost_packets for it in self.outages)
-
-
-@dataclass(frozen=True, slots=True)
-class OutageReports:
-    """All switches of one command, in its order."""
-
-    reports: tuple[OutageReport, ...]

@@ -75,11 +75,6 @@ class Scenario:
         """Return whether one of its ports is a wire."""
         return "wire" in self.ends
 
-    @property
-    def drawn_path(self) -> str:
-        """Return the path with arrows, for pages."""
-        return self.path.replace("->", "→").replace("...", "…")
-
     def parse_count(self, value: str | int) -> int:
         """Return the number of VNFs; raise UsageError for one that this scenario cannot have."""
         count = whole_number(value)

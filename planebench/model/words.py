@@ -19,11 +19,6 @@ UNKNOWN = "unknown"
 
 ARROWS: dict[Direction, str] = {"unidirectional": "→", "bidirectional": "⇄", "reversed": "←"}
 ASCII_ARROWS: dict[Direction, str] = {"unidirectional": "uni", "bidirectional": "bidi", "reversed": "rev"}
-ARROW_WORDS: dict[Direction, str] = {
-    "unidirectional": "unidirectional",
-    "bidirectional": "bidirectional, aggregate",
-    "reversed": "VNF-to-NIC direction",
-}
 
 METRICS: dict[Metric, str] = {
     "throughput": "throughput",
@@ -136,7 +131,7 @@ def batch(value: float | None) -> str:
 def printable(text: str, keep: str = "") -> str:
     """Return a text with control, direction-changing and unencodable characters replaced by U+FFFD.
 
-    Beyond looks: the library that makes PDFs, native code, dies of a NUL. Characters of ``keep`` stay.
+    Characters of ``keep`` stay.
     """
     hidden = {ord(c): "\ufffd" for c in set(text) if c not in keep and unicodedata.category(c) in ("Cc", "Cf", "Cs")}
     return text.translate(hidden) if hidden else text
@@ -209,8 +204,3 @@ def reasons(texts: tuple[str, ...], limit: int = 160) -> str:
 def listed(names: Sequence[str]) -> str:
     """Return names as a list: ``a``; ``a and b``; ``a, b and c``."""
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
-
-
-def directions_words(direction: Direction) -> str:
-    """Return ``bidirectional``, ``unidirectional`` or ``reversed``."""
-    return ARROW_WORDS[direction].partition(",")[0].partition(" (")[0]

@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.standings import AnswerState, Standing, Standings, choice
 from planebench.model.records import VerdictKind
 from planebench.model.results import Comparison, Metric, Result
 from planebench.model.wire import wire_name
-from planebench.model.words import listed, load_words, significant, us
-from planebench.report.setup import conditions_remark, switch_cores
+from planebench.model.words import listed, us
+from planebench.report.setup import switch_cores
 
 STATES: Mapping[AnswerState, str] = {
     "different": "different",
@@ -25,8 +24,8 @@ STATES: Mapping[AnswerState, str] = {
 }
 """The states in words, as the page and the terminal print them."""
 
-MAX_NAMES, MOST_NAMES = 3, 10
-"""Switches that are named, and that a title names; of more, the number is given."""
+MOST_NAMES = 10
+"""Switches that a title names; of more, the number is given."""
 
 
 def missing_words(standing: Standing) -> tuple[str, ...]:
@@ -46,60 +45,6 @@ def _why_missing(result: Result, metric: Metric) -> str:
     return "not saturated: its cycles are what it had time for"
 
 
-def times(pair: Comparison) -> str:
-    """Return the advantage of the first as a factor, or the least that it is where its upper end is open."""
-    if pair.high is None and pair.low is not None:
-        return f"at least {pair.low:.2f} ×"
-    return f"{'est. ' * (pair.metric == 'capacity')}{pair.ratio:.2f} ×"
-
-
-def some_names(labels: Sequence[str], most: int = MAX_NAMES) -> str:
-    """Return the first ``most`` labels, and how many more there are."""
-    shown, more = labels[:most], len(labels) - most
-    return listed([*shown, f"{more} more"] if more > 0 else shown)
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """A need, and the switch that meets it. ``pick`` is a switch, ``depends`` or ``cannot say``."""
-
-    title: str
-    pick: str
-    why: str
-
-
-def needs(standings: Standings) -> tuple[Need, ...]:
-    """Return what to take for the highest throughput, the lowest CPU cost and the lowest p99 latency.
-
-    Of a run with one switch, how to compare it.
-    """
-    label, *others = standings.derived.run.switch_labels or ("the switch",)
-    if not others:
-        why = f"{label} is alone in this run; --switch {label},NAME measures two side by side."
-        return (Need("a comparison", "add a switch", why),)
-    return (
-        _need("the highest throughput", standings.throughput),
-        _need("the lowest CPU cost", tuple(standings.cost.values())),
-        _need("the lowest p99 latency", standings.latency),
-    )
-
-
-def _need(title: str, found: Sequence[Standing]) -> Need:
-    taken = choice(found)
-    undecided = listed([f"{STATES[state]} at {n}" for state, n in _counted(taken.rest)])
-    if not taken.won:
-        pick = "any of the best" if taken.any_of_best else "cannot say"
-        return Need(title, pick, f"{undecided} of {_points(len(found))}." if taken.rest else "nothing was measured.")
-    parts = [f"{label} at {len(won)} of {_points(len(found))} ({_range(won)})" for label, won in taken.won.items()]
-    pick = "depends"
-    if taken.only is not None:
-        pick = taken.only + (", where it is known" if len(taken.rest) >= len(found) / 2 else "")
-        parts = [parts[0].removeprefix(f"{taken.only} ")]
-    missing = sorted({name for it in found for name in missing_words(it) if it.metric == "cycles_per_packet"})
-    unknown = f" Not compared: {', '.join(missing)}." if missing else ""
-    return Need(title, pick, f"{listed(parts)}{f'; {undecided}' if taken.rest else ''}.{unknown}")
-
-
 def _counted(found: Iterable[Standing]) -> Iterator[tuple[AnswerState, int]]:
     states = [it.state for it in found]
     return ((state, states.count(state)) for state in STATES if state in states)
@@ -109,31 +54,26 @@ def _points(number: int) -> str:
     return f"{number} test point{'s' * (number != 1)}"
 
 
-def _range(won: Sequence[Standing]) -> str:
-    """Return by how much the first is ahead of the next, from the smallest to the largest factor."""
-    ratios = sorted(pair.ratio for it in won if (pair := it.pairs[0]) is not None)
-    ends = [significant(ratio, 2) if ratio >= 1.95 else f"{ratio:.2f}" for ratio in (ratios[0], ratios[-1])]
-    words = (
-        f"{ends[0]} × better than the next" if len(set(ends)) == 1 else f"{ends[0]} to {ends[1]} × better than the next"
-    )
-    load = {it.load for it in won}
-    return words + (f", at {load_words(next(iter(load)))}" if len(load) == 1 and any(load) else "")
-
-
 def winner_sentence(standings: Standings) -> str:
-    """Return who has the highest throughput and who is next, where and by how much; empty with one switch.
+    """Return who has the highest throughput and who is next, where and by how much; empty with one switch."""
+    return leaders_sentence(standings.compared, "Fastest", "be the fastest")
 
-    The factors are those that comparisons found, of a lower bound the least one.
+
+def leaders_sentence(standings: Iterable[Standing], title: str, best: str) -> str:
+    """Return who is first by a metric and who is next, where and by how much; empty where nobody is compared.
+
+    The factors are those that comparisons found, of a lower bound the least one. ``best``: what no switch is shown to
+    be or have, where none is first.
     """
-    found = standings.compared
+    found = [it for it in standings if len(it.results) + len(it.missing) > 1]
     if not found:
         return ""
     taken = choice(found)
     undecided = listed([f"{STATES[state]} at {n}" for state, n in _counted(taken.rest)])
     if not taken.won:
-        return f"No switch is shown to be the fastest: {undecided} of {_points(len(found))}."
+        return f"No switch is shown to {best}: {undecided} of {_points(len(found))}."
     of = f"of {_points(len(found))}"
-    fastest = [
+    first = [
         f"{label} at {len(won)} {of} ({_factors([it.pairs[0] for it in won])} × the next)"
         for label, won in taken.won.items()
     ]
@@ -141,7 +81,7 @@ def winner_sentence(standings: Standings) -> str:
     for it in (it for won in taken.won.values() for it in won if it.second_lead is not None):
         behind.setdefault(it.results[1].point.switch, []).append(it.second_lead)
     second = [f"{label} at {len(pairs)} ({_factors(pairs)} × the one after it)" for label, pairs in behind.items()]
-    parts = (f"Fastest: {listed(fastest)}", undecided, f"second: {listed(second)}" if second else "")
+    parts = (f"{title}: {listed(first)}", undecided, f"second: {listed(second)}" if second else "")
     return f"{'; '.join(filter(None, parts))}."
 
 
@@ -203,7 +143,4 @@ def limits_words(derived: Derived) -> str:
     name, wire = wire_name(str(header.settings.get("wire") or "")), header.wire
     replaced = wire.title.partition(" ")[0] if wire is not None and wire.replaces_nics else name * (wire is None)
     ports = f" {replaced} ports replace NICs." if replaced else ""
-    remark = conditions_remark(derived)
-    return f"The answers hold for this host and for these versions and settings only.{ports}" + (
-        f" {remark}." if remark else ""
-    )
+    return f"The answers hold for this host and for these versions and settings only.{ports}"

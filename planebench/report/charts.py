@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from planebench.report.figure import PART_COLORS, PARTS, WHOLE, Colors, dash_of, shape_of
+from planebench.report.figure import PART_COLORS, SWITCH_COLORS, Colors, shape_of
 from planebench.report.svg import (
     CHARACTER_PX,
     GRID,
@@ -18,7 +18,6 @@ from planebench.report.svg import (
     ends,
     spread,
     text_px,
-    tick_words,
 )
 
 LINE_PX = 13
@@ -174,37 +173,22 @@ def latency_ranges(rows: Sequence[ChartRow], width: float, colors: Colors, domai
     return frame.canvas
 
 
-def stacks(
-    rows: Sequence[ChartRow], width: float, group: str, palette: Mapping[str, str], sums: bool = False
-) -> Canvas:
-    """Draw a bar a row of segments from ``start`` to ``end``, colored by ``part``, with a legend below."""
-    frame = _Rows(rows, width, group, "bar", right=46.0 if sums else 8.0)
+def anatomy_bars(rows: Sequence[ChartRow], width: float) -> Canvas:
+    """Draw a bar a switch (and direction, if both send) by load, of segments; the legend is below."""
+    frame = _Rows(rows, width, "load", "bar")
     x = frame.scale(0.0, max(row["end"] for row in rows) * 1.02, "mean latency, µs")
     for row in rows:
-        y, left = frame.places[str(row[group]), row["bar"]], x(row["start"])
+        y, left = frame.places[str(row["load"]), row["bar"]], x(row["start"])
         top, height = y - ROW_PX * 0.37, ROW_PX * 0.74
-        color = palette[row["part"]]
+        color = PART_COLORS[row["part"]]
         frame.canvas.add("rect", row, x=left, y=top, width=x(row["end"]) - left, height=height, fill=color)
-        if sums and row["last"]:
-            frame.canvas.text(x(row["end"]) + 4, y + 4, tick_words(row["end"]))
     place = frame.bottom + 36
     for part in dict.fromkeys(row["part"] for row in rows):
-        frame.canvas.point(8, place + 6, "square", palette[part], r=4)
+        frame.canvas.point(8, place + 6, "square", PART_COLORS[part], r=4)
         frame.canvas.text(18, place + 10, part)
         place += LINE_PX + 3
     frame.canvas.height = place + 4
     return frame.canvas
-
-
-def anatomy_bars(rows: Sequence[ChartRow], width: float) -> Canvas:
-    """Draw a bar a switch (and direction, if both send) by load."""
-    return stacks(rows, width, "load", PART_COLORS)
-
-
-def stacked_parts(rows: Sequence[ChartRow], width: float) -> Canvas:
-    """Draw two bars a switch and chain: the chain, and its functions one behind the other."""
-    names = list(dict.fromkeys([WHOLE, *(row["part"] for row in rows)]))
-    return stacks(rows, width, "chain", {it: PARTS[i % len(PARTS)] for i, it in enumerate(names)}, sums=True)
 
 
 def shape_dots(rows: Sequence[ChartRow], width: float) -> Canvas:
@@ -215,7 +199,7 @@ def shape_dots(rows: Sequence[ChartRow], width: float) -> Canvas:
     frame.canvas.line([(x(1.0), 0.0), (x(1.0), frame.bottom)], MUTED, stroke_dasharray="2 2")
     for row in sorted(rows, key=lambda row: row["whose"] == "here"):
         y, theirs = frame.places[row["panel"], row["line"]], row["whose"] == "the paper"
-        frame.canvas.point(x(row["ratio"]), y, "circle", INK if theirs else PARTS[0], row, 3.6, hollow=theirs)
+        frame.canvas.point(x(row["ratio"]), y, "circle", INK if theirs else SWITCH_COLORS[0], row, 3.6, hollow=theirs)
         if row["mark"]:
             frame.canvas.text(x(row["ratio"]) + 6, y + 4, row["mark"])
     return frame.canvas
@@ -297,33 +281,6 @@ def curves(
     return canvas
 
 
-def percentile_curves(rows: Sequence[ChartRow], width: float, colors: Colors, domain: tuple[float, float]) -> Canvas:
-    """Draw latency (log) by percentile: x is log(1 - percentile), so that both ends of the distribution are visible."""
-    least = min(0.1, *(row["above"] for row in rows))
-    names = {share: f"p{100 * (1 - share):g}" for share in (1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5) if share >= least * 0.999}
-    labels = [label for label in colors if any(row["switch"] == label for row in rows)]
-    titles = "percentile", "latency, µs (log scale)"
-    plot = _Plot(width, labels, (1.0, least), domain, titles, (True, True), names)
-    last = {}
-    for label in labels:
-        line = [row for row in rows if row["switch"] == label]
-        places = _thinned([(plot.x(row["above"]), plot.y(row["us"])) for row in line])
-        color = colors[label]
-        plot.canvas.line(places, color, line[0], stroke_width=1.8, stroke_dasharray=dash_of(color))
-        last[label] = line[-1]["us"]
-    plot.names(last, colors)
-    return plot.canvas
-
-
-def _thinned(places: Sequence[tuple[float, float]], least_px: float = 5.0) -> list[tuple[float, float]]:
-    """Return a line of whole pixels without the points that nobody sees."""
-    kept = [places[0]]
-    for place in places[1:-1]:
-        if math.dist(place, kept[-1]) >= least_px:
-            kept.append(place)
-    return [(round(x), round(y)) for x, y in (*kept, places[-1])]
-
-
 def scatter(rows: Sequence[ChartRow], width: float, colors: Colors, titles: tuple[str, str], log_x: bool) -> Canvas:
     """Draw a named point a switch, with whiskers to ``x_low`` and ``x_high``; log y axis. Hollow: not compared."""
     x_ends = ends([row["x"] for row in rows], log_x)
@@ -341,25 +298,4 @@ def scatter(rows: Sequence[ChartRow], width: float, colors: Colors, titles: tupl
             label += 1
         places.append((x, label))
         plot.canvas.text(x + 8, label + 4, row["label"])
-    return plot.canvas
-
-
-def trend_lines(
-    rows: Sequence[ChartRow],
-    width: float,
-    color: str,
-    unit: str,
-    levels: Sequence[tuple[int, float]],
-    steps: Sequence[ChartRow],
-) -> Canvas:
-    """Draw the figure of each run, the levels, and where they change."""
-    low, high = min(row["figure"] for row in rows), max(row["figure"] for row in rows)
-    room = (high - low) * 0.08 or abs(high) * 0.05 or 1.0
-    plot = _Plot(width, (), (0.0, max(len(rows) - 1, 1)), (low - room, high + room), ("run", unit), (False, False))
-    for row in rows:
-        plot.canvas.point(plot.x(row["run"]), plot.y(row["figure"]), "circle", color, row, r=2)
-    plot.canvas.line([(plot.x(run), plot.y(level)) for run, level in levels], color, stroke_width=2)
-    for step in steps:
-        at = plot.x(step["run"])
-        plot.canvas.line([(at, plot.y.start), (at, plot.y.end)], MUTED, step, stroke_dasharray="3 3")
     return plot.canvas

@@ -40,9 +40,8 @@ def to_junit(judgements: Sequence[GateResult], name: str = "planebench") -> byte
     root = ET.Element("testsuites", numbers)
     suite = ET.SubElement(root, "testsuite", {**numbers, "skipped": "0"})
     for it in judgements:
-        case = ET.SubElement(
-            suite, "testcase", classname=printable(f"{name}.{it.point}"), name=printable(_case_name(it)), time="0"
-        )
+        about = {"classname": f"{name}.{it.point}", "name": f"{METRICS[it.metric]} of {it.b or it.a}", "time": "0"}
+        case = ET.SubElement(suite, "testcase", {key: printable(value) for key, value in about.items()})
         words = printable(judgement_words(it))
         if it.kind == "passes":
             ET.SubElement(case, "system-out").text = words
@@ -69,10 +68,6 @@ def to_markdown(
         lines.append("")
     lines += [f"> {_cell(note)}" for note in notes]
     return ("\n".join(lines).rstrip() + "\n\n").encode("utf-8", errors="replace")
-
-
-def _case_name(judgement: GateResult) -> str:
-    return f"{METRICS[judgement.metric]} of {judgement.b or judgement.a}"
 
 
 def _row(comparison: Comparison) -> tuple[str, ...]:

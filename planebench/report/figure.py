@@ -45,17 +45,11 @@ DARK_COLORS = (
 OWN_COLORS = ("planed", "ovs-dpdk", "testpmd", "vpp", "bess", "fastclick", "snabb")
 """The switches that have a color of their own in every run, in the order of the colors."""
 
-DASHES = ("", "6 2", "2 2", "8 2 2 2", "4 4")
-"""Dashes of lines without points, by the color of their switch."""
-
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 """Shapes of points, by the color of their switch."""
 
 PART_COLORS = dict(zip(("switch hops", "VNFs", "hops with hosting", "tester"), SWITCH_COLORS, strict=False))
 """Parts of a latency, by whose they are: the four colors that differ most."""
-
-PARTS = SWITCH_COLORS[:6]
-"""Colors of a stacked bar: the whole first, then its parts. They do not stand for switches."""
 
 Colors = Mapping[str, str]
 """Switch label -> color, in the order of the run."""
@@ -80,11 +74,6 @@ def shape_of(color: str) -> str:
     return SHAPES[SWITCH_COLORS.index(color) % len(SHAPES)]
 
 
-def dash_of(color: str) -> str:
-    """Return the dashes of the line of a switch that has no points."""
-    return DASHES[SWITCH_COLORS.index(color) % len(DASHES)]
-
-
 SMALLEST_US = 1e-3
 """One nanosecond: a log axis has no zero."""
 
@@ -103,8 +92,6 @@ FigureId = Literal[
     "tradeoff",
     "deviation",
     "anatomy",
-    "percentiles",
-    "parts",
     "papers",
 ]
 """The kinds of figures. ``planebench.report.figures`` describes each; this module is light, for completion."""
@@ -114,8 +101,6 @@ PART_KINDS: dict[PartKind, str] = {
     "hosting": "hops with hosting",
     "vnf": "VNFs",
 }
-WHOLE = "chain"
-"""The bar segment of a chain itself, not of one of its functions."""
 KINDS: tuple[FigureId, ...] = get_args(FigureId)
 
 CHART_PX, WIDE_PX, NARROW_PX = 330.0, 860.0, 356.0

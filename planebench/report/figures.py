@@ -8,19 +8,16 @@ from dataclasses import dataclass, replace
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.standings import Standings
-from planebench.model.header import Calibration
 from planebench.model.results import Result
 from planebench.papers.measured import RunFigures
 from planebench.report.anatomy import NOTE, anatomy_figures
 from planebench.report.answers import in_order
-from planebench.report.chains import chain_figures
 from planebench.report.figure import Colors, Figure, FigureId, switch_colors
 from planebench.report.latency import (
     jitter_figures,
     latency_figures,
     load_figures,
     p99_figures,
-    percentile_figures,
     scatter_figures,
     size_figures,
 )
@@ -37,16 +34,6 @@ class FigureSource:
     derived: Derived
     results: Sequence[Result]
     colors: Colors
-
-    @property
-    def calibration(self) -> Calibration | None:
-        """Return the calibration of the tester, if the run has one."""
-        return self.derived.run.header.calibration
-
-    @property
-    def side_by_side(self) -> bool:
-        """Return whether the VNFs of the scenario are independent instead of a chain."""
-        return self.results[0].point.side_by_side
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +89,14 @@ FIGURES: tuple[FigureKind, ...] = (
         "Throughput by chain length",
         _RATE,
         "chains",
-        lambda s: () if s.side_by_side else chain_length_figures(s.results, s.colors),
+        lambda s: () if s.results[0].point.side_by_side else chain_length_figures(s.results, s.colors),
     ),
     FigureKind(
         "vnfs",
         "Throughput, latency and jitter by number of VNFs",
         "Whiskers: throughput, 95 % confidence interval.",
         "chains",
-        lambda s: over_vnfs(s.results, s.colors) if s.side_by_side else (),
+        lambda s: over_vnfs(s.results, s.colors) if s.results[0].point.side_by_side else (),
     ),
     FigureKind(
         "loss",
@@ -123,7 +110,7 @@ FIGURES: tuple[FigureKind, ...] = (
         "Latency by path and load",
         "Dot: median. Thick line: to p99. Thin line: to p99.9. Numbers: p50 / p99 / p99.9 in µs.",
         "latency",
-        lambda s: latency_figures(s.results, s.colors, s.calibration),
+        lambda s: latency_figures(s.results, s.colors, s.derived.run.header.calibration),
         last=1,
     ),
     FigureKind(
@@ -132,7 +119,7 @@ FIGURES: tuple[FigureKind, ...] = (
         "Line: p50. Whiskers: 95 % confidence interval, cut at the edge. Dashed: p99. Ring: knee, the load above which "
         "latency rises sharply (of five loads or more). Gray: tester latency baseline, where the axis has it.",
         "latency",
-        lambda s: load_figures(s.results, s.colors, s.calibration),
+        lambda s: load_figures(s.results, s.colors, s.derived.run.header.calibration),
     ),
     FigureKind(
         "jitter", "Jitter against load", _JITTER, "latency", lambda s: jitter_figures(s.results, s.colors), last=3
@@ -177,24 +164,6 @@ FIGURES: tuple[FigureKind, ...] = (
         "latency",
         lambda s: anatomy_figures(s.results),
         last=5,
-    ),
-    FigureKind(
-        "percentiles",
-        "Latency distribution",
-        "Latency percentiles of all received probes. Lower and flatter is better.",
-        "latency",
-        lambda s: percentile_figures(s.derived, s.results, s.colors),
-        last=6,
-    ),
-    FigureKind(
-        "parts",
-        "Latency of a chain and of its functions measured alone",
-        "Mean latency at the same load in packets per second. Top bar: the chain. Bottom bar: its functions measured "
-        "alone, stacked.",
-        "chains",
-        lambda s: chain_figures(s.derived.chains.latency),
-        of_run=True,
-        last=4,
     ),
     FigureKind(
         "papers",

@@ -77,7 +77,9 @@ def to_html(derived: Derived, sections: Sequence[SectionEntry] = SECTIONS, max_b
         "palette": PALETTE,
         "run": run,
         "header": run.header,
-        "colors": page_colors(run.switch_labels),
+        "colors": {
+            label: f"s{SWITCH_COLORS.index(color)}" for label, color in switch_colors(run.switch_labels).items()
+        },
         "explored": known,
         "script": script,
         "script_digest": digest,
@@ -116,11 +118,6 @@ def draw(figures: Sequence[Figure], room_bytes: int, marks: Mapping[str, str]) -
                 drawn[key] = Markup(ABOUT.sub(lambda found: marks.get(unescape(found[1]), ""), svg))
                 room_bytes -= len(drawn[key])
     return drawn
-
-
-def page_colors(labels: Sequence[str]) -> dict[str, str]:
-    """Return the color of each switch as a class of the style sheet, which has another one in dark mode."""
-    return {label: f"s{SWITCH_COLORS.index(color)}" for label, color in switch_colors(labels).items()}
 
 
 @cache

@@ -1,22 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Charts as files for a paper: SVG, PDF and PNG of one drawing, as wide as asked for.
-
-A PDF has its fonts embedded; a PNG has 300 dots per inch.
-"""
+"""Charts as SVG files for a paper, as wide as asked for."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from typing import Literal, get_args
 
 from planebench.analysis.compare import Derived
 from planebench.model.errors import UsageError, unknown, unwritable
 from planebench.model.words import ARROWS, ASCII_ARROWS, printable
-from planebench.report.drawing import Conversion, convert
 from planebench.report.figure import KINDS, Figure
 from planebench.report.figures import FIGURES, make_figures
 from planebench.report.svg import FONT, INK
@@ -25,49 +20,37 @@ PX_PER_MM = 96 / 25.4
 """CSS and SVG: 96 px an inch."""
 HEAD_PX, MARGIN_PX = 22, 4
 """Height of the title, and the margin around the drawing."""
-
-Format = Literal["svg", "pdf", "png"]
-FORMATS: tuple[Format, ...] = get_args(Format)
 WIDTHS_MM = (40, 1000)
 """The least and the greatest width that may be asked for; a column of a paper has about 84, two have 178."""
 
-_PT_PER_PX = 72 / 96
-_PNG_PPI = 300
 _CAPTIONS = {kind.id: kind.caption for kind in FIGURES}
 _SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"[^>]*>')
 
 
 def write_figures(
-    derived: Derived,
-    out_dir: Path,
-    formats: Iterable[str] = FORMATS,
-    only: Sequence[str] = (),
-    width_mm: float | None = None,
+    derived: Derived, out_dir: Path, only: Sequence[str] = (), width_mm: float | None = None
 ) -> tuple[Path, ...]:
-    """Write every figure of a run, and ``overview``, as ``out_dir/<figure>.<format>``; returns the files.
+    """Write every figure of a run, and ``overview``, as ``out_dir/<figure>.svg``; returns the files.
 
-    ``only``: kinds of figures; all if empty. Raises UsageError for a format, a kind or a width that is not known, and
-    where nothing can be written.
+    ``only``: kinds of figures; all if empty. Raises UsageError for a kind or a width that is not known, and where
+    nothing can be written.
     """
-    wanted = _known("format", formats, FORMATS) or list(FORMATS)
-    kinds = _known("kind of figure", only, KINDS) or list(KINDS)
+    wanted = [name.strip() for name in only if name.strip()]
+    for name in wanted:
+        if name not in KINDS:
+            raise unknown("kind of figure", name, KINDS)
     if width_mm is not None and not (math.isfinite(width_mm) and WIDTHS_MM[0] <= width_mm <= WIDTHS_MM[1]):
         raise UsageError(f"width {width_mm:g} mm is not valid. Valid: {WIDTHS_MM[0]} to {WIDTHS_MM[1]}")
-    figures = [figure for figure in make_figures(derived) if figure.kind in kinds]
-    drawn = {figure.key: figure_svg(figure, width_mm) for figure in figures}
-    wished = [(key, name) for key in drawn for name in wanted]
-    others = [it for it in wished if it[1] != "svg"]
+    written = []
     try:
         out_dir.mkdir(parents=True, exist_ok=True)
-        for key, name in wished:
-            if name == "svg":
-                (out_dir / f"{key}.svg").write_text(drawn[key], encoding="utf-8")
-        made = convert([_conversion(name, drawn[key]) for key, name in others]) if others else []
-        for (key, name), data in zip(others, made, strict=True):
-            (out_dir / f"{key}.{name}").write_bytes(data)
+        for figure in make_figures(derived):
+            if figure.kind in (wanted or KINDS):
+                written.append(out_dir / f"{figure.key}.svg")
+                written[-1].write_text(figure_svg(figure, width_mm), encoding="utf-8")
     except OSError as error:
         raise unwritable(f"figures to {out_dir}", error) from None
-    return tuple(out_dir / f"{key}.{name}" for key, name in wished)
+    return tuple(written)
 
 
 def figure_svg(figure: Figure, width_mm: float | None = None) -> str:
@@ -92,22 +75,3 @@ def figure_svg(figure: Figure, width_mm: float | None = None) -> str:
     for direction, arrow in ARROWS.items():
         body = body.replace(f"{arrow} {direction}", direction).replace(arrow, ASCII_ARROWS[direction])
     return printable(body, keep="\n\t")
-
-
-def _conversion(name: str, svg: str) -> Conversion:
-    """Return how a drawing becomes a PNG or a PDF."""
-    if name == "png":
-        return "svg_to_png", svg, {"scale": _PT_PER_PX, "ppi": _PNG_PPI}
-    found = _SIZE.match(svg)
-    assert found, "a drawing has its size in px"
-    width, height = (f"{float(size) * _PT_PER_PX:.2f}" for size in found.groups())  # the library takes a px for a point
-    smaller = found[0].replace(f'width="{found[1]}" height="{found[2]}"', f'width="{width}" height="{height}"')
-    return "svg_to_pdf", smaller + svg[found.end() :], {}
-
-
-def _known(what: str, wanted: Iterable[str], valid: Sequence[str]) -> list[str]:
-    names = [name.strip() for name in wanted if name.strip()]
-    for name in names:
-        if name not in valid:
-            raise unknown(what, name, valid)
-    return list(dict.fromkeys(names))

@@ -7,10 +7,9 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from planebench.analysis.capacity import latency_floor, least_ns
+from planebench.analysis.capacity import latency_floor
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, latency_compares, latency_counts, same_cell
-from planebench.analysis.histogram import exceedance, merge
 from planebench.analysis.metrics.results import JITTER, JITTERS, LATENCY, OfLatency
 from planebench.analysis.standings import Standings, latency_at
 from planebench.model.header import Calibration, Run
@@ -21,7 +20,6 @@ from planebench.model.scenario import scenario_named
 from planebench.model.words import (
     ARROWS,
     count,
-    frame_size,
     frames,
     frames_words,
     interval,
@@ -31,16 +29,12 @@ from planebench.model.words import (
     result_words,
     us,
 )
-from planebench.report.charts import curves, latency_ranges, path_dots, percentile_curves, scatter
+from planebench.report.charts import curves, latency_ranges, path_dots, scatter
 from planebench.report.figure import SMALLEST_US, Colors, Figure, FigureId, cell_figure, chain_title, point_name, safe
 from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, on_page, page_table, point_columns
 from planebench.report.throughput import path_name, smallest_frames, throughput_row, verdict_remark
 
-HOST_SHARE = 0.05
-"""What the host adds to a p99 is told from this share on."""
-SMALLEST_SHARE = 1e-5
-"""The end of percentile curves: p99.999."""
 MEAN = "mean latency, µs (log scale)"
 JITTER_TITLE = "mean jitter, µs (log scale)"
 LOAD_TITLE = "intended load, Mpps"
@@ -109,20 +103,6 @@ def load_rows(results: Sequence[Result]) -> list[ChartRow]:
 
 MIN_LOADS = 3
 """Minimum of accepted loads for a chart of latency against load, the only one that compares switches at equal Mpps."""
-
-
-def percentile_rows(derived: Derived, results: Sequence[Result], load: str) -> list[ChartRow]:
-    """Return the percentile curves at a load, valid trials merged; ``above`` is the share of slower probes."""
-    rows: list[ChartRow] = []
-    for result, summary in ((r, s) for r in results for s in r.latency if s.load == load and latency_counts(s)):
-        about = _row(result, summary, _percentile_words(summary))
-        curve = exceedance(merge(derived.histograms(result, summary)))
-        rows += [
-            {**about, "us": max(value, SMALLEST_US), "above": above}
-            for value, above in curve
-            if above >= SMALLEST_SHARE
-        ]
-    return rows
 
 
 def scatter_latencies(results: Sequence[Result]) -> list[tuple[Result, LatencySummary]]:
@@ -289,18 +269,6 @@ def _floor_us(calibration: Calibration | None, cell: Point) -> float | None:
     return floor.p50_ns / 1e3 if floor else None
 
 
-def percentile_figures(derived: Derived, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
-    """Yield the latency distribution, one figure per cell and load."""
-    for cell, members in same_cell(results).items():
-        loads = dict.fromkeys(s.load for r in members for s in r.latency)
-        found = {load: percentile_rows(derived, members, load) for load in loads}
-        values = [row["us"] for rows in found.values() for row in rows]
-        for load, rows in found.items():
-            if rows:
-                look = partial(percentile_curves, colors=colors, domain=(min(values) / 1.1, max(values) * 1.1))
-                yield cell_figure("percentiles", cell, rows, look, f"-{safe(load)}", f", {load_words(load)}")
-
-
 # Tables
 
 
@@ -382,43 +350,3 @@ def batching_sentence(plan: Plan, results: Iterable[Result]) -> str:
         f"VNFs whose text names no send_burst send {plan.send_burst} packets at once, or what has come in "
         f"{plan.drain_us} µs, as DPDK's l2fwd does: at low load a packet waits for others"
     )
-
-
-def clock_sentences(results: Iterable[Result]) -> list[str]:
-    """Return a sentence per latency by the clock of ports: p99, floor, probes, and what the software clock adds."""
-    return [
-        f"{r.point.switch} {frame_size(r.point.frame_size_bytes)} at {load_words(s.load)}: p99 {us(s.p99)} µs, clock: "
-        f"{s.clock}{_floor_words(s.floor)}, of {s.probes_stamped} of {s.probes_sent} probes. "
-        f"The software clock has {us(s.software_p99)} µs for the same probes: "
-        f"{s.software_share_p99:.0%} of that is its own: the drivers of the tester and the wait for its next poll"
-        for r in results
-        for s in r.latency
-        if s.software_p99 and s.software_share_p99 is not None and math.isfinite(s.p99)
-    ]
-
-
-def host_sentences(results: Iterable[Result]) -> list[str]:
-    """Return a sentence per latency whose p99 is another with the probes that met what the host did."""
-    return [
-        f"{result_words(r)} at {load_words(s.load)}: p99 {us(s.p99)}{_interval_words(s.p99_low, s.p99_high)} µs, "
-        f"{us(s.with_host_p99)}{_interval_words(s.with_host_p99_low, s.with_host_p99_high)} µs with what the host did"
-        for r in results
-        for s in r.latency
-        if s.with_host_p99 is not None and s.with_host_p99 > (1 + HOST_SHARE) * s.p99
-    ]
-
-
-def _floor_words(floor_us: float | None) -> str:
-    return "" if floor_us is None else f", floor {us(floor_us)} µs"
-
-
-def floor_sentence(calibration: Calibration | None, sizes: Iterable[int]) -> str:
-    """Return the tester latency baseline for some frame sizes: ``64 B 1.20 / 3.00 µs``. Empty if unknown."""
-    wanted = set(sizes)
-    floors = [f for f in (calibration.floors if calibration else ()) if f.frame_size_bytes in wanted]
-    each = []
-    for floor in sorted(floors, key=lambda it: it.frame_size_bytes):
-        ns = least_ns(floor)  # None where a run does not have its histogram
-        clock = "" if ns is None else f" (clock: {floor.clock}{_floor_words(ns / 1e3)})"
-        each.append(f"{frame_size(floor.frame_size_bytes)} {us(floor.p50_ns / 1e3)} / {us(floor.p99_ns / 1e3)}{clock}")
-    return f"Tester latency baseline, p50 / p99 in µs: {', '.join(each)}" if each else ""

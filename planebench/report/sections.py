@@ -15,16 +15,13 @@ from planebench.analysis.compare import Derived
 from planebench.analysis.standings import Standings
 from planebench.model.scenario import scenario_named
 from planebench.report.anatomy import anatomy_table
-from planebench.report.answers import Need, limits_words, needs
+from planebench.report.answers import leaders_sentence, limits_words
 from planebench.report.chains import chain_tables
 from planebench.report.comparison import comparison_tables
 from planebench.report.figure import Figure
 from planebench.report.figures import FIGURES, FigureKind
 from planebench.report.latency import (
     batching_sentence,
-    clock_sentences,
-    floor_sentence,
-    host_sentences,
     jitter_table,
     latency_table,
     load_sentences,
@@ -46,7 +43,7 @@ from planebench.report.setup import (
     setting_tables,
 )
 from planebench.report.tables import PageTable, named_values
-from planebench.report.throughput import strata_sentences, strata_table, throughput_table
+from planebench.report.throughput import strata_sentences, throughput_table
 from planebench.report.traffic import traffic_table
 from planebench.report.trials import (
     cause_table,
@@ -83,11 +80,15 @@ class FigureGroup:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Parts that the reader of the page opens; ``paper``: whether they are printed, open, and in the terminal."""
+    """Parts that the reader of the page opens.
+
+    ``paper``: whether they are printed, open. ``terminal``: whether the terminal has them; it names the others.
+    """
 
     title: str
     parts: Sequence[SectionPart]
     paper: bool = True
+    terminal: bool = True
 
 
 SectionPart = Sentences | FigureGroup | PageTable | Fold
@@ -114,11 +115,6 @@ class Source:
         """Return the standings of the run."""
         return Standings(self.derived)
 
-    @cached_property
-    def needs(self) -> tuple[Need, ...]:
-        """Return what to take for the highest throughput, the lowest CPU cost and the lowest p99 latency."""
-        return needs(self.standings)
-
     def charts(self, section: str) -> list[SectionPart]:
         """Return the charts of a section, those that few readers need folded."""
         shown, more = [], []
@@ -133,15 +129,16 @@ class Source:
 def build(source: Source, entries: Sequence[SectionEntry] | None = None) -> list[Section]:
     """Return the sections of a run that have any content, without the parts that have none."""
     made = [entry(source) for entry in (SECTIONS if entries is None else entries)]
-    made = [replace(it, parts=_there(it.parts)) for it in made]
+    made = [replace(it, parts=with_content(it.parts)) for it in made]
     return [it for it in made if it.parts]
 
 
-def _there(parts: Iterable[SectionPart]) -> tuple[SectionPart, ...]:
+def with_content(parts: Iterable[SectionPart]) -> tuple[SectionPart, ...]:
+    """Return the parts that have any content, sentences once each."""
     found: list[SectionPart] = []
     for part in parts:
         if isinstance(part, Fold):
-            part = replace(part, parts=_there(part.parts))
+            part = replace(part, parts=with_content(part.parts))
             found += [part] if part.parts else []
         elif isinstance(part, PageTable):
             found += [part] if part.rows else []
@@ -159,7 +156,6 @@ def folded(tables: Iterable[PageTable]) -> list[SectionPart]:
 
 def _throughput(source: Source) -> Section:
     decides, others = comparison_tables(source.derived)
-    rates = [throughput_table(source.run, source.results), strata_table(source.results)]
     answers = (
         "Ratio b / a with its 95 % interval. Different: 1 is outside of it, and the pair differs on this path also "
         "among all comparisons of the run (Holm), so that in 95 % of runs nothing is called different that is not. The "
@@ -172,7 +168,7 @@ def _throughput(source: Source) -> Section:
         [
             *source.charts("throughput"),
             Sentences(strata_sentences(source.results)),
-            Fold("Every rate and what it rests on", rates),
+            Fold("Every rate and what it rests on", [throughput_table(source.run, source.results)]),
             Fold("Rates by search", [search_table(source.results), burst_table(source.results)]),
             Sentences([f"Deviation from the standard, {it}" for it in deviations(source.results)], "alert"),
             Fold(
@@ -184,19 +180,15 @@ def _throughput(source: Source) -> Section:
 
 def _latency(source: Source) -> Section:
     plan, results = source.run.header.plan, source.results
-    need = [f"For {it.title}: {it.pick}, {it.why}" for it in source.needs[2:] if any(r.latency for r in results)]
-    sizes = (r.point.frame_size_bytes for r in results if not r.point.traffic)
-    did = [*host_sentences(results), *clock_sentences(results)]
+    first = leaders_sentence(source.standings.latency, "Lowest p99 latency", "have the lowest p99 latency")
     return Section(
         "latency",
         "Latency against load",
         [
-            Sentences(need),
+            Sentences([first]),
             *source.charts("latency"),
             Sentences(load_sentences(results)[:MAX_LINES]),
             Sentences([v2v_sentence(plan, results), batching_sentence(plan, results)]),
-            Sentences([floor_sentence(source.run.header.calibration, sizes)]),
-            Fold("What the host and the clocks did to latencies", [Sentences(did)]),
             Fold("Every latency", [latency_table(source.run, results), jitter_table(source.run, results)]),
             Fold("Latency breakdown", [anatomy_table(results)]),
         ],
@@ -205,8 +197,8 @@ def _latency(source: Source) -> Section:
 
 def _cpu(source: Source) -> Section:
     table = cores_table(source.run, source.results)
-    need = [f"For {it.title}: {it.pick}, {it.why}" for it in source.needs[1:2] if table.rows]
-    return Section("cpu", "CPU cost", [Sentences(need), *folded([table])])
+    first = leaders_sentence(source.standings.cost.values(), "Lowest CPU cost", "have the lowest CPU cost")
+    return Section("cpu", "CPU cost", [Sentences([first] if table.rows else []), *folded([table])])
 
 
 def _chains(source: Source) -> Section:
@@ -236,7 +228,7 @@ def _disturbed(source: Source) -> Section:
     run, found, trials = source.run, trust(source.standings), trial_table(source.run)
     number = len(trials.rows) + trials.left_out
     which = (
-        f"The {len(trials.rows)} trials of {number} from which the host took most,"
+        f"The {len(trials.rows)} trials of {number} from which the host took most"
         if trials.left_out
         else f"All {number} trials"
     )
@@ -249,7 +241,7 @@ def _disturbed(source: Source) -> Section:
             Sentences([f"Skipped {it.what}: {it.reason}" for it in run.skipped], "alert"),
             verdict_table(run),
             *folded([cause_table(source.derived.invalid)]),
-            Fold(f"{which} with their evidence", [trials], paper=False),
+            Fold(which, [trials], paper=False, terminal=False),
         ],
     )
 
@@ -271,12 +263,12 @@ def _conditions(source: Source) -> Section:
             Sentences([f"{FUNCTIONAL}."] * bool(functional) + functional, "alert"),
             Sentences([it for it in conditions_warnings(source.derived) if it not in source.shown], "alert"),
             *folded([apart]),
-            Fold(alike.caption, [alike]),
-            Fold("What each scenario is", [named_values("Scenarios", _paths(source))]),
+            Fold(alike.caption, [alike], terminal=False),
+            Fold("What each scenario is", [named_values("Scenarios", _paths(source))], terminal=False),
             *folded([hosting_table(run)]),
             Fold(sent.caption, [sent]),
-            Fold("Tester calibration: no switch in the path", calibrated),
-            Fold("Settings and host", setting_tables(run.header)),
+            Fold("Tester calibration: no switch in the path", calibrated, terminal=False),
+            Fold("Settings and host", setting_tables(run.header), terminal=False),
         ],
     )
 
@@ -284,7 +276,8 @@ def _conditions(source: Source) -> Section:
 def _paths(source: Source) -> dict[str, str]:
     """Return the path of each scenario that was measured, and its meaning."""
     found = [scenario_named(name) for name in dict.fromkeys(r.point.scenario for r in source.results)]
-    return {it.name: f"{it.use} ({it.name}): {it.drawn_path}. {it.meaning}" for it in found}
+    drawn = {it.name: it.path.replace("->", "→").replace("...", "…") for it in found}
+    return {it.name: f"{it.use} ({it.name}): {drawn[it.name]}. {it.meaning}" for it in found}
 
 
 def _papers(source: Source) -> Section:
@@ -331,10 +324,8 @@ METHOD = (
 
 def _repeat(source: Source) -> Section:
     commands, *others = repeat_tables(source.run.header)
-    method = Sentences([cores_sentence(source.run), *METHOD])
-    return Section(
-        "repeat", "How to repeat this run", [commands, *folded(others), Fold("How it was measured", [method])]
-    )
+    method = Fold("How it was measured", [Sentences([cores_sentence(source.run), *METHOD])], terminal=False)
+    return Section("repeat", "How to repeat this run", [commands, *folded(others), method])
 
 
 SectionEntry = Callable[[Source], Section]

@@ -8,6 +8,7 @@ import shlex
 from functools import partial
 from operator import itemgetter
 
+from planebench.analysis.capacity import least_ns
 from planebench.analysis.compare import Derived
 from planebench.analysis.conditions import Condition, differing, unread
 from planebench.model.chain_name import chain_label
@@ -15,7 +16,7 @@ from planebench.model.header import Calibration, Run, RunHeader
 from planebench.model.records import Trial, VerdictKind
 from planebench.model.scenario import scenario_named
 from planebench.model.words import NOTHING, count, frame_size, load_words, mpps, percent, us
-from planebench.report.tables import PageColumn, PageTable, named_values, number, page_table
+from planebench.report.tables import PageColumn, PageTable, known, named_values, number, page_table
 
 _ENDS = {"wire": "wire", "vnf": "VNF"}
 
@@ -23,10 +24,17 @@ _ENDS = {"wire": "wire", "vnf": "VNF"}
 def calibration_words(c: Calibration) -> str:
     """Return when and in which conditions the tester was calibrated."""
     pages = "hugepages" if c.hugepages else "no hugepages"
+    clocks, about = c.two_clocks, ""
+    if clocks is not None:
+        about = (
+            f" Clocks at the two ends of the wire: offset {clocks.offset_ns} ns ± {2 * clocks.offset_error_ns:.0f}, "
+            f"drift {clocks.drift * 1e6:.2f} ppm ± {2e6 * clocks.drift_error:.2f}, least delay "
+            f"{clocks.delay_ns:.0f} ns."
+        )
     return (
         f"Tester calibration of {c.measured_at}: planed {c.planed_version}, {c.cpu_model}, "
         f"kernel {c.kernel}, wire {c.wire}, rings of {c.ring_size}, {pages}, "
-        f"{c.tester_cpus} tester CPU{'' if c.tester_cpus == 1 else 's'}, {c.duration_s:g} s per measurement."
+        f"{c.tester_cpus} tester CPU{'' if c.tester_cpus == 1 else 's'}, {c.duration_s:g} s per measurement.{about}"
     )
 
 
@@ -44,6 +52,7 @@ def calibration_tables(calibration: Calibration) -> list[PageTable]:
     floors = (
         frame,
         number("background Mpps", lambda it: mpps(it.background_pps)),
+        number("least", lambda it: known(least_ns(it), lambda ns: us(ns / 1e3))),
         number("p50", lambda it: us(it.p50_ns / 1e3)),
         number("p99", lambda it: us(it.p99_ns / 1e3)),
         PageColumn("clock", lambda it: it.clock),
@@ -183,13 +192,10 @@ def repeat_tables(header: RunHeader) -> list[PageTable]:
     run, tables = header.run_id, []
     if header.command:
         command = shlex.join(header.command)
-        again = command if "--resume" in header.command else f"{command} --resume"
         lines = {
-            command: "made this run",
-            again: "resumes an interrupted or killed run of this plan",
+            command: "made this run; with --resume it continues an interrupted or killed one",
             f"planebench compare {run} latest": "compares this run with the newest: ratios, intervals, settings",
-            f"planebench export {run} --format svg,pdf,png": "writes every chart as SVG, PDF and PNG",
-            f"planebench export {run}": "writes every result as JSON, including what this page omits",
+            f"planebench export {run}": "writes every result as JSON, with --format svg every chart",
         }
         columns = PageColumn("command", itemgetter(0), "text"), PageColumn("does", itemgetter(1), "text")
         tables.append(page_table("Commands", columns, list(lines.items())))

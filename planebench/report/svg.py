@@ -179,11 +179,8 @@ def text_px(words: Iterable[str]) -> float:
     return max((len(it) for it in words), default=0) * CHARACTER_PX
 
 
-def spread(wanted: Mapping[str, float], gap: float, floor: float | None = None) -> dict[str, float]:
-    """Return positions at least ``gap`` apart in the same order; each group of neighbors is centered on its places.
-
-    A position below ``floor`` is moved up, and the positions above it as far as needed.
-    """
+def spread(wanted: Mapping[str, float], gap: float) -> dict[str, float]:
+    """Return positions at least ``gap`` apart in the same order; each group of neighbors is centered on its places."""
     groups: list[tuple[list[str], float]] = []
     for name in sorted(wanted, key=lambda n: wanted[n]):
         groups.append(([name], wanted[name]))
@@ -193,12 +190,7 @@ def spread(wanted: Mapping[str, float], gap: float, floor: float | None = None) 
                 break
             total = len(before) + len(after)
             groups[-2:] = [(before + after, (middle * len(before) + next_middle * len(after)) / total)]
-    places = {n: centre + (i - (len(names) - 1) / 2) * gap for names, centre in groups for i, n in enumerate(names)}
-    lowest = -math.inf if floor is None else floor
-    for name, place in places.items():
-        places[name] = max(place, lowest)
-        lowest = places[name] + gap
-    return places
+    return {n: centre + (i - (len(names) - 1) / 2) * gap for names, centre in groups for i, n in enumerate(names)}
 
 
 def ends(values: Sequence[float], log: bool = False) -> tuple[float, float]:

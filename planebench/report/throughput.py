@@ -9,7 +9,7 @@ from functools import partial
 from planebench.analysis.counting import counts, same_cell
 from planebench.analysis.metrics.results import RESULT, OfResult
 from planebench.model.header import Run
-from planebench.model.records import Point, Verdict, VerdictKind
+from planebench.model.records import Point, Verdict
 from planebench.model.results import Result
 from planebench.model.time_had import STOOD_SHARE
 from planebench.model.words import (
@@ -31,7 +31,7 @@ from planebench.model.words import (
 from planebench.report.charts import curves, grouped_bars
 from planebench.report.figure import WIDE_PX, Colors, Figure, FigureId, cell_title, frames_key, point_name, safe
 from planebench.report.svg import ChartRow
-from planebench.report.tables import PageColumn, PageTable, number, on_page, page_table, point_columns
+from planebench.report.tables import PageTable, on_page, page_table, point_columns
 
 
 def short_mpps(pps: float) -> str:
@@ -75,15 +75,11 @@ def throughput_tip(result: Result) -> str:
     )
 
 
-def verdict_words(verdict: Verdict) -> str:
-    """Return a verdict with its first reason: ``verdict tester-limited: the switch was busy 60 %``."""
-    why = reasons(verdict.texts, 100)
-    return f"verdict {verdict.kind.value}{f': {why}' if why else ''}"
-
-
 def verdict_remark(verdict: Verdict) -> str:
-    """Return a verdict behind a figure, where it says more than that the figure is valid."""
-    return f"; {verdict_words(verdict)}" if verdict.reasons or verdict.kind is not VerdictKind.VALID else ""
+    """Return a verdict behind a figure with its first reason, where it says more than that the figure is valid."""
+    if not verdict.reasons:
+        return ""
+    return f"; verdict {verdict.kind.value}: {reasons(verdict.texts, 100)}"
 
 
 def _throughput_words(result: Result) -> str:
@@ -162,16 +158,3 @@ def throughput_table(run: Run, results: Sequence[Result]) -> PageTable:
         "unknown: it has no such counter.",
         out=lambda it: not counts(it.result),
     )
-
-
-def strata_table(results: Sequence[Result]) -> PageTable:
-    """Return the throughputs by what explains a wide interval."""
-    items = [(result, it) for result in results for it in result.strata]
-    columns = (
-        *point_columns(lambda it: it[0].point),
-        number("result, Mpps", lambda it: throughput(it[0])),
-        PageColumn("Mpps", lambda it: mpps(it[1].throughput_pps), "strong"),
-        PageColumn("trials with", lambda it: it[1].name),
-        number("trials", lambda it: it[1].trials),
-    )
-    return page_table("What explains wide intervals: core distance, shared cores", columns, items)

@@ -1,28 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Trends in words and as a page: each series with its levels, and the table of its steps."""
+"""The changes of the figures of a lab in words, and the table of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from markupsafe import Markup
 
 from planebench.analysis.trend import Trend, TrendPoint, TrendStep
-from planebench.model.words import METRICS, NOTHING
-from planebench.report.charts import trend_lines
-from planebench.report.figure import switch_colors
-from planebench.report.html import ABOUT, PALETTE, page_colors, render
-from planebench.report.svg import Canvas
 from planebench.report.tables import PageColumn, PageTable, page_table
-
-TEMPLATE = "trend.html.j2"
-CHARTS_MAX = 100
-"""Charts of the page; series with changes come first."""
-
-_UNITS = {"cycles_per_packet": (1.0, "cycles"), "latency_p50": (1.0, "µs"), "latency_p99": (1.0, "µs")}
-"""Divisor and unit of figures; rates are in Mpps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,74 +62,3 @@ def changes_table(found: Sequence[TrendChange]) -> PageTable:
         PageColumn("range", lambda it: range_words(it.step)),
     )
     return page_table("Changes, newest first", columns, found)
-
-
-def to_html(trends: Sequence[Trend], store: str, charts: int = CHARTS_MAX) -> bytes:
-    """Return the trends of a store as a self-contained UTF-8 HTML page, with so many charts at most."""
-    found = found_in(trends)
-    shown = sorted((it for it in trends if it.samples), key=lambda it: not it.steps)
-    switches = sorted({it.series.switch for it in trends})
-    colors = switch_colors(switches)
-    drawn = [
-        {
-            "title": _title(it),
-            "notes": [it.problem] * bool(it.problem)
-            + [f"{len(it.left_out)} runs of older commits omitted"] * bool(it.left_out),
-            "chart": Markup(ABOUT.sub("", trend_chart(it, colors[it.series.switch]).svg(_title(it)))),
-        }
-        for it in shown[:charts]
-    ]
-    context = {
-        "title": f"trends of {store}",
-        "palette": PALETTE,
-        "store": store,
-        "metrics": sorted({METRICS[it.series.metric] for it in trends}),
-        "colors": page_colors(switches),
-        "script_digest": "",
-        "series": len(trends),
-        "runs": len({(it.series.testbed, sample.run_id) for it in trends for sample in it.samples}),
-        "changes": changes_table(found),
-        "drawn": drawn,
-        "left_out": len(shown) - len(drawn),
-    }
-    return render(TEMPLATE, context)
-
-
-def _title(trend: Trend) -> str:
-    series = trend.series
-    return f"{series.switch} {series.point}, {METRICS[series.metric]}, {series.testbed}"
-
-
-def levels(trend: Trend) -> list[dict[str, Any]]:
-    """Return the corners of the line of levels."""
-    divisor = _UNITS.get(trend.series.metric, (1e6, ""))[0]
-    corners: list[tuple[int, float]] = []
-    begin, n = 0, len(trend.samples)
-    for step in (*trend.steps, None):
-        end = n if step is None else step.change.at
-        inside = [sample.value for sample in trend.samples[begin:end]]
-        if inside:
-            level = sum(inside) / len(inside) / divisor
-            corners += [(begin, level), (end - 1, level)]
-        if step is not None:
-            begin = step.change.at
-    return [{"run": run, "level": level} for run, level in corners]
-
-
-def trend_chart(trend: Trend, color: str) -> Canvas:
-    """Draw the figure of each run, the levels, and where they change."""
-    divisor, unit = _UNITS.get(trend.series.metric, (1e6, "Mpps"))
-    rows = [
-        {
-            "run": number,
-            "figure": sample.value / divisor,
-            "tip": f"{sample.started_at} {commit_words(sample)}: {sample.value / divisor:.4g} {unit}",
-        }
-        for number, sample in enumerate(trend.samples)
-    ]
-    steps = [
-        {"run": step.change.at, "tip": f"{change_words(step)}; {range_words(step)}; {cause_words(step)}"}
-        for step in trend.steps
-    ]
-    corners = [(corner["run"], corner["level"]) for corner in levels(trend)]
-    return trend_lines(rows, 480.0, color, unit or NOTHING, corners, steps)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Trials, for the page: verdicts by switch, evidence, losses, and why some did not take place."""
+"""Trials, for the page: verdicts by switch, losses, and why some did not take place."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
@@ -13,8 +13,8 @@ from planebench.analysis.ledger import describe
 from planebench.analysis.metrics.results import DROPS, RESULT, OfResult
 from planebench.model.header import Run
 from planebench.model.reasons import REMARKS, ReasonCode
-from planebench.model.records import CoreDistance, Trial, VerdictKind
-from planebench.model.results import Ledger, Loss, Result
+from planebench.model.records import Trial, VerdictKind
+from planebench.model.results import Ledger, Result
 from planebench.model.time_had import stood_in
 from planebench.model.words import (
     NOTHING,
@@ -29,16 +29,9 @@ from planebench.model.words import (
 )
 from planebench.report.tables import PageColumn, PageTable, number, on_page, page_table, point_columns, verdict_cell
 
-# The evidence for the verdict of a trial in one line, and why trials did not take place.
+# Why trials did not take place.
 
 _DIGITS = re.compile(r"\d+")
-
-MOST_INTERRUPTS = 4
-"""Kinds of interrupts that are named, the most frequent ones."""
-WAITED = 0.01
-"""The share of a trial from which on the wait of each thread is told."""
-SLOWER = 0.05
-"""A core that adds by less than this more slowly than another one is as fast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +42,6 @@ class TrialCause:
     text: str
     trials: int
     switches: tuple[tuple[str, int], ...]
-
-
-def evidence_text(trial: Trial) -> str:
-    """Return one line: what was not sent, waits of polling threads, core latency, start; and what else is not zero."""
-    return "; ".join(_parts(trial))
 
 
 def causes(trials: Sequence[Trial]) -> tuple[TrialCause, ...]:
@@ -78,63 +66,8 @@ def causes(trials: Sequence[Trial]) -> tuple[TrialCause, ...]:
     return tuple(sorted(groups, key=lambda group: -group.trials))
 
 
-def _parts(trial: Trial) -> Iterator[str]:
-    duration_ns = trial.offered_duration_ns or trial.intended_duration_ns
-    evidence = trial.evidence
-    intended, attempted, unsent, refused = (
-        sum(getattr(d, f"{name}_packets") for d in trial.directions)
-        for name in ("intended", "attempted", "unsent", "refused")
-    )
-    if unsent:
-        yield f"unsent {percent(unsent / intended) if intended else count(unsent)}"
-    if refused:
-        yield f"ring full {percent(refused / attempted)}"
-    longest_ns = max((it.wait_ns for it in evidence.threads), default=0)
-    if evidence.threads and longest_ns < WAITED * duration_ns:
-        yield f"pollers waited {percent(longest_ns / duration_ns)} at most"
-    for it in evidence.threads if longest_ns >= WAITED * duration_ns else ():
-        waited = percent(it.wait_ns / duration_ns) if duration_ns else _ms(it.wait_ns)
-        yield f"{it.owner} {it.thread} waited {waited}, preempted {count(it.involuntary_switches)} times"
-    if evidence.poll_gaps:
-        gaps = f"{count(evidence.poll_gaps)} poll gaps over {evidence.poll_gap_threshold_ns / 1e3:g} µs"
-        yield f"{gaps}, {_ms(evidence.poll_gap_sum_ns)} in sum"
-    if evidence.steal_ns:
-        yield f"steal {_ms(evidence.steal_ns)}"
-    if evidence.interrupts and longest_ns >= WAITED * duration_ns:
-        most = Counter(evidence.interrupts).most_common(MOST_INTERRUPTS)
-        yield f"interrupts {', '.join(f'{name} {count(number)}' for name, number in most)}"
-    if evidence.smis is not None:
-        yield f"{count(evidence.smis)} system management interrupts"
-    before, after = evidence.distance_before, evidence.distance_after
-    if before and after and before.band == after.band:
-        yield f"core-to-core latency {before.median_ns:.0f} → {after.median_ns:.0f} ns"
-    else:
-        yield f"core-to-core latency {_distance(before)} → {_distance(after)}"
-    speeds = [it.additions_per_cycle for it in (before, after) if it is not None and it.additions_per_cycle]
-    if speeds and min(map(min, speeds)) < (1 - SLOWER) * max(map(max, speeds)):
-        words = " → ".join(" and ".join(f"{speed:.2f}" for speed in both) for both in speeds)
-        yield f"additions per cycle, switch and tester {words}"
-    if evidence.shared_cpu:
-        yield "switch and tester on one CPU"
-    for packets, words in (
-        (evidence.foreign_packets, "that the tester had not sent"),
-        (evidence.stale_packets, "of another trial"),
-    ):
-        if packets:
-            yield f"{count(packets)} frames {words}"
-    yield f"start {trial.start}"
-
-
-def _distance(distance: CoreDistance | None) -> str:
-    return "unknown" if distance is None else f"{distance.median_ns:.0f} ns ({distance.band})"
-
-
-def _ms(value_ns: int) -> str:
-    return "0" if value_ns == 0 else f"{value_ns / 1e6:.3g} ms"
-
-
 MAX_TRIALS = 150
-"""Rows of the table of trials: half a page of 1 MB would be evidence of trials to which nothing happened."""
+"""Rows of the table of trials."""
 
 _COLUMNS = (
     PageColumn("#", lambda it: it.index, "number"),
@@ -144,11 +77,8 @@ _COLUMNS = (
     PageColumn("Mpps", lambda it: NOTHING if _no_figure(it) else mpps(it.throughput_pps), "number"),
     PageColumn("host took", lambda it: percent(1 - stood_in(it).had), "number"),
     PageColumn("core group", lambda it: it.band or NOTHING),
+    PageColumn("verdict", lambda it: verdict_cell(it.verdict), "verdict"),
 )
-_VERDICT = PageColumn(  # remarks on a valid trial are in its evidence
-    "verdict", lambda it: ("valid", ()) if it.verdict.kind is VerdictKind.VALID else verdict_cell(it.verdict), "verdict"
-)
-_EVIDENCE = PageColumn("evidence", evidence_text, "text")
 
 
 def verdict_table(run: Run) -> PageTable:
@@ -183,7 +113,7 @@ def cause_table(invalid: Sequence[Trial]) -> PageTable:
 
 
 def trial_table(run: Run) -> PageTable:
-    """Return all trials but warm-ups, with verdict and evidence; pale where it has no figure.
+    """Return all trials but warm-ups, with their verdicts; pale where it has no figure.
 
     Of many those are left out from which the host took least.
     """
@@ -192,7 +122,7 @@ def trial_table(run: Run) -> PageTable:
         trials.sort(key=lambda it: (it.verdict.kind is not VerdictKind.INVALID, stood_in(it).had))
     return page_table(
         "All trials",
-        (*_COLUMNS, _VERDICT, _EVIDENCE),
+        _COLUMNS,
         trials,
         out=_no_figure,
         max_rows=MAX_TRIALS,
@@ -253,14 +183,17 @@ def ledger_table(run: Run, results: Sequence[Result]) -> PageTable:
         number("forwarded", lambda it: count(it.result.ledger.forwarded_packets)),
         number("lost", lambda it: count(it.result.ledger.lost_packets)),
         *on_page(RESULT, items, DROPS),
-        PageColumn("lost where and why", lambda it: "; ".join(map(_loss, it.result.ledger.losses)) or NOTHING, "text"),
+        PageColumn(
+            "lost where and why",
+            lambda it: (
+                "; ".join(f"{count(loss.packets)} {loss.place}: {loss.cause}" for loss in it.result.ledger.losses)
+                or NOTHING
+            ),
+            "text",
+        ),
         PageColumn("unexplained", lambda it: _unexplained(it.result.ledger)),
     )
     return page_table("Loss accounting of the saturating trials, in frames", columns, items)
-
-
-def _loss(loss: Loss) -> str:
-    return f"{count(loss.packets)} {loss.place}: {loss.cause}"
 
 
 def _unexplained(ledger: Ledger) -> str:

@@ -145,6 +145,7 @@ def outage_sentences(run: Run) -> list[str]:
     return [
         f"{it.switch}: {_restart(it)}: {_shown(it, f'{it.silence_median_ns / 1e6:.1f} ms')}, "
         f"{count(round(it.lost_median_packets))} frames lost (median of {len(it.outages)})"
+        f"{'; times are not representative: ' * bool(it.functional)}{'; '.join(it.functional)}"
         for it in outage_reports(run)
     ]
 

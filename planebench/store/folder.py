@@ -21,7 +21,6 @@ TRIALS_FILE = "trials.jsonl"
 SKIPPED_FILE = "skipped.jsonl"
 CONDITIONS_FILE = "conditions.jsonl"
 FINISHED_FILE = "finished.json"
-STATUS_FILE = "status.json"
 
 RUNS_VARIABLE = "PLANEBENCH_RUNS"
 

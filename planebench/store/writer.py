@@ -26,7 +26,6 @@ from planebench.store.folder import (
     FINISHED_FILE,
     HEADER_FILE,
     SKIPPED_FILE,
-    STATUS_FILE,
     TRIALS_FILE,
     read_header,
 )
@@ -156,12 +155,7 @@ class RunWriter:
         """Mark the run as ended in an orderly way, and close. ``interrupted``: by Ctrl-C, SIGTERM or an error."""
         moment = utc_text(now or datetime.now(UTC))
         data = to_json(Finished(status, moment, note), indent=2) + b"\n"
-        try:
-            write_atomically(self.path / FINISHED_FILE, data)
-        except StoreError:  # a full disk: status.json leaves as much room as is needed
-            (self.path / STATUS_FILE).unlink(missing_ok=True)
-            write_atomically(self.path / FINISHED_FILE, data)
-        (self.path / STATUS_FILE).unlink(missing_ok=True)
+        write_atomically(self.path / FINISHED_FILE, data)
         self.close()
 
     def close(self) -> None:

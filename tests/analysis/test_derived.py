@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import make_run, store_run
+from builders import make_run, store_run, table_text
 
 import planebench
 from planebench.analysis import chains, compare, conditions, results
@@ -23,7 +23,6 @@ from planebench.model.header import Run
 from planebench.report.export import to_json
 from planebench.report.html import to_html
 from planebench.report.images import write_figures
-from planebench.report.terminal.table import table_text
 
 ONCE = (results.derive_results, compare.switches_compared, chains.derive_chains, conditions.fairness)
 
@@ -77,7 +76,7 @@ def test_each_output_derives_a_run_once(made: Callable[[Derived], bytes | str]) 
 
 def test_figures_derive_a_run_once(tmp_path: Path) -> None:
     with counted_calls() as calls:
-        write_figures(Derived(small_run()), tmp_path, ("svg",), ("overview",))
+        write_figures(Derived(small_run()), tmp_path, ("overview",))
     assert calls["derive_results"] == max(calls.values()) == 1
 
 
@@ -97,5 +96,5 @@ def test_the_library_derives_a_run_once_for_tables_page_and_figures(tmp_path: Pa
         for table in TABLES:
             loaded.rows(table)
         loaded.report(tmp_path / "page.html")
-        loaded.figures(tmp_path / "figures", ("svg",))
+        loaded.figures(tmp_path / "figures")
     assert dict(calls) == dict.fromkeys((function.__name__ for function in ONCE), 1)

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-import random
 from collections import Counter
-from itertools import pairwise
 
 import pytest
 from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planebench.analysis.histogram import HIGHEST_NS, decode, encode, exceedance, merge, percentile_ns, summarise
+from planebench.analysis.histogram import HIGHEST_NS, decode, encode, merge, percentile_ns, summarise
 from planebench.model.errors import StoreError
 
 values = st.lists(st.integers(1, HIGHEST_NS), min_size=1, max_size=60)
@@ -66,7 +64,6 @@ def test_overflow_counts_as_the_highest_value() -> None:
 def test_an_empty_histogram_has_no_figures() -> None:
     assert summarise(merge([])) is None
     assert summarise(decode(encode([]))) is None
-    assert exceedance(merge([])) == []
 
 
 @pytest.mark.parametrize("bucket", [[-1, 1], [5, -1]])
@@ -84,13 +81,3 @@ def test_a_broken_histogram_is_named(text: str) -> None:
 def test_a_histogram_of_another_shape_is_refused() -> None:
     with pytest.raises(StoreError, match="buckets"):
         decode(HdrHistogram(1, 1000, 2).encode().decode())
-
-
-def test_the_curve_falls_from_one_to_zero_with_few_points() -> None:
-    rng = random.Random(3)
-    samples = [int(rng.lognormvariate(9, 0.8)) + 1 for _ in range(20_000)]
-    curve = exceedance(decode(encode(_sparse(samples))), points=60)
-    assert len(curve) <= 62
-    assert (curve[0][1], curve[-1][1]) == (1.0, 0.0)
-    assert all(a[0] <= b[0] and a[1] >= b[1] for a, b in pairwise(curve))
-    assert curve[-1][0] == pytest.approx(max(samples) / 1e3, rel=1e-3)

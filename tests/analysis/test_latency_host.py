@@ -14,7 +14,6 @@ from planebench.analysis.histogram import encode
 from planebench.analysis.metrics.results import LATENCY
 from planebench.model.header import Run
 from planebench.model.results import LatencySummary, Result
-from planebench.report.latency import host_sentences
 
 STARTS = 4
 WITH_HOST = [f"with_host_{name}{end}" for name in ("p50", "p99") for end in ("", "_low", "_high")]
@@ -57,14 +56,6 @@ def test_with_the_host_a_percentile_is_of_all_probes_and_has_its_interval() -> N
 
 def test_without_such_probes_nothing_is_known_with_the_host() -> None:
     assert {getattr(summary(None), name) for name in WITH_HOST} == {None}
-
-
-def test_what_the_host_did_is_told_where_it_changes_the_p99() -> None:
-    (sentence,) = host_sentences([derived(85, probes=20)])
-    assert ": p99 4.0" in sentence
-    assert sentence.endswith(" µs with what the host did")
-    assert host_sentences([derived(85, probes=1)]) == []  # one of a thousand is behind the p99
-    assert host_sentences([derived(None)]) == []
 
 
 def test_exports_have_all_of_it() -> None:

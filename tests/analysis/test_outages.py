@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from builders import make_header, make_point, store_run
+from builders import make_header, make_point, store_run, table_text
 
 from planebench.analysis import tables
 from planebench.analysis.compare import Derived, runs_compared
@@ -16,7 +16,6 @@ from planebench.measure.outage import OutageRequest, outage_trial
 from planebench.model.header import Run
 from planebench.model.outage import Outage, Silence
 from planebench.model.records import Trial
-from planebench.report.terminal.table import table_text
 from planebench.report.vnfs import outage_sentences, outage_table
 from planebench.store import RunWriter, read_run
 

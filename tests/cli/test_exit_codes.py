@@ -36,10 +36,10 @@ USAGE, STORE, NO = UsageError.exit_code, StoreError.exit_code, 1
 SIM = ("run", "quick", "--switch=sim", "--scenario=p2p", "--frame-size=64", "--direction=unidirectional",
        "--duration=0.02", "--repeat=1", "--no-report")  # fmt: skip
 READERS = (
-    *("report", "report --conditions", "export", "export --table trials -f csv", "export -f parquet"),
+    *("report", "report --all", "export", "export --table trials -f csv", "export -f parquet"),
     "export --format svg",
     *("compare", "compare RUN --fail-below 0.9", "papers RUN", "capacity RUN"),
-    *("machine metrics RUN", "watch RUN --once", "lab add STORE"),
+    "lab add STORE",
 )
 """Every command that reads a run."""
 
@@ -101,7 +101,6 @@ def test_a_run_that_cannot_be_read(planebench, own_run_folder: Path, tmp_path: P
         ("export --format svg --out FILE", USAGE),
         ("compare RUN --fail-below 0.9 --junit /no/such/gate.xml", USAGE),
         ("compare RUN --fail-below 0.9 --junit /dev/full", STORE),
-        ("machine metrics RUN --out /no/such/metrics.prom", USAGE),
         ("lab add FILE", STORE),
     ],
 )
@@ -207,7 +206,6 @@ EVERYWHERE = {
     "testbed calibrate": "planebench.cli.calibrate.Machine.prepare",
     "switch check planed": "planebench.cli.check.Machine.prepare",
     "outage --restart switch": "planebench.cli.outage.open_outages",
-    "watch": "planebench.cli.watch._choose",
     "report": "planebench.cli.output.find_run",
 }
 """A function that each command calls."""
@@ -270,7 +268,7 @@ def test_ctrl_c(planebench, monkeypatch, command: str) -> None:
     assert (done.code, done.out, done.err) == (INTERRUPTED, "", "")
 
 
-@pytest.mark.parametrize("name", ["report", "report --conditions", "compare", "list runs", "lab list"])
+@pytest.mark.parametrize("name", ["report", "report --all", "compare", "list runs", "lab list"])
 def test_text_that_looks_like_markup_is_text(
     planebench, own_run_folder: Path, tmp_path: Path, monkeypatch, name
 ) -> None:

@@ -187,22 +187,6 @@ def test_a_disk_that_fills_before_the_first_trial_leaves_no_run(planebench, own_
     assert list(own_run_folder.iterdir()) == []
 
 
-def test_the_end_of_a_run_fits_where_its_status_was(tmp_path: Path, monkeypatch) -> None:
-    writer = RunWriter.create(tmp_path, make_header())
-    (writer.path / "status.json").write_text("{}")
-    usual = files.replace_file
-
-    def replace(path: Path, data: bytes, *, durable: bool = False) -> None:
-        if (writer.path / "status.json").exists():
-            raise OSError(errno.ENOSPC, "No space left on device")
-        usual(path, data, durable=durable)
-
-    monkeypatch.setattr(files, "replace_file", replace)
-    writer.finish("interrupted", "the disk is full")
-    (info,) = list_runs(tmp_path)
-    assert info.finished is not None and info.finished.note == "the disk is full"
-
-
 def test_a_folder_that_cannot_be_written_is_named_before_anything_runs(tmp_path: Path, monkeypatch) -> None:
     def refused(dir: Path) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")

@@ -13,11 +13,10 @@ import pytest
 from builders import make_point, make_trial
 
 from planebench.cli.progress import FAILED_IN_A_ROW, Bar, RunProgress, so_far
-from planebench.measure.ahead import Pace
+from planebench.measure.ahead import Pace, Stage
 from planebench.measure.session import Session
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, Point, Trial
-from planebench.model.status import Stage
 from planebench.plan.schema import load_plan
 
 PLANED, TESTPMD = make_point("planed"), make_point("testpmd")

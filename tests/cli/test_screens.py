@@ -10,7 +10,6 @@ SCREENS = (
     *(["list", name] for name in LISTS),
     ["report"],
     ["report", "--all"],
-    ["report", "--conditions"],
     ["papers", "latest"],
     ["capacity"],
 )

@@ -20,13 +20,11 @@ from planebench import run as run_plan
 from planebench.model.conditions import Conditions
 from planebench.model.errors import EXIT_CODES, FAULT
 from planebench.model.plan import Skipped
-from planebench.model.status import CurrentTrial, Stage, Status
 from planebench.store import RunWriter
-from planebench.store.reader import write_status
 
 COMMANDS = (
     ("report", "RUN"),
-    ("report", "RUN", "--conditions"),
+    ("report", "RUN", "--all"),
     ("report", "RUN", "--json"),
     ("compare", "RUN"),
     ("compare", "RUN", "GOOD", "--force"),
@@ -35,17 +33,13 @@ COMMANDS = (
     ("export", "RUN", "--format", "csv"),
     ("export", "RUN", "--table", "trials", "--format", "csv"),
     ("export", "RUN", "--format", "parquet", "--out", "OUT"),
-    ("machine", "metrics", "RUN"),
-    ("machine", "metrics", "RUN", "--format", "text"),
     ("list", "runs"),
     ("papers", "RUN"),
     ("capacity", "RUN"),
-    ("watch", "RUN", "--once"),
-    ("watch", "RUN", "--once", "--json"),
     ("lab", "add", "STORE", "RUN"),
     ("lab", "trend", "STORE"),
 )
-FILES = ("run.json", "trials.jsonl", "finished.json", "skipped.jsonl", "conditions.jsonl", "status.json")
+FILES = ("run.json", "trials.jsonl", "finished.json", "skipped.jsonl", "conditions.jsonl")
 DEEP = "[" * 100_000
 VALUES = st.sampled_from(
     [
@@ -112,14 +106,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = run_plan("quick", runs_dir=tmp_path_factory.mktemp("whole"), repeat=2, duration=0.02, **options)
     trial = run.raw.trials[0]
     conditions = Conditions("sim", "p2p", 0, "virtio", 0, trial.started_at)
-    current = CurrentTrial(trial.point, trial.role, trial.search, trial.load, 0, 1.0, trial.started_at)
-    times = (trial.started_at, trial.started_at)
-    status = Status(1, None, (0,), *times, "quick", 1, 2, 3.0, "", current, (Stage("p2p", "r_plus", 1, 2, 3.0),))
     with closing(RunWriter.reopen(run.path)) as writer:
         writer.observe(conditions)
         writer.skip(Skipped("vpp", "not installed"))
         writer.finish()
-    write_status(run.path, status)
     return run.path
 
 
@@ -133,8 +123,6 @@ def test_no_stored_run_ends_in_a_traceback(planebench, monkeypatch, tmp_path: Pa
         shutil.rmtree(folder, ignore_errors=True)
     bad = shutil.copytree(whole, runs / "bad")
     name = data.draw(st.sampled_from(FILES))
-    if name == "status.json":
-        (bad / "finished.json").unlink()
     (bad / name).write_text(changed((bad / name).read_text(), data.draw))
     command = data.draw(st.sampled_from(COMMANDS))
     names = {"RUN": bad, "GOOD": whole, "STORE": store, "OUT": tmp_path / "out"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""export --table, export --format parquet and schema: what goes where."""
+"""export --table and export --format parquet: what goes where."""
 
 from __future__ import annotations
 
@@ -59,13 +59,3 @@ def test_bad_input_of_export(planebench, own_run_folder: Path) -> None:
     ):
         done = planebench("export", *arguments)
         assert (done.code, done.out) == (2, "") and said in done.err
-
-
-def test_schema_prints_and_lists(planebench) -> None:
-    listed = [row["schema"] for row in json.loads(planebench("machine", "schema", "--list", "--json").out)["schemas"]]
-    assert listed == ["run", "trial", "conditions", "skipped", "finished", "export"]
-    for name in listed:
-        assert json.loads(planebench("machine", "schema", name).out)["$id"].startswith(f"urn:planebench:schema:{name}:")
-    assert planebench("machine", "schema").out == planebench("machine", "schema", "--list").out
-    done = planebench("machine", "schema", "header")
-    assert done.code == 2 and 'unknown schema "header"' in done.err

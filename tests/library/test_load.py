@@ -84,7 +84,7 @@ def test_report_and_tables_are_written(own_run_folder: Path, tmp_path: Path) -> 
     store_run(own_run_folder, Run(make_header(), (make_trial(0),)))
     run = planebench.load()
     assert run.report(tmp_path / "r.html").read_text().startswith("<!DOCTYPE html>")
-    assert run.figures(tmp_path / "figures", ["svg"])[0].suffix == ".svg"
+    assert run.figures(tmp_path / "figures")[0].suffix == ".svg"
     with pytest.raises(UsageError, match=r"cannot write .*nowhere/r\.html"):
         run.report(tmp_path / "nowhere" / "r.html")
 

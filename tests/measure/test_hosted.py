@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from builders import make_header, make_latency_trial, make_point, make_trial, verdict_of
+from builders import make_header, make_latency_trial, make_point, make_trial, table_text, verdict_of
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.results import derive_results
@@ -26,7 +26,6 @@ from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Run
 from planebench.model.records import DirectionCounts, Evidence, SwitchCycles, Trial, VerdictKind
 from planebench.report.setup import FUNCTIONAL, functional_sentences
-from planebench.report.terminal.table import table_text
 from planebench.testbed.chain import build_chain
 from planebench.testbed.placement import place
 from planebench.testbed.request import LinkSettings

@@ -5,24 +5,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shutil
-import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 from builders import make_header, make_latency_trial, make_trial
 from hypothesis import HealthCheck, example, given, reject, settings
 from hypothesis import strategies as st
-from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 
 from planebench.analysis import tables
 from planebench.analysis.compare import runs_compared
 from planebench.analysis.metrics.results import POINT
 from planebench.analysis.results import point_order
 from planebench.analysis.tables import RunSource
-from planebench.cli.openmetrics import exposition, of_run
 from planebench.model.conditions import Conditions
 from planebench.model.errors import UsageError
 from planebench.model.header import Run
@@ -31,7 +26,6 @@ from planebench.model.records import POINT_KEY, Point, Trial
 from planebench.plan.expand import expand
 from planebench.plan.schema import plan_from_document
 from planebench.report.export import to_json
-from planebench.store.reader import Seen
 
 OF_POINT = tuple(column.name for column in POINT)
 KEYS: dict[str, tuple[str, ...]] = {
@@ -159,18 +153,3 @@ def test_no_two_rows_of_an_output_have_one_key(plan: Plan) -> None:
     between = runs_compared(source, source).comparisons
     assert_unlike("runs", map(dataclasses.asdict, between), ("a", "b", "point", "metric", "load"))
     assert len({c.point for c in between}) == len({point_order(point) for point in run.by_point()})
-    seen = Seen(Path("run"), run.header, run.trials, None, None, "complete")
-    for family in openmetrics(exposition(list(of_run(seen)), "openmetrics").decode()):
-        series = [(sample.name, *sorted(sample.labels.items())) for sample in family.samples]
-        assert len(set(series)) == len(series), family.name
-
-
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not here: apt-get install prometheus")
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(plans())
-def test_promtool_takes_the_metrics_of_any_plan(plan: Plan) -> None:
-    run = measured(plan)
-    seen = Seen(Path("run"), run.header, run.trials, None, None, "complete")
-    text = exposition(list(of_run(seen)), "text")
-    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True)
-    assert (done.returncode, done.stdout + done.stderr) == (0, b"")

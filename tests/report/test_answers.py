@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from builders import make_header, make_latency_trial, make_point, make_trial
+from builders import make_header, make_latency_trial, make_point, make_trial, table_text
 
 from planebench.analysis.compare import Comparisons, Derived
 from planebench.analysis.counting import cell_id
@@ -15,12 +15,11 @@ from planebench.model.header import Run
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Evidence, SwitchCycles, ThreadEvidence, Trial, Verdict, VerdictKind
 from planebench.model.results import Comparison
-from planebench.report.answers import missing_words, needs, winner_sentence
+from planebench.report.answers import leaders_sentence, missing_words, winner_sentence
 from planebench.report.comparison import result_words
 from planebench.report.figures import make_figures
 from planebench.report.html import to_html
 from planebench.report.terminal.screen import lead_words, rate_words
-from planebench.report.terminal.table import table_text
 from planebench.report.trust import trust
 
 RATES = {"planed": 18.0, "testpmd": 10.0, "vpp": 9.0}
@@ -151,11 +150,6 @@ def test_a_lower_bound_in_front_leads_by_at_least() -> None:
     assert (_standing(derived).state, _lead(derived)) == ("different", "≥1.71")
 
 
-def test_a_run_with_one_switch_says_how_to_compare_it() -> None:
-    (need,) = needs(Standings(_derived(rates={"planed": 18.0})))
-    assert need.pick == "add a switch" and "--switch planed,NAME measures two side by side" in need.why
-
-
 def test_one_switch_and_none_are_said() -> None:
     found = _standing(_derived(rates={"planed": 18.0, "testpmd": 10.0}, testpmd="invalid"))
     assert (found.state, missing_words(found)) == ("alone", ("testpmd (no trial counts: invalid)",))
@@ -170,21 +164,14 @@ def test_switches_without_cycles_are_not_in_a_ranking_by_cycles() -> None:
     assert missing_words(standing) == ("vpp (no cycle counter)",)
 
 
-def test_a_cheapest_switch_has_those_beside_it_that_were_not_saturated() -> None:
-    cost = dataclasses.replace(_pair("testpmd", "vpp", 1.5, "different"), metric="cycles_per_packet")
-    derived = _derived(cost, rates={"planed": 18.0, "testpmd": 10.0, "bess": 9.0}, planed="tester-limited")
-    derived.compared = Comparisons((dataclasses.replace(cost, b="bess"),), ())
-    assert needs(Standings(derived))[1].why.endswith(
-        "Not compared: planed (not saturated: its cycles are what it had time for)."
-    )
-
-
-def test_what_to_take_names_a_switch_only_where_it_was_shown() -> None:
-    clear = _derived(_pair("testpmd", "planed", 1.8, "different"), _pair("vpp", "planed", 2.0, "different"))
-    throughput, cost, latency = needs(Standings(clear))
-    assert (throughput.pick, throughput.why) == ("planed", "at 1 of 1 test point (1.80 × better than the next).")
-    assert (cost.pick, cost.why) == ("cannot say", "not tested at 1 of 1 test point.")
-    assert (latency.pick, latency.why) == ("cannot say", "nothing was measured.")
+def test_the_first_in_a_metric_is_named_only_where_it_was_shown() -> None:
+    pair, rates = _pair("testpmd", "planed", 1.8, "different"), {"planed": 18.0, "testpmd": 10.0}
+    for compared, words in (
+        ((pair,), "Lowest: planed at 1 of 1 test point (1.80 × the next)."),
+        ((), "No switch is shown to be lowest: not tested at 1 of 1 test point."),
+    ):
+        assert leaders_sentence(Standings(_derived(*compared, rates=rates)).throughput, "Lowest", "be lowest") == words
+    assert leaders_sentence((), "Lowest", "be lowest") == ""
 
 
 def test_a_latency_has_p50_p99_and_p99_9_and_a_mean_only_beside_them() -> None:
@@ -298,14 +285,6 @@ def test_page_and_terminal_say_the_same_and_the_answer_comes_first() -> None:
     assert places == sorted(places)
     for words in (winner_sentence(Standings(derived)), trust(Standings(derived)).title, "18.0", _lead(derived)):
         assert words in screen.words and words in text, words
-
-
-def test_all_the_same_means_any() -> None:
-    same = _derived(_pair("testpmd", "planed", 1.01, "same"), rates={"planed": 10.1, "testpmd": 10.0})
-    assert (needs(Standings(same))[0].pick, needs(Standings(same))[0].why) == (
-        "any of the best",
-        "the same at 1 of 1 test point.",
-    )
 
 
 def test_a_bar_that_the_tester_limits_is_pale_and_ends_in_an_arrow() -> None:

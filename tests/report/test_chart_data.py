@@ -3,17 +3,16 @@ import math
 from itertools import pairwise
 
 import pytest
-from builders import make_header, make_latency_trial, make_point, make_run, make_trial
+from builders import make_header, make_latency_trial, make_run
 from hypothesis import given
 from hypothesis import strategies as st
 
 from planebench.analysis import derive_results
-from planebench.analysis.compare import Derived
 from planebench.model import words as wording
 from planebench.model.header import Run
 from planebench.report.charts import curves
 from planebench.report.figure import switch_colors
-from planebench.report.latency import latency_rows, percentile_rows, scatter_latencies
+from planebench.report.latency import latency_rows, scatter_latencies
 from planebench.report.svg import Scale, spread, tick_words
 
 
@@ -27,7 +26,6 @@ def test_spread_labels_keep_their_order_and_their_distance(wanted: dict[str, flo
 
 def test_labels_that_do_not_touch_stay_and_none_is_below_the_floor() -> None:
     assert spread({"a": 1.0, "b": 5.0}, 2.0) == {"a": 1.0, "b": 5.0}
-    assert spread({"a": 0.0, "b": 0.1}, 2.0, floor=0.5) == {"a": 0.5, "b": 2.5}
 
 
 @given(st.floats(1e-3, 1e6), st.floats(1.01, 1e6), st.booleans())
@@ -51,15 +49,6 @@ def test_a_wide_interval_does_not_flatten_a_chart() -> None:
     ticks = ">10</text>", ">20</text>"
     assert all(tick in svg for svg in (wide, narrow) for tick in ticks)
     assert wide.count('stroke-width="1.2"') == 9, "three whiskers, both ends of each cut, with the head of an arrow"
-
-
-def test_percentile_curves_hold_valid_trials_only() -> None:
-    good = make_latency_trial(1, make_point("planed"))
-    bad = make_latency_trial(2, make_point("testpmd"), verdict="invalid")
-    run = Run(make_header(), (good, bad))
-    rows = percentile_rows(Derived(run), derive_results(run), "0.50")
-    assert {r["switch"] for r in rows} == {"planed"}
-    assert all(0 < r["above"] <= 1 and r["us"] > 0 for r in rows)
 
 
 def test_a_latency_of_zero_has_a_place_on_a_log_axis() -> None:
@@ -111,8 +100,3 @@ def test_long_reasons_are_cut_to_one_line() -> None:
     assert len(wording.reasons(("x" * 500,))) == 160
     assert wording.load_words("0.50") == "50 % of R+"
     assert wording.load_words("1Mpps") == "1 Mpps"
-
-
-def test_a_trial_that_counts_nowhere_is_not_in_a_curve() -> None:
-    run = Run(make_header(), (make_trial(), make_latency_trial(1, samples_ns=())))
-    assert percentile_rows(Derived(run), derive_results(run), "0.50") == []

@@ -10,7 +10,7 @@ from itertools import combinations, pairwise
 import pytest
 from rich_run import rich
 
-from planebench.report.figure import DARK_COLORS, PART_COLORS, SWITCH_COLORS, dash_of, shape_of, switch_colors
+from planebench.report.figure import DARK_COLORS, PART_COLORS, SWITCH_COLORS, shape_of, switch_colors
 from planebench.report.figures import make_figures
 from planebench.report.svg import INK, MUTED
 
@@ -58,9 +58,8 @@ def test_the_first_six_differ_in_a_print_without_colors(palette: Sequence[str]) 
     assert set(PART_COLORS.values()) == set(SWITCH_COLORS[:4])
 
 
-def test_points_and_dashes_tell_ten_switches_apart() -> None:
-    looks = {(shape_of(color), dash_of(color)) for color in SWITCH_COLORS}
-    assert len(looks) == 10
+def test_points_tell_eight_switches_apart_without_colors() -> None:
+    assert len({shape_of(color) for color in SWITCH_COLORS}) == 8
 
 
 def test_a_switch_has_one_color_in_every_run() -> None:
@@ -92,7 +91,7 @@ def test_text_of_charts_has_contrast_in_light_and_dark() -> None:
 def test_text_of_charts_has_the_color_of_text() -> None:
     """Rejected figures, too: they are not drawn pale."""
     kinds = {figure.kind: figure for figure in make_figures(rich())}
-    assert len(kinds) > 8
+    assert len(kinds) >= 8
     for figure in kinds.values():
         svg = figure.svg()
         for attributes in re.findall(r"<text [^>]*>|<g [^>]*>", svg):

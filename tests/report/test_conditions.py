@@ -9,7 +9,7 @@ import io
 import json
 
 import pytest
-from builders import make_header, make_point, make_run, make_trial
+from builders import make_header, make_point, make_run, make_trial, table_text
 from rich.console import Console
 
 from planebench.analysis.compare import Derived
@@ -20,7 +20,8 @@ from planebench.model.header import Run, SwitchInfo
 from planebench.model.records import SwitchCycles
 from planebench.report.export import to_json
 from planebench.report.html import to_html
-from planebench.report.terminal.table import print_conditions, table_text
+from planebench.report.setup import conditions_tables
+from planebench.report.terminal.table import print_parts
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m"
 
@@ -43,7 +44,7 @@ def fair_run(**own: str) -> Run:
 
 def side_by_side(run: Run, width: int = 100) -> str:
     out = io.StringIO()
-    print_conditions(Derived(run), Console(file=out, width=width, no_color=True, highlight=False))
+    print_parts(conditions_tables(Derived(run)), Console(file=out, width=width, no_color=True, highlight=False))
     return out.getvalue()
 
 
@@ -97,12 +98,6 @@ def test_json_has_the_rows_and_what_was_found() -> None:
     assert rows["mergeable_buffers"]["cells"][1] == {"text": "on", "measured": True, "claim": "off"}
     assert document["contradictions"] == ["ovs-dpdk declares mergeable buffers off, but on was measured"]
     assert document["found"][1]["ports"][0]["features"] == ["version_1", "mrg_rxbuf"]
-
-
-def test_a_run_without_switches_says_so() -> None:
-    run = make_run(("planed", "testpmd"), (64,), repetitions=1, loads=())
-    no_switch = dataclasses.replace(run, header=dataclasses.replace(run.header, switches=()))
-    assert "has no stored test conditions" in side_by_side(no_switch)
 
 
 def counted(*switch: SwitchCycles) -> Run:

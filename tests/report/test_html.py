@@ -120,7 +120,7 @@ def test_the_page_has_what_it_promises(page: _Page) -> None:
     for words in (
         "Answers",
         "Throughput by chain length",
-        "Latency distribution",
+        "Latency by path and load",
         "Trials that did not take place",
         "How to repeat this run",
         "AMD EPYC 9R14",
@@ -149,13 +149,13 @@ def test_charts_that_are_rarely_read_go_first() -> None:
     assert list(draw(figures, 1, {})) == ["overview"]
     everything = draw(figures, 10**9, {})
     assert set(everything) == {f.key for f in figures} | {"overview-narrow"}
-    assert [f.kind for f in figures if f.key == list(everything)[-1]] == ["percentiles"]
+    assert [f.kind for f in figures if f.key == list(everything)[-1]] == ["deviation"]
 
 
 def test_every_kind_of_chart_is_xml_inside_its_frame() -> None:
     run = make_run(sizes=(64, 256, 1024), loads=(0.1, 0.3, 0.5, 0.99), problems=False)
     kinds = {figure.kind: figure for figure in make_figures(Derived(run))}
-    assert {"overview", "p99", "throughput", "latency", "load", "tradeoff", "deviation", "percentiles"} <= set(kinds)
+    assert {"overview", "p99", "throughput", "latency", "load", "tradeoff", "deviation"} <= set(kinds)
     for figure in kinds.values():
         svg = ET.fromstring(figure.svg())
         width, height = float(svg.get("width", "")), float(svg.get("height", ""))
@@ -232,7 +232,7 @@ def test_every_trial_counts_or_is_invalid_or_a_latency_that_the_tester_limited()
 
 def test_figures_cover_the_papers() -> None:
     kinds = Counter(f.kind for f in make_figures(Derived(make_run(chains=(1, 2, 3)))))
-    latencies = {"latency": 5, "load": 4, "percentiles": 13, "tradeoff": 4, "deviation": 4}
+    latencies = {"latency": 5, "load": 4, "tradeoff": 4, "deviation": 4}
     assert kinds == {"overview": 1, "p99": 1, "throughput": 1, "chain": 4, **latencies}
     assert make_figures(Derived(Run(make_header()))) == ()
 

@@ -23,7 +23,7 @@ from planebench.report.export import to_json
 from planebench.report.latency import jitter_table, latency_table
 from planebench.report.searches import burst_table, search_table
 from planebench.report.tables import PageTable
-from planebench.report.throughput import strata_table, throughput_table
+from planebench.report.throughput import throughput_table
 from planebench.report.traffic import traffic_table
 from planebench.report.trials import ledger_table
 
@@ -37,7 +37,6 @@ TABLES: tuple[Callable[[Run, list[Result]], PageTable], ...] = (
     latency_table,
     jitter_table,
     ledger_table,
-    lambda _, results: strata_table(results),
     lambda _, results: search_table(results),
     lambda _, results: burst_table(results),
     lambda _, results: anatomy_table(results),

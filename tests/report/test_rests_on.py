@@ -5,7 +5,7 @@ import copy
 import dataclasses
 
 import pytest
-from builders import make_header, make_point, make_trial
+from builders import make_header, make_point, make_trial, table_text
 from rich_run import make_calibration, rich
 from test_html import _Page
 
@@ -18,8 +18,7 @@ from planebench.report.comparison import comparison_tables, result_words
 from planebench.report.html import to_html
 from planebench.report.latency import jitter_table, latency_table, load_sentences
 from planebench.report.setup import calibration_tables
-from planebench.report.terminal.table import table_text
-from planebench.report.throughput import strata_table, throughput_table
+from planebench.report.throughput import throughput_table
 from planebench.report.trials import MAX_TRIALS, ledger_table, trial_table, unexplained_sentences
 
 
@@ -50,15 +49,13 @@ def test_the_page_has_every_section(page: str) -> None:
         "Back-to-back frames (RFC 9004)",
         "Frame loss rate",
         "Latency against load",
-        "What explains wide intervals: core distance, shared cores",
         "Loss accounting",
         "IPDV (RFC 3393)",
         "PDV (delay - minimum)",
         "burst means (ic16)",
         "burst means, signed (ic16)",
         "Every pair of switches",
-        "All 33 trials with their evidence",
-        "switch pmd-c01 waited 3.1 %, preempted 31 times",
+        "All 33 trials",
         "Tester calibration",
         "2026-11-20T09:00:00Z",
         "latency at 10 % of R+ is 1.8 times that at 50 %, as where packets wait for a batch",
@@ -80,8 +77,6 @@ def test_a_section_without_data_is_not_there() -> None:
 
 
 def test_what_explains_an_interval_stands_beside_the_result(everything: Derived) -> None:
-    rows = {(row[0], row[4]): row for row in _cells(strata_table(everything.results))}
-    assert rows["testpmd", "far"][2:] == ("~11.42", "6.02", "far", 2)
     assert "12.80 near (4 trials), 6.02 far (2 trials)" in table_text(everything)
 
 
@@ -120,7 +115,6 @@ def test_the_latency_table_has_probes_clock_and_floor(everything: Derived) -> No
         "1.20",
     ]
     assert "baseline" not in _names(latency_table(Run(make_header()), everything.results))
-    assert "Tester latency baseline, p50 / p99 in µs: 64 B 1.20 / 3.10" in table_text(everything)
 
 
 def test_jitter_is_p50_p99_and_max_of_each_definition(everything: Derived) -> None:

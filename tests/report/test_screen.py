@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from builders import make_header, make_latency_trial, make_point, make_run, make_trial
+from builders import make_header, make_latency_trial, make_point, make_run, make_trial, screen_text
 from rich.console import Console
 
 from planebench.analysis.compare import Derived
@@ -21,7 +21,7 @@ from planebench.model.records import Point, SwitchCycles, Trial
 from planebench.model.results import Comparison
 from planebench.model.wire import WIRES, Wire
 from planebench.report.answers import winner_sentence
-from planebench.report.terminal.screen import MAX_ROWS, lead_words, print_where, screen_text
+from planebench.report.terminal.screen import MAX_ROWS, lead_words, print_where
 from planebench.report.terminal.table import print_screen
 
 NINE = ("ovs-dpdk", "testpmd", "vpp", "bess", "snabb", "t4p4s", "fastclick", "vale", "planed")

@@ -2,7 +2,7 @@
 import dataclasses
 
 import pytest
-from builders import make_header, make_point, make_run, make_trial
+from builders import make_header, make_point, make_run, make_trial, table_text
 from rich_run import DEVIATION, LINE_RATE, one_start, rich, search, with_results
 
 from planebench.analysis import derive_results
@@ -13,7 +13,6 @@ from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import Result, SearchFigure, SearchResult
 from planebench.report.figures import make_figures
 from planebench.report.searches import burst_table, deviations, search_figure, search_table, starts_words
-from planebench.report.terminal.table import table_text
 
 POINT = make_point()
 LIMITED = Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.ERROR, "the highest rate of the tester"),))

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from builders import make_header, make_point, make_trial
+from builders import make_header, make_point, make_trial, table_text
 
 from planebench.analysis.compare import Derived
 from planebench.model.header import Run
@@ -17,7 +17,6 @@ from planebench.report.figure import KINDS
 from planebench.report.figures import FIGURES
 from planebench.report.html import to_html
 from planebench.report.sections import SECTIONS, Section, SectionEntry, Sentences, Source, build
-from planebench.report.terminal.table import table_text
 
 DOC = Path(__file__).parents[2] / "docs" / "design" / "adding.md"
 

@@ -3,7 +3,7 @@ import dataclasses
 import io
 
 import pytest
-from builders import make_header, make_latency_trial, make_plan, make_point, make_run, make_trial
+from builders import make_header, make_latency_trial, make_plan, make_point, make_run, make_trial, table_text
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
@@ -15,7 +15,7 @@ from planebench.model.plan import LatencyPlan, Skipped
 from planebench.model.words import NOTHING, mpps
 from planebench.report.html import to_html
 from planebench.report.terminal.grid import Glyphs
-from planebench.report.terminal.table import print_table, table_text
+from planebench.report.terminal.table import print_table
 
 SEVEN = ("planed", "ovs-dpdk", "testpmd", "vpp", "bess", "snabb", "t4p4s")
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from builders import make_header, make_latency_trial, make_point, make_trial
+from builders import make_header, make_latency_trial, make_point, make_trial, table_text
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.histogram import encode
@@ -23,7 +23,6 @@ from planebench.report.export import to_json
 from planebench.report.figure import PART_COLORS
 from planebench.report.figures import make_figures
 from planebench.report.html import to_html
-from planebench.report.terminal.table import table_text
 from planebench.report.traffic import traffic_table
 
 IMIX = make_point("planed", "loopback", traffic="imix", frame_size_bytes=362)

@@ -3,18 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from planebench.analysis.metrics.column import ColumnKind
-from planebench.model.results import Result
 from planebench.model.scenario import Direction
-from planebench.model.words import ARROWS, ASCII_ARROWS, NOTHING, frames, reasons
+from planebench.model.words import ARROWS, ASCII_ARROWS, NOTHING, reasons
 from planebench.report.tables import PageTable
 
 # The characters a terminal can show: Unicode where it can, plain ASCII where it cannot.
@@ -74,27 +71,12 @@ class Glyphs:
         return ("█" * full + (_EIGHTHS[part] if part else "")).ljust(width)
 
 
-LoadColumn = tuple[Direction, str]
-"""Direction mode and what is sent: a frame size, with the name of a traffic profile."""
-
-
-def column_of(result: Result) -> LoadColumn:
-    """Return the column of a result."""
-    return (result.point.direction, frames(result.point))
-
-
-def columns_of(results: Sequence[Result]) -> list[LoadColumn]:
-    """Return the columns of some results, in their order."""
-    return list(dict.fromkeys(column_of(r) for r in results))
-
-
-def column_title(column: LoadColumn, glyphs: Glyphs) -> str:
-    """Return ``→ 64 B``."""
-    return f"{glyphs.arrow(column[0])} {column[1]}"
-
-
 TEXT_WIDTH = 24
 """The least width of a column of sentences."""
+MAX_PARTS = 2
+"""Tables that one table of the page becomes where it is too wide."""
+GAP = 2
+"""Characters between two columns."""
 
 
 def cell_words(kind: ColumnKind, value: Any) -> str:
@@ -106,17 +88,21 @@ def cell_words(kind: ColumnKind, value: Any) -> str:
     return NOTHING if value is None else str(value)
 
 
-def drawn_tables(table: PageTable, glyphs: Glyphs, width: int, max_rows: int) -> Iterator[Table]:
-    """Yield a table of the report for the terminal; columns that do not fit are in a second one, named as the first."""
+def drawn_tables(table: PageTable, glyphs: Glyphs, width: int, max_rows: int) -> tuple[list[Table], list[str]]:
+    """Return a table of the report for the terminal, and the titles of the columns that it has no room for.
+
+    Columns that do not fit are in a second table, whose rows have the same names; the page has all.
+    """
     kinds = [column.kind for column in table.columns]
     heads = [glyphs.text(column.title) for column in table.columns]
     lines = [
         [glyphs.text(glyphs.arrows(cell_words(kind, it))) for kind, it in zip(kinds, row.cells, strict=True)]
         for row in table.rows[:max_rows]
     ]
-    widths = [max(len(it) for it in (head, *(line[i] for line in lines))) + 3 for i, head in enumerate(heads)]
+    widths = [max(len(it) for it in (head, *(line[i] for line in lines))) + GAP for i, head in enumerate(heads)]
     lead = 1 + next((i for i, kind in enumerate(kinds[1:]) if kind != "plain"), 0)
     lead = lead if sum(widths[:lead]) <= width / 2 else 1
+    is_whole = sum(widths[:lead]) <= width / 2
     parts: list[list[int]] = []
     room = 0
     for i in range(lead, len(heads)):
@@ -126,13 +112,15 @@ def drawn_tables(table: PageTable, glyphs: Glyphs, width: int, max_rows: int) ->
             room = width - sum(widths[:lead])
         parts[-1].append(i)
         room -= needed
-    for part in parts or [[]]:
-        drawn = Table(
-            box=box.SIMPLE_HEAD if glyphs.unicode else box.ASCII2, pad_edge=False, padding=(0, 1), header_style="dim"
-        )
+    found = []
+    for part in parts[:MAX_PARTS] or [[]]:
+        drawn = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
         for i in (*range(lead), *part):
             is_text = kinds[i] in ("plain", "switch", "text", "verdict")
-            drawn.add_column(heads[i], justify="left" if is_text else "right", overflow="fold")
+            drawn.add_column(
+                heads[i], justify="left" if is_text else "right", overflow="fold", no_wrap=i < lead and is_whole
+            )
         for line, row in zip(lines, table.rows, strict=False):
             drawn.add_row(*(Text(line[i]) for i in (*range(lead), *part)), style="dim" if row.out else "")
-        yield drawn
+        found.append(drawn)
+    return found, [heads[i] for part in parts[MAX_PARTS:] for i in part]

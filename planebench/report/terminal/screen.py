@@ -6,7 +6,6 @@ It fits 80 columns and 24 lines with the prompt, or 120 and 31; ``planebench.rep
 
 from __future__ import annotations
 
-import io
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,6 @@ from rich.console import Console
 from rich.text import Text
 
 from planebench.analysis.answers import MARGIN
-from planebench.analysis.compare import Derived
 from planebench.analysis.search import short_name
 from planebench.analysis.search.goals import B2B, CARRIED
 from planebench.analysis.standings import DECIDED, Standing, Standings, latency_at
@@ -34,7 +32,7 @@ from planebench.model.words import (
     throughput,
     us,
 )
-from planebench.report.answers import in_order, missing_words, some_names, winner_sentence
+from planebench.report.answers import in_order, missing_words, winner_sentence
 from planebench.report.searches import methods_of, search_figure
 from planebench.report.setup import conditions_warnings
 from planebench.report.terminal.grid import Glyphs
@@ -95,15 +93,6 @@ def print_where(where: str, console: Console | None = None) -> None:
     together = f"{where}{Glyphs(not console.options.ascii_only).text(' · ')}{MORE}"
     for line in (together,) if len(together) <= console.width else (f"more: {MORE}", where):
         console.print(line, highlight=False, soft_wrap=True)
-
-
-def screen_text(derived: Derived, width: int, unicode: bool = True) -> str:
-    """Return the screen as plain text, without its last line."""
-    out = io.StringIO()
-    console = Console(file=out, width=width, no_color=True, color_system=None, markup=False, legacy_windows=False)
-    for line in screen_lines(Standings(derived), width, Glyphs(unicode)):
-        console.print(line, highlight=False, soft_wrap=True)
-    return out.getvalue()
 
 
 def screen_lines(standings: Standings, width: int, glyphs: Glyphs) -> list[Text]:
@@ -272,7 +261,8 @@ class Grid:
         every = [*self.rates, *self.below]
         self.names = max(len(it) for it in (shared.head, *(row.name for row in every)))
         self.lead_slot = max((len(cell.text) for row in self.rates for cell in row.leads), default=0)
-        self.leads = max(len(it) for it in (self.heads[2], *(self._lead_words(row) for row in every)))
+        leads = (" ".join(cell.text.rjust(self.lead_slot) for cell in row.leads) for row in every)
+        self.leads = max(map(len, (self.heads[2], *leads)))
         self.bar = 0
         room = (width - self.needed) // (len(labels) * shared.slots) - 1
         self.bar = min(MAX_BAR, room) if room >= MIN_BAR and not self.is_alone else 0
@@ -326,9 +316,6 @@ class Grid:
         line.append(GAP + " " * (self.leads - len(leads))).append_text(leads)
         line.rstrip()
         return line
-
-    def _lead_words(self, row: GridRow) -> str:
-        return " ".join(cell.text.rjust(self.lead_slot) for cell in row.leads)
 
     def _rates(self, row: ScreenRow) -> GridRow:
         figures = [[self._rate(it, label) for it in row.standings] for label in self.labels]
@@ -461,7 +448,7 @@ def notes(standings: Standings, grid: Grid) -> Iterator[tuple[str, str]]:
     """Yield the notes with their styles, the most important first."""
     run, found = standings.derived.run, trust(standings)
     if grid.hidden:
-        yield f"! {len(grid.hidden)} more switches: {some_names(grid.hidden, len(grid.hidden))}", "yellow"
+        yield f"! {len(grid.hidden)} more switches: {listed(grid.hidden)}", "yellow"
     warnings = (it for it in run.warnings if it not in run.header.warnings)
     for warning in (*warnings, *conditions_warnings(standings.derived)):
         yield f"! {' '.join(warning.split())}", "yellow"

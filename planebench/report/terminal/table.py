@@ -4,7 +4,6 @@ last screen."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from rich.console import Console, Group, RenderableType
@@ -13,8 +12,7 @@ from rich.text import Text
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.standings import Standings
-from planebench.report.sections import Fold, SectionPart, Sentences, Source, build
-from planebench.report.setup import conditions_tables, conditions_warnings
+from planebench.report.sections import Fold, SectionPart, Sentences, Source, build, with_content
 from planebench.report.tables import PageTable
 from planebench.report.terminal.grid import Glyphs, drawn_tables
 from planebench.report.terminal.screen import screen_lines, title_line
@@ -47,26 +45,12 @@ def print_screen(derived: Derived, console: Console | None = None, printed: Sequ
         console.print(line, highlight=False, soft_wrap=True)
 
 
-def print_conditions(derived: Derived, console: Console | None = None) -> None:
-    """Print the fairness manifest of a run: conditions of its switches side by side."""
+def print_parts(parts: Iterable[SectionPart], console: Console | None = None) -> None:
+    """Print sentences and tables as in the report."""
     console = console or Console(markup=False, highlight=False)
     width = min(console.width, MAX_WIDTH)
     glyphs = Glyphs(unicode=not console.options.ascii_only)
-    tables = [table for table in conditions_tables(derived) if table.rows]
-    if not tables:
-        console.print("This run has no stored test conditions.")
-    parts: list[SectionPart] = [*tables, Sentences(conditions_warnings(derived), "alert")]
-    console.print(Group(*_drawn(parts, glyphs, width, ())), width=width, highlight=False)
-
-
-def table_text(derived: Derived, width: int = 100, unicode: bool = True) -> str:
-    """Return everything as plain text without color, no line longer than ``width``."""
-    out = io.StringIO()
-    console = Console(
-        file=out, width=width, no_color=True, color_system=None, markup=False, highlight=False, legacy_windows=False
-    )
-    console.print(render(derived, width, Glyphs(unicode)))
-    return out.getvalue()
+    console.print(Group(*_drawn(with_content(parts), glyphs, width, ())), width=width, highlight=False)
 
 
 def render(derived: Derived, width: int, glyphs: Glyphs, printed: Collection[str] = ()) -> RenderableType:
@@ -91,8 +75,8 @@ def _drawn(
 ) -> Iterator[RenderableType]:
     """Yield sentences and tables; charts are the page's."""
     for part in parts:
-        if isinstance(part, Fold) and not part.paper:
-            yield Text(f"\n{glyphs.text(part.title)}: see the report", style="dim")
+        if isinstance(part, Fold) and not part.terminal:
+            yield Text(f"{glyphs.text(part.title)}: see the report", style="dim")
         elif isinstance(part, Fold):
             if isinstance(part.parts[0], Sentences):
                 yield Text("\n" + glyphs.text(part.title), style="bold")
@@ -104,9 +88,11 @@ def _drawn(
                 yield Padding(Text(glyphs.text(glyphs.arrows(line)), style=style), (0, 0, 0, 2))
         elif isinstance(part, PageTable):
             yield Text("\n" + glyphs.text(part.caption), style="bold")
-            yield from drawn_tables(part, glyphs, width, MAX_LINES)
-            more = len(part.rows) + part.left_out - MAX_LINES
-            for note in filter(None, (f"and {more} more rows; see the report" if more > 0 else "", part.note)):
+            tables, columns = drawn_tables(part, glyphs, width, MAX_LINES)
+            yield from tables
+            rows = len(part.rows) + part.left_out - MAX_LINES
+            more = [*([f"{rows} more rows"] if rows > 0 else []), *columns]
+            for note in filter(None, (f"in the report, too: {', '.join(more)}" if more else "", part.note)):
                 yield Text(glyphs.text(note), style="dim")
 
 
