@@ -28,9 +28,10 @@ from planebench.model.records import Trial
 from planebench.model.text import FILES
 from planebench.model.wire import wire_named
 from planebench.plan.expand import max_frame_bytes, plain_frame_sizes
-from planebench.store import RunWriter, default_runs_dir, make_runs_dir, read_run
+from planebench.store import RunWriter, default_runs_dir, list_runs, make_runs_dir, read_run
 from planebench.store.calibration import load, save
-from planebench.store.folder import is_complete, runs_of_plan
+from planebench.store.folder import is_complete, resume_command, runs_of_plan
+from planebench.store.reader import live_runs
 from planebench.testbed.testers import get_tester
 
 CALIBRATION_S = 0.1
@@ -171,9 +172,18 @@ def _resumed(
     of_plan = tuple(runs_of_plan(runs_dir, survey.plan))
     info = next((info for info in of_plan if not is_complete(info)), None)
     if info is None:
-        words = f"{runs_dir} has no unfinished run of this plan"
-        if of_plan:
-            words = f"run {of_plan[0].run_id} of this plan is complete. Leave out --resume to measure it again"
+        complete = next(iter(of_plan), None)
+        live = live_runs(runs_dir)
+        others = [it for it in list_runs(runs_dir) if not is_complete(it) and it.path not in live]
+        words = f"{runs_dir} has no unfinished run"
+        if complete is not None:
+            words = f"run {complete.run_id} of this plan is complete. Leave out --resume to measure it again"
+        if others:
+            other = others[-1]
+            words = (
+                f"run {complete.run_id} is complete" if complete is not None else "no run of this plan is unfinished"
+            )
+            words += f". Run {other.run_id} is unfinished: {resume_command(other.header.command)}"
         raise UsageError(f"--resume: {words}")
     settings = replace(settings, calibration=info.header.calibration)
     survey = replace(survey, plan=replace(survey.plan, time_budget_s=info.header.plan.time_budget_s))

@@ -109,7 +109,7 @@ def test_ctrl_c_says_how_to_resume(planebench, own_run_folder: Path, monkeypatch
     monkeypatch.undo()
     other = planebench(*SIM, "--no-report", "--resume", "--runs", own_run_folder)
     assert other.code == UsageError.exit_code
-    assert f"--resume: {own_run_folder} has no unfinished run of this plan" in other.err
+    assert f"is unfinished: planebench {' '.join((*SHORT, '--no-report', '--quiet'))} --resume" in other.err
     assert planebench(*SHORT, "--no-report", "--quiet", "--resume", "--runs", own_run_folder).code == 0
 
 
