@@ -122,7 +122,7 @@ def points_without_figure(derived: Derived) -> str:
 def _decided_words(found: int, decided: int, has_figure: bool) -> str:
     if not found:
         return f"Nothing to compare: the run has {'one switch' if has_figure else 'no result'}"
-    return f"{decided} of {found} test points {'is' if decided == 1 else 'are'} decided"
+    return f"{decided} of {found} test points {'is' if decided == 1 else 'are'} decided at 95 %"
 
 
 def _host_words(derived: Derived) -> Iterator[str]:
