@@ -10,7 +10,7 @@ from planebench.analysis.standings import AnswerState, Standing, Standings, choi
 from planebench.model.records import VerdictKind
 from planebench.model.results import Comparison, Metric, Result
 from planebench.model.wire import wire_name
-from planebench.model.words import listed, us
+from planebench.model.words import listed, point_words, us
 from planebench.report.setup import switch_cores
 
 STATES: Mapping[AnswerState, str] = {
@@ -77,12 +77,21 @@ def leaders_sentence(standings: Iterable[Standing], title: str, best: str) -> st
         f"{label} at {len(won)} {of} ({_factors([it.pairs[0] for it in won])} × the next)"
         for label, won in taken.won.items()
     ]
-    behind: dict[str, list[Comparison | None]] = {}
+    behind: dict[str, list[Standing]] = {}
     for it in (it for won in taken.won.values() for it in won if it.second_lead is not None):
-        behind.setdefault(it.results[1].point.switch, []).append(it.second_lead)
-    second = [f"{label} at {len(pairs)} ({_factors(pairs)} × the one after it)" for label, pairs in behind.items()]
+        behind.setdefault(it.results[1].point.switch, []).append(it)
+    second = [
+        f"{label} at {_where(shown, len(found))} ({_factors([it.second_lead for it in shown])} × the one after it)"
+        for label, shown in behind.items()
+    ]
     parts = (f"{title}: {listed(first)}", undecided, f"second: {listed(second)}" if second else "")
     return f"{'; '.join(filter(None, parts))}."
+
+
+def _where(shown: Sequence[Standing], of: int) -> str:
+    """Return the names of a few test points, where there are others; else how many they are."""
+    few = len(shown) <= MAX_NAMES and len(shown) < of
+    return listed([point_words(it.point) for it in shown]) if few else str(len(shown))
 
 
 def _factors(pairs: Sequence[Comparison | None]) -> str:

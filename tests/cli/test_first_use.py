@@ -65,8 +65,8 @@ def test_a_run_that_decides_nothing_says_so_and_what_to_do() -> None:
     assert nothing_decided(two_switches((10.0, 20.0), starts=3)) == ""
     words = nothing_decided(two_switches((10.0, 20.0), starts=1))
     assert words == (
-        "0 of 1 test points are decided. Run again with three starts or more of each switch: with fewer the noise is "
-        "not known."
+        "0 of 1 test points are decided at 95 %. Run again with three starts or more of each switch: with fewer the "
+        "noise is not known."
     )
     assert nothing_decided(a_run("valid")) == "", "one switch is compared with nothing"
     assert nothing_decided(a_run("functional", "invalid")) == (
@@ -77,7 +77,9 @@ def test_a_run_that_decides_nothing_says_so_and_what_to_do() -> None:
 def test_a_run_that_decides_nothing_ends_with_it(planebench, own_run_folder: Path) -> None:
     done = planebench("run", "quick", "--switch=sim,sim:capacity=9M", *SHORT[3:], "--no-report")
     assert done.code == 0
-    assert done.err.splitlines()[-1].startswith("planebench: 0 of 1 test points are decided. Run again with three")
+    assert done.err.splitlines()[-1].startswith(
+        "planebench: 0 of 1 test points are decided at 95 %. Run again with three"
+    )
 
 
 @pytest.mark.parametrize(("verdict", "code"), [("invalid", PlanebenchError.exit_code), ("valid", 0)])

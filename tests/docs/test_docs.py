@@ -53,6 +53,14 @@ def test_everything_documented_parses_and_every_link_leads_somewhere() -> None:
     assert list(docs_check.static_faults()) == []
 
 
+def test_the_pages_are_few_and_short() -> None:
+    readme, *pages = docs_pages.pages(ROOT)
+    words = (word for page in pages for word in page.read_text(encoding="utf-8").split())
+    assert len(pages) <= 50
+    assert sum(any(sign.isalnum() for sign in word) for word in words) <= 60_000
+    assert len(readme.read_text(encoding="utf-8").splitlines()) <= 105
+
+
 def test_commands_of_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(PAGE)

@@ -185,10 +185,10 @@ def test_a_latency_has_p50_p99_and_p99_9_and_a_mean_only_beside_them() -> None:
 
 def test_what_is_decided_is_the_title_and_what_would_help_the_advice() -> None:
     good = trust(Standings(_derived(_pair("testpmd", "planed", 1.8, "different"), _pair("vpp", "planed", 2.0, "same"))))
-    assert (good.level, good.title, good.advice) == ("high", "1 of 1 test points is decided", ())
+    assert (good.level, good.title, good.advice) == ("high", "1 of 1 test points is decided at 95 %", ())
     open_ = _pair("testpmd", "planed", 1.8, "open", more_starts=4, more_minutes=1.2)
     found = trust(Standings(_derived(open_, _pair("vpp", "planed", 2.0, "different"))))
-    assert (found.level, found.title) == ("low", "0 of 1 test points are decided")
+    assert (found.level, found.title) == ("low", "0 of 1 test points are decided at 95 %")
     assert found.advice == ("Up to 4 more starts would decide 1 open test point.",)
 
 
@@ -221,6 +221,13 @@ def test_what_the_host_took_is_said_and_which_switch_it_takes_more_from() -> Non
     )
 
 
+def test_beside_other_programs_the_first_advice_is_not_to_measure_more() -> None:
+    waiting = _waiting({"a": 500, "b": 500})
+    waiting.compared = Comparisons((_pair("a", "b", 1.1, "open", more_starts=40),), ())
+    first, second = trust(Standings(waiting)).advice
+    assert first.startswith("Run planebench doctor") and second.startswith("Up to 40 more starts")
+
+
 def test_near_and_far_trials_and_those_that_did_not_take_place_are_said() -> None:
     bands = [make_trial(0, band=band) for band in ("near", "near", "far")]
     dead = make_trial(0, verdict="invalid", reasons=("planed died",))
@@ -242,7 +249,7 @@ def test_untested_and_same_are_never_one_phrase() -> None:
 def test_the_terminal_ends_with_the_last_screen() -> None:
     derived = _derived(_pair("testpmd", "planed", 1.8, "different"), _pair("vpp", "planed", 2.0, "different"))
     text = table_text(derived, 100)
-    order = ("hold for this host", "1 of 1 test points is decided", "best / next", "Fastest: planed")
+    order = ("hold for this host", "1 of 1 test points is decided at 95 %", "best / next", "Fastest: planed")
     places = [text.index(words) for words in order]
     assert places == sorted(places)
 

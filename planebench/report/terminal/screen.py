@@ -417,7 +417,8 @@ def within(figure: float | None, low: float | None, high: float | None) -> str:
 def lead_words(pair: Comparison | None) -> str:
     """Return how far the first is ahead of the next: ``2.50±4%``, ``≥2.28``, ``=1.01±2%``, ``?1.08±12%``.
 
-    ``?``: not decided. ``≈``: by the capacities estimated.
+    ``?``: not decided; without a factor, where chance alone may be as much as a factor of two. ``≈``: by the
+    capacities estimated.
     """
     if pair is None:
         return NOTHING
@@ -427,7 +428,8 @@ def lead_words(pair: Comparison | None) -> str:
         return f"{sign}≥{us(pair.low)}"
     if pair.low is None and pair.high is not None:
         return f"{sign}≤{us(pair.high)}"
-    return f"{sign}{us(pair.ratio)}{within(pair.ratio, pair.low, pair.high)}"
+    error = within(pair.ratio, pair.low, pair.high)
+    return "?" if pair.answer == "open" and error == "±>99%" else f"{sign}{us(pair.ratio)}{error}"
 
 
 # What to know: the signs, what is not on the screen, what the host did, and what would help.
