@@ -475,8 +475,8 @@ class Campaign:
                 if other is not bench:
                     other.stop()
         together = (bench,) if self._one_by_one else benches.values()
-        # Neither up, nor failed in this visit, nor given up. What one waits for (DPDK's vhost looks for new sockets once
-        # a second) passes while others start.
+        # Neither up, nor failed in this visit, nor given up. What one waits for, as DPDK's vhost that looks for new
+        # sockets once a second, passes while others start.
         wanted = [it for it in together if it.runner is None and not it.reason]
         for each in wanted:
             self.listener.working_on(f"starting {each.label} for {each.group.points[0].scenario_label}")

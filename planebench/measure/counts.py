@@ -397,7 +397,8 @@ class Sender:
     ) -> Statistics:
         """Clear the counters, send, wait for late frames, and return ``stats.get``.
 
-        Without ``counted``, for a warm-up, late frames have the shortest wait. ``watch`` is called just before and just after the sending. ``pollers_on_core`` as in :meth:`end`.
+        Without ``counted``, for a warm-up, late frames have the shortest wait. ``watch`` is called just before and
+        just after the sending. ``pollers_on_core`` as in :meth:`end`.
         """
         if watch is not None:
             watch()

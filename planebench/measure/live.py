@@ -477,9 +477,7 @@ class LiveTopology:
             begun = self.switch.begin_updates(traffic.updates)
         try:
             with changing:
-                return self.sender.send(
-                    sending, pollers_on_core=self.pollers_on_core, watch=watch, counted=counted
-                )
+                return self.sender.send(sending, pollers_on_core=self.pollers_on_core, watch=watch, counted=counted)
         finally:
             self.table_updates = None if begun is None else begun.end()
 

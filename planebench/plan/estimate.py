@@ -161,8 +161,8 @@ def fit(plan: Plan, points: Sequence[Point], budget_s: float, costs: Mapping[str
 
     Lengths are scaled together, those of saturating, search and latency trials. Where the shortest do not fit,
     repetitions go down, then restarts (:func:`_fewer`); where the longest leave time over, repetitions go up. A plan
-    that takes longer in any case is measured as short as it can be. The budget becomes that of the plan. ``costs`` as in
-    :func:`estimate`. UsageError where the least time is more than LEAST_MAX times the budget.
+    that takes longer in any case is measured as short as it can be. The budget becomes that of the plan. ``costs`` as
+    in :func:`estimate`. UsageError where the least time is more than LEAST_MAX times the budget.
     """
     room_s = max(budget_s - RESERVE_S, 1.0)
 

@@ -24,8 +24,8 @@ STATES: Mapping[AnswerState, str] = {
 }
 """The states in words, as the page and the terminal print them."""
 
-MOST_NAMES = 10
-"""Switches that a title names; of more, the number is given."""
+FEW_NAMES, MOST_NAMES = 3, 10
+"""Test points that a sentence names, and switches that a title names; of more, the number is given."""
 
 
 def missing_words(standing: Standing) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ def leaders_sentence(standings: Iterable[Standing], title: str, best: str) -> st
 
 def _where(shown: Sequence[Standing], of: int) -> str:
     """Return the names of a few test points, where there are others; else how many they are."""
-    few = len(shown) <= MAX_NAMES and len(shown) < of
+    few = len(shown) <= FEW_NAMES and len(shown) < of
     return listed([point_words(it.point) for it in shown]) if few else str(len(shown))
 
 

@@ -33,9 +33,7 @@ def test_a_topology_is_started_once_for_each_switch_and_repetition(document: dic
     points = expand(plan)
     per_point = estimate(plan, points[:1]) - 2 * P2P_START_S
     assert len(points) == 12
-    assert estimate(plan, points) == pytest.approx(
-        2 * (2 * P2P_START_S + 4 * START_S - 2 * SOCKET_S) + 12 * per_point
-    )
+    assert estimate(plan, points) == pytest.approx(2 * (2 * P2P_START_S + 4 * START_S - 2 * SOCKET_S) + 12 * per_point)
 
 
 def test_nothing_takes_no_time(document: dict[str, Any]) -> None:
