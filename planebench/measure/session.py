@@ -31,7 +31,6 @@ from planebench.plan.expand import max_frame_bytes, plain_frame_sizes
 from planebench.store import RunWriter, default_runs_dir, list_runs, make_runs_dir, read_run
 from planebench.store.calibration import load, save
 from planebench.store.folder import is_complete, resume_command, runs_of_plan
-from planebench.store.reader import live_runs
 from planebench.testbed.testers import get_tester
 
 CALIBRATION_S = 0.1
@@ -173,8 +172,7 @@ def _resumed(
     info = next((info for info in of_plan if not is_complete(info)), None)
     if info is None:
         complete = next(iter(of_plan), None)
-        live = live_runs(runs_dir)
-        others = [it for it in list_runs(runs_dir) if not is_complete(it) and it.path not in live]
+        others = [it for it in list_runs(runs_dir) if not is_complete(it)]
         words = f"{runs_dir} has no unfinished run"
         if complete is not None:
             words = f"run {complete.run_id} of this plan is complete. Leave out --resume to measure it again"

@@ -155,7 +155,7 @@ def starts_s(costs: Costs, group: TopologyGroup) -> float:
 def _waits(group: TopologyGroup) -> bool:
     """Return whether switches of a topology connect to VNFs."""
     scenario = scenario_named(group.first.scenario)
-    return scenario.has_vnfs or scenario.ends_in_vnfs
+    return bool(scenario.has_vnfs or scenario.ends_in_vnfs)
 
 
 def _socket_s(switch: SwitchCost) -> float:
