@@ -53,7 +53,7 @@ class Forwarder:
     def __exit__(self, *_: object) -> None:
         assert self._process.stdin
         self._process.stdin.close()
-        assert self._process.wait(timeout=10) == 0
+        assert self._process.wait(timeout=60) == 0
 
 
 class Link:

@@ -279,7 +279,7 @@ class TestPacketSockets:
             assert process.stderr
             line = process.stderr.readline()
             process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=10) == 0
+            assert process.wait(timeout=60) == 0
         self.stop()
         assert line == "fib_announce: 10.0.0.1/8: malformed message\n"
         assert set(wire.routes()) == {"10.0.0.0/8", "2001:db8::/32", "192.0.2.1/32"}

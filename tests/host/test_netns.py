@@ -35,7 +35,7 @@ def wire(supervisor: Supervisor) -> VethWire:
 
 def inside(supervisor: Supervisor, made: VethWire, script: str) -> str:
     process = supervisor.spawn("look", ["sh", "-c", script], cpus=CPU0, netns_pid=made.netns_pid)
-    assert process.wait(10) == 0, process.exit_report()
+    assert process.wait(60) == 0, process.exit_report()
     return process.log_tail(100)
 
 
@@ -64,7 +64,7 @@ def test_interfaces_never_show_on_the_host_and_end_with_the_holder(supervisor: S
 
 def test_a_child_can_have_a_namespace_of_its_own(supervisor: Supervisor) -> None:
     process: Process = supervisor.spawn("alone", ["sh", "-c", "cat /proc/net/dev"], cpus=CPU0, new_netns=True)
-    if process.wait(10) == 126:
+    if process.wait(60) == 126:
         pytest.skip(f"no network namespaces here: {process.log_tail()}")
     assert "eth0" not in process.log_tail(50)
 

@@ -139,7 +139,7 @@ def test_a_socket_fits_in_whatever_the_switch_is_called(supervisor: Supervisor) 
 
 def test_a_program_that_is_not_there_says_so_in_its_exit_report(supervisor: Supervisor) -> None:
     process = supervisor.spawn("ghost", ["/no/such/program"], cpus=CPU0)
-    assert process.wait(5) == 127
+    assert process.wait(60) == 127
     assert "exit code 127" in process.exit_report()
     assert "cannot execute /no/such/program: No such file" in process.exit_report()
 
@@ -152,6 +152,7 @@ def test_wait_ready_reports_a_death_with_the_log(supervisor: Supervisor) -> None
 
 def test_wait_ready_times_out_with_the_log(supervisor: Supervisor) -> None:
     process = supervisor.spawn("slow", ["sh", "-c", "echo still waiting; exec sleep 600"], cpus=CPU0)
+    assert eventually(lambda: "still waiting" in process.log_tail())
     with pytest.raises(StartError, match=r"(?s)within 0.5 s.*still waiting"):
         wait_ready("the thing", lambda: False, [process], deadline_s=0.5)
 

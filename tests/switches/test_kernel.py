@@ -54,7 +54,7 @@ def request(supervisor: Supervisor, wire: VethWire | None = None) -> SwitchReque
 
 def links(supervisor: Supervisor, wire: VethWire) -> str:
     shown = supervisor.spawn("ip", ["ip", "-o", "link"], cpus=frozenset({0}), netns_pid=wire.netns_pid)
-    assert shown.wait(10) == 0
+    assert shown.wait(60) == 0
     return shown.log_tail(100)
 
 
