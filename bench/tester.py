@@ -13,8 +13,9 @@ import argparse
 import re
 import shutil
 import sys
+from pathlib import Path
 
-from callgrind import count
+from callgrind import DATAPLANE, count
 
 SKIPPED = 77  # as meson and automake have it
 
@@ -35,12 +36,12 @@ def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=int, default=64)
-    parser.add_argument("--program", default="tester_polls", help="default: that of build/")
+    parser.add_argument("--program", type=Path, default=DATAPLANE / "tester_polls")
     given = parser.parse_args()
     if not shutil.which("valgrind"):
         print("no valgrind here, so the instructions of the tester are not counted: apt install valgrind")
         return SKIPPED
-    counted, printed = count("poll_measured", given.program, str(given.size), until="case_ends")
+    counted, printed = count("poll_measured", str(given.program.absolute()), str(given.size), until="case_ends")
     if "isa avx2" not in printed:
         print("this CPU has no AVX2, and the budget is that of AVX2: the instructions of the tester are not compared")
         return SKIPPED
