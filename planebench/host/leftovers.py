@@ -100,9 +100,9 @@ def _below(folder: str, depth: int) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def _words(process: psutil.Process) -> str:
-    """Return command line and environment; empty for a process that is gone or not readable."""
+    """Return command line and environment, each word as the kernel ends it; empty if it is gone or not readable."""
     try:
-        return f"{process.cmdline()} {process.environ()}"
+        return "\0".join((*process.cmdline(), *map("=".join, process.environ().items())))
     except psutil.Error:
         return ""
 
