@@ -45,7 +45,7 @@ from record_kept import (
 from planebench.analysis.counting import latency_counts, same_cell, saturating
 from planebench.analysis.node_capacity import predictions
 from planebench.analysis.standings import Standing
-from planebench.model.results import LatencySummary
+from planebench.model.results import Comparison, LatencySummary
 from planebench.model.scenario import scenario_named
 from planebench.model.text import parse_yaml, seconds_since_epoch
 from planebench.model.time_had import is_disturbed
@@ -62,7 +62,7 @@ from planebench.model.words import (
 from planebench.papers.claims import all_claims
 from planebench.papers.judge import Conclusion
 from planebench.papers.told import ClaimOutcome
-from planebench.report.answers import STATES, missing_words, times
+from planebench.report.answers import STATES, missing_words
 from planebench.report.setup import conditions_remark
 from planebench.store import find_run
 
@@ -145,6 +145,13 @@ def versions() -> str:
 def main_table() -> str:
     """Return the throughput for README.md: one hop, and the shortest and the longest chain."""
     return throughput_table(MAIN, chosen(MAIN, *ENDS))
+
+
+def times(pair: Comparison) -> str:
+    """Return the advantage of the first as a factor, or the least that it is where its upper end is open."""
+    if pair.high is None and pair.low is not None:
+        return f"at least {pair.low:.2f} ×"
+    return f"{'est. ' * (pair.metric == 'capacity')}{pair.ratio:.2f} ×"
 
 
 def throughput_table(name: str, found: Sequence[Standing]) -> str:

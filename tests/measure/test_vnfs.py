@@ -13,7 +13,6 @@ from planed_answers import statistics
 
 from planebench.analysis.capacity import tester_ceiling_pps
 from planebench.analysis.histogram import decode
-from planebench.analysis.ledger import _with_function
 from planebench.measure.counts import dropped, lost
 from planebench.measure.updates import (
     ControlTraffic,
@@ -107,8 +106,6 @@ def test_drops_of_a_vnf_are_told_by_its_port_and_its_name() -> None:
         "vnf7:no_route": 2,
         "v7:rx_errors": 1,
     }
-    point = Point("planed", "parallel", "unidirectional", 8, 64, chain=ROUTER)
-    assert _with_function("vnf7", point) == "vnf7 l3fwd"
 
 
 def test_what_was_sent_and_did_not_come_is_lost() -> None:

@@ -9,12 +9,12 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from builders import screen_text
 
 from planebench.analysis.compare import Derived
 from planebench.report.figure import SWITCH_COLORS
 from planebench.report.figures import make_figures
 from planebench.report.html import to_html
-from planebench.report.terminal.screen import screen_text
 from planebench.store import read_run
 
 QUICK = Path(__file__).parents[2] / "docs/examples/runs/quick"

@@ -12,12 +12,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 
 from planed_rig import Planed, ethdev, load, stream, task
 
 from planebench.host import pci
-from planebench.host.device_settings import device_journal, device_path, read_attribute, read_up
+from planebench.host.device_settings import device_journal, device_path, read_up
 from planebench.host.pci_binding import bound, make_vfs, virtual_functions
 from planebench.host.process import Supervisor
 
@@ -35,9 +36,12 @@ def state(physical: str) -> dict[str, object]:
 
 
 def attributes(physical: str, number: int) -> list[str | None]:
-    return [
-        read_attribute(pci.ROOT, device_path(physical, f"vf{number}_{name}")) for name in ("mac", "trust", "spoofchk")
-    ]
+    """Return address, trust and spoof check of a VF as ``ip`` tells them."""
+    interface = next((pci.ROOT / "sys/bus/pci/devices" / physical / "net").iterdir()).name
+    (shown,) = json.loads(subprocess.check_output(["ip", "-j", "-d", "link", "show", "dev", interface]))
+    found = shown["vfinfo_list"][number]
+    trust, check = ({True: "on", False: "off"}.get(found.get(name)) for name in ("trust", "spoofchk"))
+    return [found["address"], trust, check]
 
 
 def use(tester: str, physical: str) -> None:
