@@ -13,6 +13,7 @@
 
 #include "test/fixture.h"
 #include "ring/offload.h"
+#include "ring/placed.h"
 #include "test/hostile.h"
 #include "lib/isa.h"
 
@@ -124,6 +125,26 @@ static void poll_mbufs(struct ring *from, struct ring *to, unsigned n)
 	lost += bad.bad + bad.oversize + too_long;
 }
 
+// Frames are changed in the receiver's buffers, then all or none of them are sent.
+static void poll_placed(struct ring *from, struct ring *to, unsigned n, bool send)
+{
+	struct frames_lost bad = {0};
+	struct placed placed;
+	struct view view;
+	unsigned count;
+
+	if (view_peek(from, &view, n, &bad) == 0)
+		return;
+	count = ring_place(to, view.frames, view.count, &placed);
+	must(count <= view.count, "placed <= frames");
+	for (unsigned i = 0; i < count; i++)
+		memset(placed.frames[i].data, 0x5a, placed.frames[i].length);
+	ring_send_placed(to, &placed, send ? count : 0);
+	view_commit(from, &view);
+	forwarded += send ? count : 0;
+	lost += bad.bad + bad.oversize;
+}
+
 // Look at all and take some: the others are there the next time.
 static void poll_partly(struct ring *ring, unsigned n)
 {
@@ -145,6 +166,7 @@ static void poll_partly(struct ring *ring, unsigned n)
 
 static void poll(struct hostile *a, struct hostile *b, uint8_t how)
 {
+	bool sends = how >> 6 & 1;
 	static uint8_t was[HOSTILE_BYTES];
 	unsigned n = 1 + (how >> 3) % 8 * 9; // 1 to 64
 
@@ -162,8 +184,10 @@ static void poll(struct hostile *a, struct hostile *b, uint8_t how)
 		poll_partly(&b->ring, n);
 		break;
 	case 3:
-	case 4:
 		poll_mbufs(&a->ring, &b->ring, n);
+		break;
+	case 4:
+		poll_placed(&a->ring, &b->ring, n, sends);
 		break;
 	case 6:
 	case 7:

@@ -71,21 +71,25 @@ static void owe(struct l3fwd *l, enum l3fwd_icmp what, const struct packet *p, c
 
 // --- What is not plain -----------------------------------------------------------------------------------
 
-// RFC 7126 s4.3, s4.4: source routes are not followed. Returns 0 or a reason.
-static uint8_t options_fault(const uint8_t *ip)
+// RFC 7126 s4.3, s4.4: source routes are not followed. end: of the header, as it was when it was parsed; a peer may write
+// meanwhile. Returns 0 or a reason.
+static uint8_t options_fault(const uint8_t *ip, unsigned end)
 {
-	unsigned end = (ip[0] & 0xfu) * 4, at = sizeof(struct rte_ipv4_hdr);
+	unsigned at = sizeof(struct rte_ipv4_hdr);
 
 	while (at < end && ip[at] != OPTION_END) {
+		unsigned length;
+
 		if (ip[at] == OPTION_LSRR || ip[at] == OPTION_SSRR)
 			return L3FWD_SOURCE_ROUTE;
 		if (ip[at] == OPTION_NOP) {
 			at++;
 			continue;
 		}
-		if (at + 1 >= end || ip[at + 1] < 2 || at + ip[at + 1] > end)
+		length = at + 1 < end ? ip[at + 1] : 0;
+		if (length < 2 || at + length > end)
 			return L3FWD_BAD_OPTIONS;
-		at += ip[at + 1];
+		at += length;
 	}
 	return 0;
 }
@@ -128,7 +132,7 @@ static __rte_noinline uint8_t l3fwd_classify(struct l3fwd *l, unsigned in, const
 		return VNF_DROP | L3FWD_L2_OTHER;
 	fault = addresses_fault(l, p, frame->data);
 	if (fault == 0 && p->version == 4)
-		fault = options_fault(frame->data + p->l3);
+		fault = options_fault(frame->data + p->l3, p->l4 - p->l3);
 	if (fault == L3FWD_BAD_OPTIONS)
 		owe(l, L3FWD_PARAMETER_PROBLEM, p, frame->data);
 	return fault ? VNF_DROP | fault : L3FWD_FINE;
