@@ -165,6 +165,12 @@ def _invalid_words(derived: Derived) -> Iterator[str]:
 
 
 def _advice(rest: Sequence[Standing], derived: Derived) -> Iterator[str]:
+    """Yield what would help, the first thing to do first: beside other programs more starts take long."""
+    measured = saturating(derived.run.trials).trials
+    if rest and sum(map(is_disturbed, measured)) > DISTURBED_SOME * len(measured):
+        codes = Counter(r.code for t in measured for r in t.verdict.reasons if r.code in _REMEDIES)
+        yield from (_REMEDIES[code] for code, _ in codes.most_common(1))
+        yield "Run planebench doctor, which names the programs and settings that disturb this host."
     pairs = [c for it in rest for _, c in it.level if c is not None]
     needed = [c for c in pairs if c.answer == "open" and c.more_starts]
     if needed:
@@ -176,11 +182,6 @@ def _advice(rest: Sequence[Standing], derived: Derived) -> Iterator[str]:
         yield "Use faster links or smaller frames: here the switches filled the links."
     if any(not it.at_line_rate for it in limited):
         yield "Give the tester more cores: here it was slower than the switches."
-    measured = saturating(derived.run.trials).trials
-    if rest and sum(map(is_disturbed, measured)) > DISTURBED_SOME * len(measured):
-        codes = Counter(r.code for t in measured for r in t.verdict.reasons if r.code in _REMEDIES)
-        yield from (_REMEDIES[code] for code, _ in codes.most_common(1))
-        yield "Run planebench doctor, which names the programs and settings that disturb this host."
     if rest and any(core.shared > SHARED_SOME * core.trials for core in derived.shared_cores):
         yield "Use a host without hyperthreads, or one that leaves whole cores to this machine: others used them, too."
 

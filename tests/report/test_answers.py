@@ -234,6 +234,13 @@ def test_what_the_host_took_is_said_and_which_switch_it_takes_more_from() -> Non
     )
 
 
+def test_beside_other_programs_the_first_advice_is_not_to_measure_more() -> None:
+    waiting = _waiting({"a": 500, "b": 500})
+    waiting.compared = Comparisons((_pair("a", "b", 1.1, "open", more_starts=40),), ())
+    first, second = trust(Standings(waiting)).advice
+    assert first.startswith("Run planebench doctor") and second.startswith("Up to 40 more starts")
+
+
 def test_near_and_far_trials_and_those_that_did_not_take_place_are_said() -> None:
     bands = [make_trial(0, band=band) for band in ("near", "near", "far")]
     dead = make_trial(0, verdict="invalid", reasons=("planed died",))
