@@ -22,7 +22,7 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
 setup: .stamps/dev ## Debian packages, build, and what tests and lint need: leaves the command in .venv/bin/planebench
-	@$(if $(filter setup,$(MAKECMDGOALS)),echo "setup: done; go on with: make bench, or $(BIN)/planebench run --help")
+	@$(if $(filter setup,$(MAKECMDGOALS)),echo "setup: done; next: make bench (or $(BIN)/planebench run --help)")
 
 bench: .stamps/installed ## the quick suite: table in the terminal, HTML report
 	$(BIN)/planebench run quick
