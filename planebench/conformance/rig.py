@@ -130,9 +130,9 @@ def sent(rig: Rig, flows: Sequence[Flow], duration_s: float, send: Callable[[flo
     """
     duration_s = max(duration_s, rig.sending_min_s)
     while silent := untried(stats := send(duration_s), flows):
-        if duration_s >= SENDING_MAX_S:
+        if duration_s >= stretched(SENDING_MAX_S):
             raise Failure(f"the tester to send in {' and '.join(silent)}", TESTER_SILENT)
-        duration_s = rig.sending_min_s = min(2 * duration_s, SENDING_MAX_S)
+        duration_s = rig.sending_min_s = min(2 * duration_s, stretched(SENDING_MAX_S))
     return stats
 
 

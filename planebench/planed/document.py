@@ -13,8 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import TypeAdapter
-
 Json = dict[str, object]
 PortKind = Literal["vhost-user", "virtio-user", "memif-server", "memif-client", "ethdev"]
 
@@ -140,7 +138,11 @@ class Document:
         return replace(self, ports=ports, tasks=tasks, workers=tuple(worker for worker in workers if worker.tasks))
 
 
-_writer: Any = cache(TypeAdapter[Any])
+@cache
+def _writer(kind: type[Any]) -> Any:
+    from pydantic import TypeAdapter  # a tenth of a second, which `planebench --version` does not have
+
+    return TypeAdapter(kind)
 
 
 def _chosen(part: Port | Task | Worker) -> Json:

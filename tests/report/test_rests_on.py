@@ -126,7 +126,7 @@ def test_jitter_is_p50_p99_and_max_of_each_definition(everything: Derived) -> No
 def test_calibration_has_ceilings_and_floors() -> None:
     ceilings, floors = (_cells(table) for table in calibration_tables(make_calibration()))
     assert ceilings == [("64 B", "wire", "wire", "21.40", "measured"), ("64 B", "VNF", "wire", "17.90", "composed")]
-    assert floors == [("64 B", "1.00", "1.20", "3.10", "hardware", "1\u202f000", "0.2 %")]
+    assert floors == [("64 B", "1.00", "–", "1.20", "3.10", "hardware", "1\u202f000", "0.2 %")]
 
 
 def test_inversion_and_knee_are_sentences() -> None:

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from planebench.cli.lists import show_plan
 from planebench.host import device_settings, interfaces, journal, pci, pci_binding
 from planebench.host.device_settings import device_journal
 from planebench.host.journal import Journal
-from planebench.host.programs import Found, ProgramOutput
+from planebench.host.programs import ProgramOutput
 from planebench.measure.hosted import hosted_requests
 from planebench.model.cpus import Cpus
 from planebench.model.errors import DiedError, StartError, UsageError
@@ -215,26 +214,3 @@ def test_the_nic_counts_what_it_gave_took_and_dropped(tree: Tree, log: Journal, 
 def test_where_it_can_be_measured(situation: Situation, words: str) -> None:
     why = refusal_of(get_adapter("sriov"), situation)
     assert words in why and bool(words) == bool(why)
-
-
-def test_the_plan_draws_the_path(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(type(get_adapter("sriov")), "find", lambda self: Found("Linux 6", Path("/bin/ip")))
-    monkeypatch.setattr(sriov.ADAPTER, "find", lambda: Found("Linux 6", Path("/bin/ip")), raising=False)
-    wanted = {
-        "switch": "sriov",
-        "scenario": "parallel",
-        "vnfs": "2,16",
-        "wire": WIRE,
-        "frame_size": "64",
-        "direction": "unidirectional",
-    }
-    show_plan("quick", wanted, json=False)
-    shown = capsys.readouterr().out
-    lead = f"  tester {TESTER} == {NIC} "
-    assert (
-        f"path of sriov parallel-16, and back by the same cable:\n"
-        f"{lead}+-- VF 0 (02:00:00:00:02:01) -- vnf0\n"
-        f"{' ' * len(lead)}+-- ...\n"
-        f"{' ' * len(lead)}+-- VF 15 (02:00:00:00:02:10) -- vnf15\n"
-    ) in shown
-    assert f"{' ' * len(lead)}+-- VF 1 (02:00:00:00:02:02) -- vnf1\n" in shown
