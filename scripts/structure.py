@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent
 C_ROOT = ROOT / "dataplane"
-C_FILES_MAX = 204
+C_FILES_MAX = 202
 NOT_PRODUCTION = re.compile(r"_(test|fuzz|bench|rig|race|stress)(_\w+)?\.[ch]$")
 TOOLS = {"tasks/tester/tester_pcap.c", "tasks/vnf/nf_run.c", "fib/fib_pipe.c", "tasks/vnf/nf_fuzz_frames.h"}
 
@@ -44,15 +44,15 @@ HARNESS = ROOT / "planebench"
 APART = ("papers", "conformance", "lab")
 """Packages of the harness beside the way from plan to page."""
 LIMITS: Mapping[str, tuple[int, int]] = {
-    "code lines without papers, conformance and lab": (30_383, 20_000),
-    "code lines": (33_133, 25_000),
+    "code lines without papers, conformance and lab": (26_831, 20_000),
+    "code lines": (29_500, 25_000),
     "packages": (14, 14),
     "layers of packages": (8, 8),
-    "files": (270, 260),
+    "files": (255, 260),
     "files that import each other": (0, 0),
-    "functions": (3_062, 2_500),
+    "functions": (2_736, 2_500),
     "class names of several files": (0, 0),
-    "statements": (32_760, 26_000),
+    "statements": (29_301, 26_000),
 }
 """Figure of planebench/ -> what it may be today, and the goal. Code lines: no blank, comment, docstring or import."""
 

@@ -138,11 +138,13 @@ class Document:
         return replace(self, ports=ports, tasks=tasks, workers=tuple(worker for worker in workers if worker.tasks))
 
 
-@cache
-def _writer(kind: type[Any]) -> Any:
+def _adapter(kind: type[Any]) -> Any:
     from pydantic import TypeAdapter  # a tenth of a second, which `planebench --version` does not have
 
     return TypeAdapter(kind)
+
+
+_writer: Any = cache(_adapter)
 
 
 def _chosen(part: Port | Task | Worker) -> Json:
