@@ -443,7 +443,7 @@ unsigned memif_ring_publish(struct memif_ring *ring, unsigned n, uint64_t *too_l
 	return n;
 }
 
-static __rte_always_inline void say_lengths(const struct memif_ring *ring, const struct placed *placed,
+static __rte_always_inline void say_placed_lengths(const struct memif_ring *ring, const struct placed *placed,
                                             unsigned n, bool client)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -458,9 +458,9 @@ void memif_send_placed(struct memif_ring *ring, const struct placed *placed, uns
 	if (n == 0)
 		return;
 	if (own.client)
-		say_lengths(&own, placed, n, true);
+		say_placed_lengths(&own, placed, n, true);
 	else
-		say_lengths(&own, placed, n, false);
+		say_placed_lengths(&own, placed, n, false);
 	memif_advance(ring, n);
 	doorbell_owe(&ring->bell);
 }
