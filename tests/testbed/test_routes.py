@@ -111,13 +111,6 @@ def test_the_table_of_a_chain_is_that_of_its_first_router(chain: str, settings: 
     assert router_settings(chain) == settings
 
 
-def test_the_table_may_be_in_a_file_of_settings(tmp_path: Path) -> None:
-    settings = tmp_path / "l3.json"
-    settings.write_text('\ufeff{"routes": [{"prefix": "10.9.0.0/16"}], "mtu": 1500}')
-    drawn = draw_addresses(router_settings(f"l3fwd:settings={settings}"), 4, 100, 1)
-    assert all(text.startswith("10.9.") for text in drawn)
-
-
 def test_a_chain_without_routes_of_a_version_is_told_before_the_run(table: Path) -> None:
     table.write_text("10.1.0.0/16\n")
     profiles = parse_all(["fib", "imix"])
