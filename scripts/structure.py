@@ -52,7 +52,7 @@ LIMITS: Mapping[str, tuple[int, int]] = {
     "files that import each other": (0, 0),
     "functions": (2_736, 2_500),
     "class names of several files": (0, 0),
-    "statements": (29_301, 26_000),
+    "statements": (29_302, 26_000),
 }
 """Figure of planebench/ -> what it may be today, and the goal. Code lines: no blank, comment, docstring or import."""
 

@@ -444,7 +444,7 @@ unsigned memif_ring_publish(struct memif_ring *ring, unsigned n, uint64_t *too_l
 }
 
 static __rte_always_inline void say_placed_lengths(const struct memif_ring *ring, const struct placed *placed,
-                                            unsigned n, bool client)
+                                                   unsigned n, bool client)
 {
 	for (unsigned i = 0; i < n; i++)
 		memif_say_length(ring, i, client ? 0 : memif_half(memif_slot(ring, i)),
