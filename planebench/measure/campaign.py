@@ -85,11 +85,6 @@ class Bench:
     failed_starts: int = 0
     """In a row."""
 
-    def start(self) -> None:
-        """Start the switch, and connect it."""
-        self.launch()
-        self.connect()
-
     def launch(self) -> None:
         """Start the switch. A failure is reported and kept in ``reason``; that of an external tester is raised."""
         mine = [t for t in self.campaign.trials if t.point.switch == self.label and t.point in self.group.points]
@@ -161,7 +156,7 @@ class Bench:
             return ExternalRunner.start(
                 self.label, adapter, topology, placement, campaign.settings, campaign.supervisor, tester
             )
-        live = LiveTopology.launch(
+        live = LiveTopology.start(
             self.label,
             adapter,
             topology,
@@ -171,6 +166,7 @@ class Bench:
             directions=tuple(dict.fromkeys(point.direction for point in group.points)),
             profiles=[campaign.plan.profile(name) for name in dict.fromkeys(p.traffic for p in group.points)],
             cpu_clock=point.cpu_clock,
+            connected=False,
         )
         return LiveRunner(live, campaign.settings)
 
@@ -181,7 +177,8 @@ class Bench:
         if self.deaths > DEATHS_MAX:
             self._skip(f"died {self.deaths} times; the last time: {reason}")
         else:
-            self.start()
+            self.launch()
+            self.connect()
 
     def stop(self) -> None:
         """Stop the switch. Never raises; safe to call twice."""

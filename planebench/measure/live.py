@@ -163,28 +163,10 @@ class LiveTopology:
         directions: Sequence[Direction] = ("bidirectional",),
         profiles: Sequence[TrafficProfile] = (),
         cpu_clock: CpuClock = OWN_CLOCK,
+        *,
+        connected: bool = True,
     ) -> LiveTopology:
-        """Start tester and switch, and connect them: :meth:`launch`, then :meth:`connect`."""
-        live = cls.launch(
-            label, adapter, topology, placement, settings, supervisor, directions, profiles, cpu_clock=cpu_clock
-        )
-        live.connect(adapter, supervisor)
-        return live
-
-    @classmethod
-    def launch(
-        cls,
-        label: str,
-        adapter: Adapter,
-        topology: Topology,
-        placement: Placement,
-        settings: LiveSettings,
-        supervisor: Supervisor,
-        directions: Sequence[Direction] = ("bidirectional",),
-        profiles: Sequence[TrafficProfile] = (),
-        cpu_clock: CpuClock = OWN_CLOCK,
-    ) -> LiveTopology:
-        """Start tester and switch, and leave them paused; :meth:`connect` is to follow.
+        """Start tester and switch, and leave them paused. They are connected too, unless :meth:`connect` is to follow.
 
         Network functions may drop every frame of a flow, if one of ``directions``, which will be measured, can do
         without it; and drop plain frames, if frames of one of the ``profiles`` pass.
@@ -241,6 +223,8 @@ class LiveTopology:
             live.start_switch(adapter, supervisor)
             live.pause()
             undo.pop_all()
+        if connected:
+            live.connect(adapter, supervisor)
         return live
 
     def connect(self, adapter: Adapter, supervisor: Supervisor) -> None:
