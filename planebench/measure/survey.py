@@ -155,7 +155,7 @@ class Survey:
     missing: tuple[str, ...]
     """Missing software, one sentence each; a run does not start without it."""
     smaller: tuple[Skipped, ...]
-    """The FIBs that were made smaller to fit into memory."""
+    """What was made smaller: FIBs to fit into memory, latency to fit into a time."""
     hugepages: bool
     """True if the switches run with hugepages."""
     small_pages: str = ""
@@ -237,7 +237,11 @@ class Survey:
         """Return the survey with a plan that fits into ``time_budget`` (``20m``); None changes nothing."""
         if time_budget is None:
             return self
-        return replace(self, plan=fit(self.plan, self.measured, parse_budget(time_budget), self.costs))
+        plan = fit(self.plan, self.measured, parse_budget(time_budget), self.costs)
+        away = [f"{load * 100:g} %" for load in self.plan.latency.loads if load not in plan.latency.loads]
+        why = "the time budget is spent on more starts of the switches; a longer one has it"
+        left_out = (Skipped(f"latency at {', '.join(away)} of its load", why),) if away else ()
+        return replace(self, plan=plan, smaller=(*self.smaller, *left_out))
 
     def limited(self) -> Survey:
         """Return the survey with a time budget for what is measured more than once: as long as is said before the run.

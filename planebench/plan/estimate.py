@@ -223,18 +223,17 @@ def _fewer(plan: Plan) -> Iterator[Plan]:
     """
     if plan.throughput.repetitions_max is not None and not plan.parts:
         wanted = max(plan.throughput.repetitions, min(REPETITIONS_WANTED, plan.throughput.repetitions_max))
-        yield _with_throughput(plan, repetitions=wanted)
-        plan = replace(plan, latency=replace(plan.latency, loads=_middle(plan.latency.loads)))
+        yield _with_passes(plan, wanted)
+        loads = plan.latency.loads
+        plan = replace(plan, latency=replace(plan.latency, loads=loads[len(loads) // 2 :][:1]))
         for count in range(wanted, REPETITIONS_FLOOR, -1):
-            yield _with_throughput(plan, repetitions=count)
-        plan = _with_throughput(plan, repetitions=min(REPETITIONS_FLOOR, plan.throughput.repetitions))
+            yield _with_passes(plan, count)
+        plan = _with_passes(plan, min(REPETITIONS_FLOOR, plan.throughput.repetitions))
     yield plan
     repetitions = [plan.throughput.repetitions, *(part.latency.repetitions for part in plan.sections)]
     for count in range(max(repetitions) - 1, 0, -1):
         if REPETITIONS_FLOOR <= count < plan.throughput.repetitions:
-            restarts = plan.throughput.restarts
-            fewer = None if restarts is None else min(restarts, count - 1)
-            plan = _with_throughput(plan, repetitions=count, restarts=fewer)
+            plan = _with_passes(plan, count)
 
         def at_most(part: Plan, most: int = count) -> Plan:
             repetitions = min(part.latency.repetitions, most)
@@ -250,8 +249,10 @@ def _fewer(plan: Plan) -> Iterator[Plan]:
         yield plan
 
 
-def _middle(loads: tuple[float, ...]) -> tuple[float, ...]:
-    return loads[len(loads) // 2 :][:1]
+def _with_passes(plan: Plan, count: int) -> Plan:
+    """Return the plan with so many repetitions; there is at most one restart between two of them."""
+    restarts = plan.throughput.restarts
+    return _with_throughput(plan, repetitions=count, restarts=None if restarts is None else min(restarts, count - 1))
 
 
 def _more(plan: Plan, takes_s: Callable[[Plan], float], room_s: float) -> Plan:

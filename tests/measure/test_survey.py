@@ -102,6 +102,13 @@ def test_a_run_has_the_time_that_is_stated_where_there_may_be_further_passes() -
     assert own.limited() is own and own.at_most_s <= 600
 
 
+def test_loads_that_a_time_budget_leaves_out_are_told() -> None:
+    plan = override(load_plan("quick"), switch="sim,sim", scenario="p2p,v2v")
+    told = [entry.what for entry in survey(plan).within("75s").skipped]
+    assert "latency at 10 %, 90 % of its load" in told
+    assert not any("latency" in entry.what for entry in survey(plan).within("10m").skipped)
+
+
 def test_a_plan_that_is_longer_than_its_time_budget_says_so_and_is_measured() -> None:
     short = survey(REAL).within("10s")
     assert short.required().takes_s > 1

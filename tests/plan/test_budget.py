@@ -114,6 +114,13 @@ def test_loads_of_latency_go_before_starts_that_narrow_every_interval() -> None:
     assert list(stages)[:4] == [(5, (0.1, 0.5, 0.9), 3), (5, (0.5,), 3), (4, (0.5,), 3), (3, (0.5,), 3)]
 
 
+def test_there_is_at_most_one_restart_between_two_passes() -> None:
+    plan = override(SUITES["quick"], switch="sim,sim", scenario="p2p,v2v", restarts=4)
+    found = {fit(plan, expand(plan), budget_s).throughput for budget_s in range(40, 160, 10)}
+    assert {it.repetitions for it in found} >= {3, 4, 5}
+    assert all(it.restarts is not None and it.restarts < it.repetitions for it in found)
+
+
 def test_further_passes_get_the_time_that_is_over() -> None:
     plan = override(SUITES["quick"], switch="sim")
     rich = fit(plan, expand(plan), 1e5)
