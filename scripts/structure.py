@@ -21,23 +21,29 @@ ROOT = Path(__file__).resolve().parent.parent
 C_ROOT = ROOT / "dataplane"
 C_FILES_MAX = 202
 NOT_PRODUCTION = re.compile(r"_(test|fuzz|bench|rig|race|stress)(_\w+)?\.[ch]$")
-TOOLS = {"tasks/tester/tester_pcap.c", "tasks/vnf/nf_run.c", "fib/fib_pipe.c", "tasks/vnf/nf_fuzz_frames.h"}
+TOOLS = {"tester/tester_pcap.c", "nf/nf_run.c", "fib/fib_pipe.c", "nf/nf_fuzz_frames.h"}
 
 # One file knows the frequency of the TSC: DPDK's own is rounded.
 TSC_HZ = re.compile(r"\brte_get_(tsc|timer)_hz\b")
-TSC_FILES = {"lib/clock.c", "lib/clock_test.c"}
+TSC_FILES = {"base/clock.c", "base/clock_test.c"}
 
-# What a folder may include besides itself: folders, or single headers. KIND stands for any folder below tasks/.
+# What a folder may include besides itself: folders, or single headers. nf/KIND stands for any folder below nf/.
 ALLOWED: dict[str, set[str]] = {
-    "lib": set(),
-    "ring": {"lib"},
-    "port": {"ring", "lib"},
-    "fib": {"lib"},
+    "base": set(),
+    "table": {"base"},
+    "shm": {"base"},
+    "virtio": {"shm", "base"},
+    "memif": {"shm", "base"},
+    "port": {"virtio", "memif", "shm", "base"},
+    "task": {"port", "base"},
+    "tester": {"task", "port", "shm", "base"},
+    "nf": {"tester", "task", "port", "shm", "base"},
+    "nf/KIND": {"nf", "tester", "task", "port", "shm", "table", "base"},
+    "switch": {"task", "port", "table", "base"},
+    "fib": {"nf", "task", "port", "table", "base", "fib/client"},
     "fib/client": {"fib"},
-    "tasks": {"port", "ring", "lib"},
-    "tasks/KIND": {"tasks", "tasks/vnf", "tasks/tester", "port", "ring", "lib", "fib", "fib/client"},
-    "runtime": {"tasks/task.h", "tasks/tester/probe_tap.h", "port/port.h", "port/device_clock.h", "lib"},
-    "": {"runtime", "lib"},
+    "runtime": {"task", "tester/probe_tap.h", "tester/stamps.h", "port/port.h", "port/device_clock.h", "base"},
+    "": {"runtime", "base"},
 }
 
 HARNESS = ROOT / "planebench"
@@ -93,7 +99,7 @@ def violations(edges: list[tuple[str, str, str]]) -> Iterator[str]:
     for path in sorted(C_ROOT.rglob("*.[ch]")):
         name = path.relative_to(C_ROOT).as_posix()
         if name not in TSC_FILES and TSC_HZ.search(path.read_text(encoding="utf-8")):
-            yield f"dataplane/{name}: DPDK rounds the frequency of the TSC; take clock_hz() of lib/clock.h"
+            yield f"dataplane/{name}: DPDK rounds the frequency of the TSC; take clock_hz() of base/clock.h"
     for name, figure in harness().items():
         if figure > LIMITS[name][0]:
             yield f"planebench/: {figure} {name}, at most {LIMITS[name][0]}: take something away"
@@ -121,7 +127,7 @@ def _folder(path: PurePosixPath) -> str:
 
 
 def _is_allowed(folder: str, header: str) -> bool:
-    rule = "tasks/KIND" if folder.startswith("tasks/") else folder
+    rule = "nf/KIND" if folder.startswith("nf/") else folder
     return header in ALLOWED[rule] or _folder(PurePosixPath(header)) in ALLOWED[rule]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One network function of planed on its own: frames in, frames and verdicts out (dataplane/tasks/vnf/nf_run.c).
+"""One network function of planed on its own: frames in, frames and verdicts out (dataplane/nf/nf_run.c).
 
 What a function does is compared with a model that is written from its RFCs or papers in Python, knows nothing of the C
 code, and sees the same frames at the same times.

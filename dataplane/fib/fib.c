@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "fib/fib_state.h"
-#include "lib/log.h"
+#include "base/log.h"
 
 static int table_create(struct fib *fib, const struct fib_config *config, unsigned family)
 {

@@ -26,7 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/cuckoo.h"
+#include "table/cuckoo.h"
 #include "fib/fib_message.h"
 
 enum {

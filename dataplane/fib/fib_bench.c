@@ -13,11 +13,11 @@
 
 #include <rte_cycles.h>
 
-#include "lib/clock.h"
-#include "lib/cuckoo_table.h"
+#include "base/clock.h"
+#include "table/cuckoo_table.h"
 #include "fib/fib_bench.h"
 #include "test/fixture.h"
-#include "lib/isa.h"
+#include "base/isa.h"
 
 enum { BLOCKS_MAX = 1 << 16 };
 

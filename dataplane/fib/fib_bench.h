@@ -3,7 +3,7 @@
 // beside it, and the cases that are measured in turn.
 #pragma once
 
-#include "lib/cuckoo_any.h"
+#include "table/cuckoo_any.h"
 
 enum {
 	BLOCK = 4096, // keys that are made before the clock runs

@@ -11,7 +11,7 @@
 
 #include "fib/fib_snapshot.h"
 #include "fib/fib_state.h"
-#include "lib/input_file.h"
+#include "base/input_file.h"
 
 enum { ERROR_MAX = 256 };
 

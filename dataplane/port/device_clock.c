@@ -11,7 +11,7 @@
 #include <rte_ether.h>
 #include <rte_mbuf_dyn.h>
 
-#include "lib/log.h"
+#include "base/log.h"
 #include "port/port.h"
 
 enum { READINGS = 8 };

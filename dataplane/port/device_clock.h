@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/clock.h"
+#include "base/clock.h"
 
 struct port;
 

@@ -8,10 +8,10 @@
 #include <rte_errno.h>
 #include <rte_mbuf_dyn.h>
 
-#include "lib/stamps.h"
-#include "tasks/generator/generator.h"
-#include "tasks/monitor/monitor.h"
-#include "tasks/tester/frame.h"
+#include "tester/stamps.h"
+#include "tester/generator.h"
+#include "tester/monitor.h"
+#include "tester/frame.h"
 #include "test/fixture.h"
 #include "test/unit.h"
 

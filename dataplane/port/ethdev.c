@@ -17,8 +17,8 @@
 #include <rte_mempool.h>
 #include <rte_vhost.h>
 
-#include "lib/listen_socket.h"
-#include "lib/log.h"
+#include "base/listen_socket.h"
+#include "base/log.h"
 #include "port/device_clock.h"
 
 static const struct port_ops net_virtio_user_ops;

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/listen_socket.h"
-#include "lib/log.h"
+#include "base/listen_socket.h"
+#include "base/log.h"
 #include "port/memif_session.h"
 
 // --- Data path -------------------------------------------------------------------------------------------

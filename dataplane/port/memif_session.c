@@ -12,12 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/clock.h"
-#include "lib/listen_socket.h"
-#include "lib/log.h"
-#include "ring/doorbell.h"
-#include "ring/guest_fault.h"
-#include "ring/vhost_link.h"
+#include "base/clock.h"
+#include "base/listen_socket.h"
+#include "base/log.h"
+#include "shm/doorbell.h"
+#include "shm/guest_fault.h"
+#include "virtio/vhost_link.h"
 
 enum {
 	CONNECT_MS = 5000, // for all messages until both ends are connected

@@ -9,7 +9,7 @@
 #include <pthread.h>
 
 #include "port/vring_port.h"
-#include "ring/memif_link.h"
+#include "memif/memif_link.h"
 
 struct memif_port {
 	struct vring_port base; // first

@@ -8,10 +8,10 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#include "lib/limits.h"
-#include "ring/offload.h"
-#include "ring/placed.h"
-#include "ring/vhost_message.h"
+#include "base/limits.h"
+#include "virtio/offload.h"
+#include "virtio/placed.h"
+#include "virtio/vhost_message.h"
 
 enum { CONFIG_PORTS_MAX = 128, CONFIG_DEVICE_MAX = 256 };
 
@@ -42,8 +42,8 @@ struct config_port {
 	uint8_t mac[6]; // of rings of our own: its address; all zero: one is made up
 	struct config_drivers drivers;
 	int clock;     // enum port_clock
-	bool offloads; // of guests (ring/offload.h)
-	bool zero_copy; // of a memif's client: it exchanges buffers with the others that have this (ring/memif_pool.h)
+	bool offloads; // of guests (virtio/offload.h)
+	bool zero_copy; // of a memif's client: it exchanges buffers with the others that have this (memif/memif_pool.h)
 };
 
 // Counters of a port since it was opened. rx_errors: buffers of the other end without a frame in them, or with too

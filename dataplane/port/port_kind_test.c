@@ -2,7 +2,7 @@
 // A kind of port that is one file (test/loop_port.c): a document opens it, a task uses it, and it counts.
 #include "port/port.h"
 #include "runtime/config.h"
-#include "tasks/task.h"
+#include "task/task.h"
 #include "test/fixture.h"
 #include "test/unit.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Two ports with rings of our own and what is between them, for the tests of every kind: which end is looked at is the kind's
-// name, and a doorbell is the ring's (ring/doorbell.h). Needs no task.
+// name, and a doorbell is the ring's (shm/doorbell.h). Needs no task.
 #pragma once
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A vhost-user port whose data path is our own: we are the device and listen on a unix socket; a virtio
-// driver (DPDK's virtio-user, QEMU for its guest) connects. The door's thread (ring/vhost_door.h) speaks the
+// driver (DPDK's virtio-user, QEMU for its guest) connects. The door's thread (virtio/vhost_door.h) speaks the
 // protocol and maps the memory; our workers move the frames.
 //
 // Up to CONFIG_QUEUES_MAX queue pairs, as many as its driver enables of them; what is sent to a pair that it
@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/clock.h"
-#include "lib/listen_socket.h"
-#include "lib/log.h"
+#include "base/clock.h"
+#include "base/listen_socket.h"
+#include "base/log.h"
 #include "port/vhost_session.h"
 
 enum { CALL_GAP_US = 10 };

@@ -6,15 +6,15 @@
 #include <linux/virtio_config.h>
 #include <linux/virtio_net.h>
 
-#include "lib/clock.h"
-#include "lib/listen_socket.h"
-#include "lib/log.h"
+#include "base/clock.h"
+#include "base/listen_socket.h"
+#include "base/log.h"
 
 _Static_assert((int)VRING_PORT_RINGS_MAX <= (int)VHOST_RINGS_MAX, "a driver can set up all rings of a port");
 
 enum { CONNECTIONS_PER_S = 50 };
 
-// Without offloads (ring/offload.h) a frame is its bytes. Without EVENT_IDX a flag says who wants to be notified. Dirty pages are not
+// Without offloads (virtio/offload.h) a frame is its bytes. Without EVENT_IDX a flag says who wants to be notified. Dirty pages are not
 // logged: live migration is refused, not broken. The control virtqueue ends at the front end, which offers it only if
 // we do.
 #define FEATURES                                                                                             \

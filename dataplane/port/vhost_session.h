@@ -4,7 +4,7 @@
 #pragma once
 
 #include "port/vring_port.h"
-#include "ring/vhost_door.h"
+#include "virtio/vhost_door.h"
 
 struct vhost_port {
 	struct vring_port base; // first

@@ -16,7 +16,7 @@
 
 #include <rte_malloc.h>
 
-#include "lib/log.h"
+#include "base/log.h"
 #include "port/virtio_session.h"
 
 // --- Data path -------------------------------------------------------------------------------------------

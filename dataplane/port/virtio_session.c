@@ -17,7 +17,7 @@
 #include <rte_eal_memconfig.h>
 #include <rte_memory.h>
 
-#include "lib/log.h"
+#include "base/log.h"
 
 // --- DPDK's memory ---------------------------------------------------------------------------------------
 

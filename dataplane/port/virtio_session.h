@@ -8,7 +8,7 @@
 #pragma once
 
 #include "port/vring_port.h"
-#include "ring/frontend.h"
+#include "virtio/frontend.h"
 
 struct virtio_port {
 	struct vring_port base; // first

@@ -8,8 +8,8 @@
 
 #include <rte_cycles.h>
 
-#include "lib/clock.h"
-#include "lib/log.h"
+#include "base/clock.h"
+#include "base/log.h"
 
 enum { LINES_BURST = 64, LINES_PER_MINUTE = 60 }; // of a port
 

@@ -11,13 +11,13 @@
 
 #include <stdatomic.h>
 
-#include "lib/counters.h"
-#include "lib/log_rate.h"
+#include "base/counters.h"
+#include "base/log_rate.h"
 #include "port/port.h"
-#include "ring/driver_ring.h"
-#include "ring/frames.h"
-#include "ring/gate.h"
-#include "ring/memif_ring.h"
+#include "virtio/driver_ring.h"
+#include "virtio/frames.h"
+#include "shm/gate.h"
+#include "memif/memif_ring.h"
 
 // The rings of pair i, as a driver calls them: receiveq 2i, transmitq 2i + 1 (virtio 1.2 s5.1.2). A memif's client calls
 // them so.
@@ -65,7 +65,7 @@ struct vring_port {
 	_Atomic(uint16_t) sizes[VRING_PORT_RINGS_MAX]; // of the rings that run, else 0; the same
 };
 
-// --- Doorbells (ring/doorbell.h): behind the gate of the queue that they are of -----------------------------------------------
+// --- Doorbells (shm/doorbell.h): behind the gate of the queue that they are of -----------------------------------------------
 
 // One that always wants to be woken would cost a system call in each poll: it is rung once in call_gap_tsc, and owed the next
 // ring then. One that sleeps longer than that is woken at once.

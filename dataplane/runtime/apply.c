@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "runtime/eal.h"
-#include "lib/log.h"
-#include "lib/schema.h"
+#include "base/log.h"
+#include "base/schema.h"
 #include "port/port.h"
-#include "tasks/task.h"
+#include "task/task.h"
 #include "runtime/traffic.h"
 #include "runtime/worker.h"
 

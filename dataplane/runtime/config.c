@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/schema.h"
+#include "base/schema.h"
 #include "port/port.h"
-#include "tasks/task.h"
+#include "task/task.h"
 
 // --- What goes together ----------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "port/port.h"
-#include "tasks/task.h"
+#include "task/task.h"
 
 enum {
 	CONFIG_VERSION = 1,

@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <time.h>
 
-#include "lib/clock.h"
+#include "base/clock.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 

@@ -17,8 +17,8 @@
 #include <rte_interrupts.h>
 #include <rte_mbuf.h>
 
-#include "lib/clock.h"
-#include "lib/log.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "runtime/worker.h"
 
 enum { POOL_CACHE = 512 };

@@ -11,11 +11,11 @@
 
 #include "runtime/planed.h"
 #include "runtime/report.h"
-#include "lib/clock.h"
-#include "lib/schema.h"
-#include "lib/stamps.h"
-#include "tasks/task.h"
-#include "tasks/tester/probe_tap.h"
+#include "base/clock.h"
+#include "base/schema.h"
+#include "tester/stamps.h"
+#include "task/task.h"
+#include "tester/probe_tap.h"
 #include "runtime/traffic.h"
 
 // A method answers with a new object, or NULL after setting *code and error.

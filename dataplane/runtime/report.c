@@ -7,15 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/clock.h"
-#include "lib/counters.h"
-#include "lib/schema.h"
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/schema.h"
 #include "port/device_clock.h"
 #include "port/port.h"
 #include "runtime/planed.h"
 #include "runtime/traffic.h"
 #include "runtime/worker.h"
-#include "tasks/task.h"
+#include "task/task.h"
 
 // --- Virtio ----------------------------------------------------------------------------------------------
 

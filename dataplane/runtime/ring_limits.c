@@ -9,7 +9,7 @@
 
 #include <rte_ethdev.h>
 
-#include "lib/log.h"
+#include "base/log.h"
 #include "runtime/eal.h"
 
 enum { MEMORY_MB = 64 };

@@ -11,9 +11,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "lib/clock.h"
-#include "lib/listen_socket.h"
-#include "lib/log.h"
+#include "base/clock.h"
+#include "base/listen_socket.h"
+#include "base/log.h"
 #include "runtime/methods.h"
 #include "runtime/planed.h"
 #include "runtime/rpc_device.h"

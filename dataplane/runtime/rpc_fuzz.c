@@ -5,7 +5,7 @@
 #include "runtime/rpc.c"
 
 #include "test/fuzz.h"
-#include "lib/schema.h"
+#include "base/schema.h"
 
 // What is still unread of the answers fits a socket.
 enum { PIECE_MAX = 64, ANSWERS_MAX = 1 << 18 };

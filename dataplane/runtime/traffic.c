@@ -11,13 +11,13 @@
 
 #include "runtime/planed.h"
 #include "runtime/report.h"
-#include "lib/clock.h"
-#include "lib/schema.h"
-#include "lib/stamps.h"
+#include "base/clock.h"
+#include "base/schema.h"
+#include "tester/stamps.h"
 #include "port/device_clock.h"
 #include "port/port.h"
-#include "tasks/task.h"
-#include "tasks/tester/probe_tap.h"
+#include "task/task.h"
+#include "tester/probe_tap.h"
 #include "runtime/worker.h"
 
 // The workers wake up and warm their caches before the first slot is due.

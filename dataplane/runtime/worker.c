@@ -17,10 +17,10 @@
 #include <rte_lcore.h>
 #include <rte_mempool.h>
 
-#include "lib/clock.h"
-#include "lib/counters.h"
-#include "lib/log.h"
-#include "tasks/task.h"
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "task/task.h"
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct worker *all; // the list, under all_lock

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lib/clock.h"
+#include "base/clock.h"
 #include "runtime/planed.h"
 #include "runtime/worker.h"
 #include "test/fixture.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Both ends of a receive and a transmit ring in plain memory: our driver (ring/driver_ring.h), our device
-// (ring/ring.h), and numbered frames whose every byte is checked. Needs no EAL. One test at a time.
+// Both ends of a receive and a transmit ring in plain memory: our driver (virtio/driver_ring.h), our device
+// (virtio/ring.h), and numbered frames whose every byte is checked. Needs no EAL. One test at a time.
 #pragma once
 
-#include "ring/driver_ring.h"
-#include "ring/frames.h"
+#include "virtio/driver_ring.h"
+#include "virtio/frames.h"
 
 enum { PAIR_ROOM = 2048, PAIR_FRAME_MAX = 1600 };
 

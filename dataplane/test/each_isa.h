@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "lib/isa.h"
+#include "base/isa.h"
 #include "test/unit.h"
 
 // How many of tests failed, over all sets. A macro since cmocka's is one: it needs the array.

@@ -13,7 +13,7 @@
 
 #include "runtime/config.h"
 #include "port/port.h"
-#include "tasks/task.h"
+#include "task/task.h"
 
 enum {
 	FIXTURE_PORTS = 4, // p0 .. p3

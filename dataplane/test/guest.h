@@ -7,7 +7,7 @@
 #include <linux/virtio_config.h>
 #include <linux/virtio_net.h>
 
-#include "ring/ring.h"
+#include "virtio/ring.h"
 
 enum {
 	GUEST_SIZE_MAX = 256,       // ring entries

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "test/fuzz.h"
-#include "ring/ring.h"
+#include "virtio/ring.h"
 
 enum {
 	HOSTILE_NEAR_BYTES = 0x3c00, // the region with the rings

@@ -9,7 +9,7 @@
 // notifications are not covered: see guest.h.
 #pragma once
 
-#include "ring/ring.h"
+#include "virtio/ring.h"
 
 enum lean_touch {
 	LEAN_NONE, // frames are never looked at: all of them stay in the device's caches

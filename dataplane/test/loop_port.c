@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lib/log.h"
+#include "base/log.h"
 
 struct loop_queue {
 	uint64_t rx_packets, tx_packets, tx_full;

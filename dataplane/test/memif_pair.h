@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "ring/memif_link.h"
+#include "memif/memif_link.h"
 
 // Give a message of one end to the other, as a socket would, and close what that does not take. Returns what it says.
 static inline enum vhost_refusal memif_tell(struct memif_link *to, const struct memif_message *message,

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "test/fixture.h"
-#include "tasks/vnf/vnf.h"
+#include "nf/vnf.h"
 
 // Records: little-endian, header and then length bytes. nf_run says what kinds mean.
 struct nf_record {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Frames as a guest with offloads sends them, and what segmentation makes of them, byte by byte and plainly: the model of
-// ring/offload.c for its test and its fuzzer.
+// virtio/offload.c for its test and its fuzzer.
 #pragma once
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "lib/bytes.h"
-#include "ring/offload.h"
+#include "base/bytes.h"
+#include "virtio/offload.h"
 
 enum sample_kind {
 	SAMPLE_V6 = 1 << 0,

@@ -14,9 +14,9 @@
 #include <rte_ip.h>
 #include <rte_udp.h>
 
-#include "ring/frames.h"
-#include "tasks/generator/generator.h"
-#include "tasks/tester/frame.h"
+#include "virtio/frames.h"
+#include "tester/generator.h"
+#include "tester/frame.h"
 #include "test/nf_task.h"
 #include "test/offload_sample.h"
 #include "test/wire.h"

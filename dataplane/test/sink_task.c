@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "port/port.h"
-#include "tasks/task.h"
+#include "task/task.h"
 
 struct sink_settings {
 	uint32_t long_bytes;

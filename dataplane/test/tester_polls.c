@@ -12,9 +12,9 @@
 
 #include <rte_cycles.h>
 
-#include "lib/isa.h"
+#include "base/isa.h"
 #include "port/port.h"
-#include "tasks/task.h"
+#include "task/task.h"
 #include "test/fixture.h"
 
 enum { BURST = 64, WARM = 50, POLLS = 100, MBUFS = 2047, CACHE = 256 };

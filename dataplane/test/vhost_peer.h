@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "ring/vhost_message.h"
+#include "virtio/vhost_message.h"
 
 enum { PEER_FDS_MAX = 16, PEER_MEMORY = 1 << 20, PEER_RING = 16 };
 

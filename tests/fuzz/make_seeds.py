@@ -4,8 +4,8 @@ fuzzer would be long to find out.
 
     python tests/fuzz/make_seeds.py
 
-The bytes are those that dataplane/test/hostile.c, dataplane/ring/vhost_door_fuzz.c, offload_fuzz.c,
-dataplane/tasks/vnf/nf_fuzz.c, dataplane/tasks/tester/frame_fuzz.c, capture_fuzz.c and
+The bytes are those that dataplane/test/hostile.c, dataplane/virtio/vhost_door_fuzz.c, offload_fuzz.c,
+dataplane/nf/nf_fuzz.c, dataplane/tester/frame_fuzz.c, capture_fuzz.c and
 dataplane/fib/fib_message_fuzz.c read. Files named by a hash are libFuzzer's (scripts/fuzz.sh --keep).
 """
 

@@ -82,5 +82,5 @@ def test_the_three_rules_of_the_page_match_what_the_page_says(tmp_path: Path) ->
     found = re.search(r"from (198\.18\.0\.0/\d+) to any name=blocked", rules[0])
     assert found is not None
     blocked, first = ipaddress.ip_network(found[1]), ipaddress.ip_address("198.18.0.1")
-    sources = [first + host for host in range(1024)]  # as PROFILE_FLOW_HOSTS in dataplane/tasks/tester/profile.h
+    sources = [first + host for host in range(1024)]  # as PROFILE_FLOW_HOSTS in dataplane/tester/profile.h
     assert sum(source in blocked for source in sources) == 127

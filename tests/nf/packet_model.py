@@ -2,7 +2,7 @@
 """What a packet is, in Python from the RFCs: what every model of a network function asks first.
 
 IEEE 802.1Q, RFC 791, 1812 (s5.2.2), 8200, 4302, 6275, 7401, 5533, 6946, 768, 792, 9293, 9260, 4340, 3828. It knows
-nothing of dataplane/lib/packet.c. Where a frame has several faults, the outermost header's comes first, and in an IPv4
+nothing of dataplane/base/packet.c. Where a frame has several faults, the outermost header's comes first, and in an IPv4
 header the version, its length, the datagram's length, the checksum, the fragment: docs/network-functions.md.
 """
 

@@ -130,7 +130,7 @@ def test_the_default_rules_are_ten_and_permit_the_testers_frames(tmp_path: Path)
 
 
 def tester_frame(stream: int) -> bytes:
-    """As dataplane/tasks/tester/frame.c makes it, 64 bytes with FCS."""
+    """As dataplane/tester/frame.c makes it, 64 bytes with FCS."""
     rng = random.Random(stream)
     udp = (49152 + stream).to_bytes(2, "big") + (28770).to_bytes(2, "big") + bytes(22)
     head = bytes([0x45, 0, 0, 46, 0, 0, 0x40, 0, 64, 17, 0, 0, 198, 18, stream, 1, 198, 19, stream, 1])

@@ -23,7 +23,7 @@ TESTER_PORT = 28770
 
 
 def _tester(stream: int) -> bytes:
-    """A frame of the tester (dataplane/tasks/generator/generator.c), but for what is in it."""
+    """A frame of the tester (dataplane/tester/generator.c), but for what is in it."""
     src, dst = bytes((198, 18, stream, 1)), bytes((198, 19, stream, 1))
     return frame(udp((src, 49152 + stream), (dst, TESTER_PORT), bytes(18), fragment=0x4000))
 

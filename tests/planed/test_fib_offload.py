@@ -2,7 +2,7 @@
 """fib_offload in a real planed: VNFs announce routes through their ports, packets follow, VNFs die and come back; and
 as many ports as ic16 has VNFs.
 
-What becomes of every kind of packet is in dataplane/tasks/fib_offload/fib_offload*_test.c.
+What becomes of every kind of packet is in dataplane/fib/fib_offload*_test.c.
 """
 
 from __future__ import annotations

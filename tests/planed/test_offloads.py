@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Offloads of guests through a patch and a bridge: what is passed on, and what is done for a guest that accepts none.
 
-The segments themselves are compared byte by byte in ``dataplane/ring/offload_test.c``.
+The segments themselves are compared byte by byte in ``dataplane/virtio/offload_test.c``.
 """
 
 from __future__ import annotations

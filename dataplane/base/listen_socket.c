@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/listen_socket.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <grp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static bool somebody_listens(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool listens;
+
+	if (fd < 0)
+		return false;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	// EAGAIN: its queue of connections is full, so there is one. EPROTOTYPE: it is for another type of connection.
+	listens = connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN ||
+	          errno == EPROTOTYPE;
+	close(fd);
+	return listens;
+}
+
+int stale_socket_remove(const char *path)
+{
+	struct stat there;
+
+	if (lstat(path, &there))
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(there.st_mode))
+		return -EEXIST;
+	if (somebody_listens(path))
+		return -EADDRINUSE;
+	return unlink(path) && errno != ENOENT ? -errno : 0;
+}
+
+enum { BACKLOG = 16 }; // of those that wait
+
+// Who may connect, before anybody can.
+static int let_in(const char *path, gid_t group)
+{
+	if (group == (gid_t)-1)
+		return 0;
+	return lchown(path, (uid_t)-1, group) || chmod(path, 0660) ? -1 : 0;
+}
+
+int listen_socket_open(const char *path, int type, gid_t group)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc, error;
+	mode_t mask;
+
+	if (fd < 0)
+		return -errno;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	mask = umask(0177); // mode 0600 from the first moment
+	rc = bind(fd, (const struct sockaddr *)&address, sizeof(address));
+	umask(mask);
+	if (rc == 0 && let_in(path, group) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	error = errno;
+	if (rc == 0)
+		unlink(path);
+	close(fd);
+	return -error;
+}
+
+// By its name or number.
+int listen_socket_group(const char *text, gid_t *group)
+{
+	const struct group *found = getgrnam(text);
+	unsigned number;
+	char tail;
+
+	*group = (gid_t)-1;
+	if (*text == '\0')
+		return 0;
+	if (found)
+		*group = found->gr_gid;
+	else if (sscanf(text, "%u%c", &number, &tail) == 1)
+		*group = number;
+	return *group == (gid_t)-1 ? -ESRCH : 0;
+}
+
+const char *listen_socket_error(int rc)
+{
+	if (rc == -EADDRINUSE)
+		return "another process listens there; give another path";
+	if (rc == -ENOENT)
+		return "its folder is not there; create it, or give another path";
+	if (rc == -ESRCH)
+		return "there is no group of that name; give one that there is, or its number";
+	return rc == -EEXIST ? "there is a file that is no socket; remove it or give another path"
+	                     : strerror(-rc);
+}

@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// fib_offload: the way of a burst through it: whose each packet is, the lookups of all, and the next hop of
+// each, so that cache misses overlap. What is not a plain packet to an offloaded VNF is decided out of line.
+//
+// A hop that is found is not held when its burst ends, so a tick, each millisecond, is when a worker tells
+// the FIB that it holds none. A worker that is parked says nothing: the records of hops that are gone wait
+// until it runs again, and nobody waits for them.
+#include "fib/fib_offload.h"
+
+// --- Frames that are not simply forwarded ----------------------------------------------------------------
+
+// Frames that fib_offload does not simply forward: what is for VNFs themselves, what they send, groups.
+
+enum { MESSAGE_MIN = 60, MESSAGE_MAX = 2048, IPV4_TTL = 8, IPV6_NEXT = 6, IPV6_HOP_LIMIT = 7 };
+
+static uint16_t ether_type(const uint8_t *frame)
+{
+	return (uint16_t)(frame[12] << 8 | frame[13]);
+}
+
+static uint64_t mac_load(const uint8_t *mac)
+{
+	uint64_t word = 0;
+
+	memcpy(&word, mac, RTE_ETHER_ADDR_LEN);
+	return word;
+}
+
+// --- To a VNF itself -------------------------------------------------------------------------------------
+
+// By which wire a neighbour talks to a VNF: what the VNF answers leaves by the same.
+static void learn(struct offload *o, const struct offload_vnf *to, unsigned wire,
+                  const struct vnf_frame *frame, uint64_t now_tsc)
+{
+	uint64_t mac = mac_load(frame->data + RTE_ETHER_ADDR_LEN), key = mac_key(mac, to->number);
+
+	if (wire != OFFLOAD_NONE && !mac_is_group(mac) && mac)
+		mac_table_learn(o->neighbours, mac_table_bucket(o->neighbours, key), key, wire, now_tsc,
+		                &o->neighbour_counts);
+}
+
+// To the VNF itself, within its rate. Returns the verdict.
+static __rte_noinline uint8_t offload_punt(struct offload *o, struct offload_vnf *to, unsigned wire,
+                                           const struct vnf_frame *frame, uint64_t now_tsc)
+{
+	if (!bucket_take(&to->punts, now_tsc)) {
+		to->limited++;
+		return VNF_DROP | OFFLOAD_PUNT_LIMITED;
+	}
+	to->punted++;
+	learn(o, to, wire, frame, now_tsc);
+	return to->port;
+}
+
+// Whether a rule says that a packet is control.
+static __rte_noinline bool offload_is_control(const struct offload *o, const struct packet *p)
+{
+	for (unsigned i = 0; i < o->settings.rule_count; i++) {
+		const struct offload_rule *rule = &o->settings.rules[i];
+
+		if (rule->protocol == p->protocol &&
+		    (rule->port == 0 ||
+		     (p->has_ports && (rule->port == p->src_port || rule->port == p->dst_port))))
+			return true;
+	}
+	return false;
+}
+
+// TTL or hop limit at its end (the VNF owes an ICMP error), options that a router must look at (RFC 791,
+// RFC 8200 s4.3), and IPv6 to what is on the link only (neighbour discovery).
+static bool must_be_seen(const struct packet *p, const uint8_t *ip)
+{
+	if (p->version == 4)
+		return ip[IPV4_TTL] <= 1 || (ip[0] & 0xf) > 5;
+	return ip[IPV6_HOP_LIMIT] <= 1 || ip[IPV6_NEXT] == IPPROTO_HOPOPTS || ip[24] == 0xff ||
+	       (ip[24] == 0xfe && (ip[25] & 0xc0) == 0x80);
+}
+
+// What becomes of a frame for a VNF that is offloaded and whose packet is not plain: OFFLOAD_LOOK_UP with *p,
+// or a verdict. wire: by which it came, or OFFLOAD_NONE.
+static __rte_noinline uint8_t offload_classify(struct offload *o, struct offload_vnf *to, unsigned wire,
+                                               const struct vnf_frame *frame, uint64_t now_tsc,
+                                               struct packet *p)
+{
+	uint16_t type = ether_type(frame->data);
+	enum packet_fault fault;
+
+	if (type == FIB_ETHER_TYPE) // an answer that the VNF could believe
+		return VNF_DROP | OFFLOAD_FOREIGN_MESSAGE;
+	if (type != RTE_ETHER_TYPE_IPV4 && type != RTE_ETHER_TYPE_IPV6)
+		return offload_punt(o, to, wire, frame, now_tsc);
+	fault = packet_parse_any(frame, p);
+	if (fault != PACKET_FINE)
+		return (uint8_t)(VNF_DROP | fault);
+	if (must_be_seen(p, frame->data + p->l3) || offload_is_control(o, p))
+		return offload_punt(o, to, wire, frame, now_tsc);
+	return OFFLOAD_LOOK_UP;
+}
+
+// --- Groups ----------------------------------------------------------------------------------------------
+
+// A frame that goes on to another port as well. A long one that is not in one piece stays out.
+static void copy_to(struct offload *o, unsigned out, const struct vnf_frame *frame)
+{
+	const struct ring_piece piece = {frame->data, frame->length};
+	const struct frame whole = {{&piece, 0}, frame->length, 0};
+	bool left = frame->length == frame->total &&
+	            port_deliver_polled(o->vnf.task.ports[out], o->vnf.task.queue, &whole, 1) == 1;
+
+	o->copies += left;
+	o->copies_lost += !left;
+}
+
+// The last of its ports is a frame's verdict, and those before it have copies.
+static void also_to(struct offload *o, unsigned *last, unsigned out, const struct vnf_frame *frame)
+{
+	if (*last != OFFLOAD_NONE)
+		copy_to(o, *last, frame);
+	*last = out;
+}
+
+// To every VNF on these wires but its sender; wire: by which it came.
+static void to_listeners(struct offload *o, const struct offload_vnf *from, uint8_t wires, unsigned wire,
+                         const struct vnf_frame *frame, uint64_t now_tsc, unsigned *last, bool *limited)
+{
+	for (unsigned i = 0; i < o->vnf_count; i++) {
+		struct offload_vnf *to = &o->vnfs[i];
+
+		if (to == from || !(to->wires & wires))
+			continue;
+		if (to->offload && offload_punt(o, to, wire, frame, now_tsc) & VNF_DROP)
+			*limited = true;
+		else
+			also_to(o, last, to->port, frame);
+	}
+}
+
+static uint8_t spread_verdict(unsigned last, bool limited)
+{
+	if (last != OFFLOAD_NONE)
+		return (uint8_t)last;
+	return VNF_DROP | (limited ? OFFLOAD_PUNT_LIMITED : OFFLOAD_NO_LISTENER);
+}
+
+// A frame with a destination that is no VNF's, by a wire.
+static __rte_noinline uint8_t offload_stray(struct offload *o, unsigned wire, const struct vnf_frame *frame,
+                                            uint64_t now_tsc)
+{
+	unsigned last = OFFLOAD_NONE;
+	bool limited = false;
+
+	if (!(frame->data[0] & 1))
+		return VNF_DROP | OFFLOAD_UNKNOWN_MAC;
+	if (ether_type(frame->data) == FIB_ETHER_TYPE)
+		return VNF_DROP | OFFLOAD_FOREIGN_MESSAGE;
+	to_listeners(o, NULL, (uint8_t)(1u << wire), wire, frame, now_tsc, &last, &limited);
+	return spread_verdict(last, limited);
+}
+
+// --- From a VNF ------------------------------------------------------------------------------------------
+
+// A copy is what is read and checked: the other end of a port of ours may write to the frame meanwhile.
+static unsigned answer(const struct offload_vnf *from, const struct vnf_frame *frame, uint64_t now_tsc)
+{
+	uint8_t copy[MESSAGE_MAX];
+	unsigned length;
+
+	memcpy(copy, frame->data, frame->length);
+	length = fib_session_handle(&from->session->fib_session, copy, frame->length, now_tsc);
+	memcpy(frame->data, copy, length);
+	return length;
+}
+
+// A message goes back as its answer, as long as it was: what is behind the answer is padding.
+static uint8_t message(const struct offload_vnf *from, const struct vnf_frame *frame, uint64_t now_tsc)
+{
+	unsigned length;
+
+	if (!from->session)
+		return VNF_DROP | OFFLOAD_FOREIGN_MESSAGE;
+	if (frame->length < MESSAGE_MIN || frame->length > MESSAGE_MAX || frame->length != frame->total)
+		return VNF_DROP | OFFLOAD_BAD_MESSAGE;
+	if (!rte_spinlock_trylock(&from->session->lock))
+		return VNF_DROP | OFFLOAD_BUSY_MESSAGE;
+	length = answer(from, frame, now_tsc);
+	rte_spinlock_unlock(&from->session->lock);
+	return length ? from->port : VNF_DROP | OFFLOAD_BAD_MESSAGE;
+}
+
+static uint8_t to_wires(struct offload *o, const struct offload_vnf *from, const struct vnf_frame *frame,
+                        uint64_t now_tsc)
+{
+	unsigned last = OFFLOAD_NONE;
+	bool limited = false;
+
+	to_listeners(o, from, from->wires, OFFLOAD_NONE, frame, now_tsc, &last, &limited);
+	for (unsigned i = 0; i < o->settings.fib.wire_count; i++)
+		if (from->wires >> i & 1)
+			also_to(o, &last, o->wire_ports[i], frame);
+	return spread_verdict(last, limited);
+}
+
+// By the wire where its destination was last heard, or by the VNF's own.
+static uint8_t to_neighbour(struct offload *o, const struct offload_vnf *from, const uint8_t *data,
+                            uint64_t now_tsc)
+{
+	uint64_t key = mac_key(mac_load(data), from->number);
+	unsigned wire = mac_table_lookup(o->neighbours, mac_table_bucket(o->neighbours, key), key, now_tsc,
+	                                 &o->neighbour_counts);
+
+	return wire < o->settings.fib.wire_count ? o->wire_ports[wire] : from->out;
+}
+
+// A frame from a VNF's port: a verdict, or the other VNF that it is for in *to.
+static __rte_noinline uint8_t offload_from_vnf(struct offload *o, struct offload_vnf *from,
+                                               const struct vnf_frame *frame, uint64_t now_tsc, unsigned *to)
+{
+	unsigned index;
+
+	if (frame->length < RTE_ETHER_HDR_LEN)
+		return VNF_DROP | PACKET_RUNT;
+	if (ether_type(frame->data) == FIB_ETHER_TYPE)
+		return message(from, frame, now_tsc);
+	if (memcmp(frame->data + RTE_ETHER_ADDR_LEN, from->mac, RTE_ETHER_ADDR_LEN) != 0)
+		return VNF_DROP | OFFLOAD_SPOOFED;
+	from->sent++;
+	if (frame->data[0] & 1)
+		return to_wires(o, from, frame, now_tsc);
+	index = offload_vnf_of_mac(o, frame->data);
+	if (index == OFFLOAD_NONE || !(o->vnfs[index].wires & from->wires))
+		return to_neighbour(o, from, frame->data, now_tsc);
+	if (&o->vnfs[index] == from)
+		return VNF_DROP | OFFLOAD_UNKNOWN_MAC;
+	*to = index;
+	return OFFLOAD_LOOK_UP;
+}
+
+enum {
+	PREFETCH_AHEAD = 4,
+	SWEEP_BUCKETS = 256, // of a tick: some microseconds
+	SESSIONS_A_TICK = 8,
+};
+_Static_assert((int)CONFIG_BURST_MAX <= (int)CUCKOO_BULK_MAX, "a burst is one lookup");
+
+static const struct counter drops[] = {
+        VNF_PACKET_DROPS,
+        VNF_DROP_COUNTER(OFFLOAD_UNKNOWN_MAC, "unknown_mac"),
+        VNF_DROP_COUNTER(OFFLOAD_NO_LISTENER, "no_listener"),
+        VNF_DROP_COUNTER(OFFLOAD_NO_ROUTE, "no_route"),
+        VNF_DROP_COUNTER(OFFLOAD_BLACKHOLE, "blackhole"),
+        VNF_DROP_COUNTER(OFFLOAD_PUNT_LIMITED, "punt_limited"),
+        VNF_DROP_COUNTER(OFFLOAD_SPOOFED, "spoofed"),
+        VNF_DROP_COUNTER(OFFLOAD_FOREIGN_MESSAGE, "foreign_message"),
+        VNF_DROP_COUNTER(OFFLOAD_BAD_MESSAGE, "bad_message"),
+        VNF_DROP_COUNTER(OFFLOAD_BUSY_MESSAGE, "busy_message"),
+        {0},
+};
+
+// --- A burst: whose each packet is -----------------------------------------------------------------------
+
+// The packets of a burst that are looked up.
+struct lookups {
+	unsigned n4, n6;
+	uint8_t frame4[CONFIG_BURST_MAX], frame6[CONFIG_BURST_MAX]; // in the burst
+	uint8_t vnf4[CONFIG_BURST_MAX], vnf6[CONFIG_BURST_MAX];     // of vnfs[]
+	struct fib_query4 to4[CONFIG_BURST_MAX];
+	struct fib_query6 to6[CONFIG_BURST_MAX];
+};
+
+static inline struct rte_ipv4_hdr *ipv4(const struct vnf_frame *frame)
+{
+	return (struct rte_ipv4_hdr *)(frame->data + RTE_ETHER_HDR_LEN);
+}
+
+static inline struct rte_ipv6_hdr *ipv6(const struct vnf_frame *frame)
+{
+	return (struct rte_ipv6_hdr *)(frame->data + RTE_ETHER_HDR_LEN);
+}
+
+static inline void add4(struct lookups *l, unsigned i, unsigned vnf, uint16_t number,
+                        const struct vnf_frame *frame)
+{
+	l->frame4[l->n4] = (uint8_t)i;
+	l->vnf4[l->n4] = (uint8_t)vnf;
+	l->to4[l->n4++] = (struct fib_query4){number, rte_be_to_cpu_32(ipv4(frame)->dst_addr)};
+}
+
+static inline void add6(struct lookups *l, unsigned i, unsigned vnf, uint16_t number,
+                        const struct vnf_frame *frame)
+{
+	l->frame6[l->n6] = (uint8_t)i;
+	l->vnf6[l->n6] = (uint8_t)vnf;
+	l->to6[l->n6].vnf = number;
+	memcpy(l->to6[l->n6++].address, &ipv6(frame)->dst_addr, sizeof(l->to6[0].address));
+}
+
+// Whether no rule can say that a plain packet is control: by one byte of each port.
+static inline bool no_doubt(const struct offload *o, const struct vnf_frame *frame)
+{
+	const uint8_t *ports = frame->data + RTE_ETHER_HDR_LEN + sizeof(struct rte_ipv4_hdr);
+	uint8_t bit = ipv4(frame)->next_proto_id == IPPROTO_TCP ? 1 : 2;
+
+	return !((o->doubt[ports[1]] | o->doubt[ports[3]]) & bit);
+}
+
+// A frame for a VNF, by a wire or from another VNF (OFFLOAD_NONE).
+static __rte_always_inline uint8_t to_vnf(struct offload *o, unsigned wire, const struct vnf_frame *frame,
+                                          unsigned i, unsigned index, struct lookups *l, uint64_t now_tsc)
+{
+	struct offload_vnf *to = &o->vnfs[index];
+	struct packet p;
+	uint8_t verdict;
+
+	if (!to->offload)
+		return to->port;
+	if (likely(packet_is_plain(frame) && ipv4(frame)->time_to_live > 1 && no_doubt(o, frame))) {
+		add4(l, i, index, to->number, frame);
+		return OFFLOAD_LOOK_UP;
+	}
+	verdict = offload_classify(o, to, wire, frame, now_tsc, &p);
+	if (verdict == OFFLOAD_LOOK_UP && p.version == 4)
+		add4(l, i, index, to->number, frame);
+	else if (verdict == OFFLOAD_LOOK_UP)
+		add6(l, i, index, to->number, frame);
+	return verdict;
+}
+
+static inline uint8_t by_wire(struct offload *o, unsigned wire, const struct vnf_frame *frame, unsigned i,
+                              struct lookups *l, uint64_t now_tsc)
+{
+	unsigned index;
+
+	if (unlikely(frame->length < RTE_ETHER_HDR_LEN))
+		return VNF_DROP | PACKET_RUNT;
+	index = offload_vnf_of_mac(o, frame->data);
+	if (likely(index != OFFLOAD_NONE && o->vnfs[index].wires >> wire & 1))
+		return to_vnf(o, wire, frame, i, index, l, now_tsc);
+	return offload_stray(o, wire, frame, now_tsc);
+}
+
+static __rte_noinline uint8_t by_vnf(struct offload *o, struct offload_vnf *from,
+                                     const struct vnf_frame *frame, unsigned i, struct lookups *l,
+                                     uint64_t now_tsc)
+{
+	unsigned to = OFFLOAD_NONE;
+	uint8_t verdict = offload_from_vnf(o, from, frame, now_tsc, &to);
+
+	return to == OFFLOAD_NONE ? verdict : to_vnf(o, OFFLOAD_NONE, frame, i, to, l, now_tsc);
+}
+
+// --- The next hop of each --------------------------------------------------------------------------------
+
+// What is not forwarded.
+static __attribute__((noinline)) uint8_t no_way(struct offload *o, struct offload_vnf *to, unsigned wire,
+                                                const struct fib_hop *hop, const struct vnf_frame *frame,
+                                                uint64_t now_tsc)
+{
+	if (hop->kind == FIB_HOP_LOCAL)
+		return offload_punt(o, to, wire, frame, now_tsc);
+	if (hop->kind == FIB_HOP_BLACKHOLE)
+		return VNF_DROP | OFFLOAD_BLACKHOLE;
+	to->no_route++;
+	return to->punts_misses ? offload_punt(o, to, wire, frame, now_tsc) : VNF_DROP | OFFLOAD_NO_ROUTE;
+}
+
+static inline uint8_t leave(struct offload *o, struct offload_vnf *to, const struct fib_hop *hop,
+                            const struct vnf_frame *frame)
+{
+	memcpy(frame->data, hop->macs, sizeof(hop->macs));
+	to->forwarded++;
+	return o->wire_ports[hop->port % OFFLOAD_WIRES_MAX];
+}
+
+static inline void hops4(struct offload *o, unsigned wire, const struct vnf_frame *frames,
+                         const struct lookups *l, uint64_t now_tsc, uint8_t *verdicts)
+{
+	const struct fib_hop *hops[CONFIG_BURST_MAX];
+
+	fib_find4(o->fib->fib, l->to4, l->n4, hops);
+	for (unsigned k = 0; k < l->n4; k++) {
+		const struct vnf_frame *frame = &frames[l->frame4[k]];
+		struct offload_vnf *to = &o->vnfs[l->vnf4[k]];
+
+		if (unlikely(hops[k]->kind != FIB_HOP_FORWARD)) {
+			verdicts[l->frame4[k]] = no_way(o, to, wire, hops[k], frame, now_tsc);
+			continue;
+		}
+		packet_ipv4_decrement_ttl(ipv4(frame));
+		verdicts[l->frame4[k]] = leave(o, to, hops[k], frame);
+	}
+}
+
+static inline void hops6(struct offload *o, unsigned wire, const struct vnf_frame *frames,
+                         const struct lookups *l, uint64_t now_tsc, uint8_t *verdicts)
+{
+	const struct fib_hop *hops[CONFIG_BURST_MAX];
+
+	fib_find6(o->fib->fib, l->to6, l->n6, hops);
+	for (unsigned k = 0; k < l->n6; k++) {
+		const struct vnf_frame *frame = &frames[l->frame6[k]];
+		struct offload_vnf *to = &o->vnfs[l->vnf6[k]];
+
+		if (unlikely(hops[k]->kind != FIB_HOP_FORWARD)) {
+			verdicts[l->frame6[k]] = no_way(o, to, wire, hops[k], frame, now_tsc);
+			continue;
+		}
+		ipv6(frame)->hop_limits--;
+		verdicts[l->frame6[k]] = leave(o, to, hops[k], frame);
+	}
+}
+
+static bool offload_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
+                            uint64_t now_tsc, uint8_t *verdicts)
+{
+	struct offload *o = (struct offload *)vnf;
+	unsigned wire = o->wire_of[in];
+	struct lookups l;
+
+	l.n4 = l.n6 = 0;
+	for (unsigned i = 0; i < n; i++) {
+		if (i + PREFETCH_AHEAD < n)
+			__builtin_prefetch(frames[i + PREFETCH_AHEAD].data, 1);
+		verdicts[i] = likely(wire != OFFLOAD_NONE)
+		                      ? by_wire(o, wire, &frames[i], i, &l, now_tsc)
+		                      : by_vnf(o, &o->vnfs[o->vnf_of[in]], &frames[i], i, &l, now_tsc);
+	}
+	if (l.n4)
+		hops4(o, wire, frames, &l, now_tsc, verdicts);
+	if (l.n6)
+		hops6(o, wire, frames, &l, now_tsc, verdicts);
+	return false;
+}
+
+// --- What time does --------------------------------------------------------------------------------------
+
+// Sessions of a few VNFs, each of them in turn every few milliseconds; and a little of the sweep.
+static void offload_tick(struct vnf *vnf, uint64_t now_tsc)
+{
+	struct offload *o = (struct offload *)vnf;
+	struct fib *fib = o->fib->fib;
+
+	fib_reader_quiet(fib, o->reader);
+	for (unsigned i = 0; i < RTE_MIN(o->vnf_count, (unsigned)SESSIONS_A_TICK); i++) {
+		struct offload_vnf *v = &o->vnfs[o->tick_next];
+
+		o->tick_next = o->tick_next + 1 < o->vnf_count ? o->tick_next + 1 : 0;
+		if (!v->session || !rte_spinlock_trylock(&v->session->lock))
+			continue;
+		fib_session_tick(&v->session->fib_session, port_link_up(vnf->task.ports[v->port]), now_tsc);
+		rte_spinlock_unlock(&v->session->lock);
+	}
+	if (fib_is_dirty(fib) && fib_trylock(fib)) {
+		fib_sweep(fib, SWEEP_BUCKETS);
+		fib_unlock(fib);
+	}
+}
+
+// --- What the runtime calls ------------------------------------------------------------------------------
+
+static void offload_clear(struct task *task)
+{
+	struct offload *o = (struct offload *)task;
+
+	o->neighbour_counts = (struct mac_counts){0};
+	for (unsigned i = 0; i < o->vnf_count; i++)
+		counters_clear(offload_vnf_counters, &o->vnfs[i]);
+}
+
+static const struct vnf_ops fib_offload_vnf = {
+        .size = sizeof(struct offload),
+        .settings_fields = offload_fields,
+        .settings_check = offload_settings_check,
+        .open = offload_open,
+        .close = offload_close,
+        .process = offload_process,
+        .tick = offload_tick,
+};
+
+static const struct task_ops fib_offload_ops = {
+        VNF_TASK_OPS("fib_offload", &fib_offload_vnf, drops, vnf_keys_settings, struct offload_settings),
+        .settings_defaults = &offload_defaults,
+        .counters = offload_counters,
+        .clear = offload_clear,
+        .report = offload_report,
+        .agree = offload_agree,
+        .take_effect = offload_take_effect,
+        .methods = offload_methods,
+        .methods_beside = true,
+        .ports_min = 2,
+        .ports_max = CONFIG_TASK_PORTS_MAX,
+};
+TASK_KIND(fib_offload_ops)

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// fib_offload: the switch that forwards for many VNFs (docs/fib-offload.md is its manual). Here is what its
+// files share: fib_offload.c takes bursts through it, fib_offload_open.c makes it and has the FIBs by name,
+// fib_offload_settings.c reads the configuration, fib_offload_methods.c has its methods and its report.
+//
+// Threads: a FIB may be shared by tasks of several workers. Workers look up without locks; whoever changes
+// it, a worker with a message or the control thread with a method, has its lock (fib_trylock). A VNF's
+// session is shared, too, and has a lock of its own: a worker that does not get it drops the message.
+#pragma once
+
+#include <rte_spinlock.h>
+
+#include "fib/fib.h"
+#include "fib/fib_session.h"
+#include "base/bucket.h"
+#include "table/mac_table.h"
+#include "base/packet.h"
+#include "nf/vnf.h"
+
+enum {
+	OFFLOAD_WIRES_MAX = 8,
+	OFFLOAD_VNFS_MAX = CONFIG_TASK_PORTS_MAX - 1, // of a task: each has a port of its own
+	OFFLOAD_RULES_MAX = 16,
+	OFFLOAD_SLOTS = 1024, // of MAC addresses: so many that each VNF's has a slot to itself
+	OFFLOAD_PATH_BYTES = 1024,
+	OFFLOAD_NONE = 0xff,    // no VNF, no wire
+	OFFLOAD_LOOK_UP = 0x7f, // no verdict yet: the FIB says
+};
+_Static_assert((int)CONFIG_TASK_PORTS_MAX <= (int)OFFLOAD_LOOK_UP, "no port has this number");
+
+enum offload_drop {
+	OFFLOAD_UNKNOWN_MAC = PACKET_FAULTS, // to nobody on this wire
+	OFFLOAD_NO_LISTENER,                 // group address, and nobody to have it
+	OFFLOAD_NO_ROUTE,
+	OFFLOAD_BLACKHOLE,
+	OFFLOAD_PUNT_LIMITED,
+	OFFLOAD_SPOOFED,         // a VNF's frame with another's address
+	OFFLOAD_FOREIGN_MESSAGE, // a FIB message from a wire, or from a VNF that is not offloaded
+	OFFLOAD_BAD_MESSAGE,     // not one, or too short for an answer
+	OFFLOAD_BUSY_MESSAGE,    // another worker has the session
+};
+
+// --- Settings --------------------------------------------------------------------------------------------
+
+struct offload_rule {
+	uint8_t protocol;
+	rte_be16_t port; // either end's; 0: any
+};
+
+struct offload_vnf_settings {
+	uint16_t vnf;
+	uint8_t mac[RTE_ETHER_ADDR_LEN];
+	uint8_t port;  // of the task's ports
+	uint8_t wires; // one bit each, of the task's wires
+	uint8_t out;   // wire by which its frames leave
+	bool offload, punts_misses;
+	uint64_t quota_routes;
+	uint32_t quota_hops, quota_lengths;
+	uint32_t grace_s, hold_s;
+};
+
+// What a FIB is made from. Tasks that name the same have the same. Zeroed where not used: it is compared.
+struct offload_fib_settings {
+	char name[CONFIG_NAME_MAX];
+	uint64_t routes4, routes6;
+	enum pages pages;
+	char snapshot[OFFLOAD_PATH_BYTES]; // or empty
+	unsigned wire_count;
+	char wires[OFFLOAD_WIRES_MAX][CONFIG_NAME_MAX]; // a hop's port is an index of these
+};
+
+struct offload_settings {
+	struct vnf_settings vnf;
+	struct offload_fib_settings fib;
+	uint8_t wire_ports[OFFLOAD_WIRES_MAX]; // of the task's ports
+	uint64_t punt_pps, punt_burst;
+	unsigned rule_count, vnf_count;
+	struct offload_rule rules[OFFLOAD_RULES_MAX];
+	struct offload_vnf_settings vnfs[OFFLOAD_VNFS_MAX];
+};
+
+extern const struct offload_settings offload_defaults;
+extern const struct field offload_fields[];
+
+// As in struct vnf_ops.
+int offload_settings_check(const struct config_task *config, const json_t *object, void *out,
+                           const char *where, char *error);
+
+// --- FIBs by name ----------------------------------------------------------------------------------------
+
+// A VNF as the FIB knows it.
+struct offload_session {
+	rte_spinlock_t lock;
+	unsigned users; // tasks
+	struct fib_session fib_session;
+};
+
+struct offload_fib {
+	struct offload_fib *next;
+	struct offload_fib_settings settings;
+	unsigned users;
+	struct fib *fib;
+	struct offload_session
+	        *sessions[FIB_VNFS_MAX]; // by the VNF's number; NULL: not offloaded by any task
+};
+
+// The FIB of these settings with the offloaded VNFs among these: an existing one, or a new one. What an
+// existing session is goes on as it is. Control thread, all three. Returns 0 or -errno after logging a line.
+int offload_fib_get(const struct offload_settings *settings, const char *task, struct offload_fib **out);
+void offload_fib_put(struct offload_fib *fib, const struct offload_settings *settings); // NULL is nothing
+// The settings of VNFs are these from now on. No worker runs.
+void offload_fib_set(struct offload_fib *fib, const struct offload_settings *settings);
+
+// The VNF has to say HELLO again: its messages are refused until then. With the lock.
+void offload_session_forget(struct offload_session *session);
+
+// It was replaced by a snapshot: VNFs have to say HELLO again, and have the grace period to do so; what VNFs
+// left there that are not offloaded here goes. With the lock.
+void offload_fib_loaded(struct offload_fib *fib);
+
+// Wait for the lock: a worker has it for as long as a message takes. Control thread.
+void offload_fib_lock(struct fib *fib);
+
+// --- The task --------------------------------------------------------------------------------------------
+
+// A VNF as a task knows it.
+struct offload_vnf {
+	uint16_t number;
+	uint8_t port, out; // of the task's ports: its own, and by which its frames leave
+	uint8_t wires;     // one bit each
+	bool offload, punts_misses;
+	uint8_t mac[RTE_ETHER_ADDR_LEN];
+	struct offload_session *session; // NULL: not offloaded
+	struct bucket punts;
+	uint64_t forwarded, punted, limited, no_route, sent;
+} __attribute__((aligned(64)));
+
+struct offload {
+	struct vnf vnf;
+	uint64_t mac_factor;                   // of the hash
+	uint64_t macs[OFFLOAD_SLOTS];          // address << 16 | index of vnfs[]; 0: none
+	uint8_t wire_ports[OFFLOAD_WIRES_MAX]; // verdicts; of no wire: a drop
+	uint8_t wire_of[CONFIG_TASK_PORTS_MAX], vnf_of[CONFIG_TASK_PORTS_MAX]; // or OFFLOAD_NONE
+	uint8_t doubt[256]; // by the lower byte of a port: bit 0 TCP, bit 1 UDP; a rule may say so
+	struct offload_settings settings;
+	struct offload_fib *fib;
+	struct mac_table *neighbours; // of VNFs (the VNF's number is the VLAN): by which wire they were heard
+	struct mac_counts neighbour_counts;
+	unsigned vnf_count;
+	uint64_t copies, copies_lost; // of group-addressed frames, beside the one that is a verdict
+	int reader;                   // of the FIB; -1: none
+	unsigned tick_next;           // VNF whose session is looked after next
+	struct offload_vnf vnfs[OFFLOAD_VNFS_MAX];
+};
+
+// As in struct vnf_ops.
+int offload_agree(const struct config_task *a, const struct config_task *b, char *error);
+int offload_open(struct vnf *vnf, const struct config_task *config);
+void offload_close(struct vnf *vnf);
+void offload_take_effect(struct task *task);
+extern const struct task_method offload_methods[];
+extern const struct counter offload_counters[], offload_vnf_counters[];
+void offload_report(const struct task *task, json_t *object, uint64_t now_tsc);
+
+// The VNF that a frame is for (its first six bytes), or OFFLOAD_NONE.
+static inline unsigned offload_slot(uint64_t factor, uint64_t mac)
+{
+	return (unsigned)((mac * factor) >> 54);
+}
+_Static_assert(OFFLOAD_SLOTS == 1 << (64 - 54), "as the hash has it");
+
+static inline unsigned offload_vnf_of_mac(const struct offload *o, const uint8_t *frame)
+{
+	uint64_t mac, entry;
+
+	memcpy(&mac, frame, sizeof(mac)); // and two bytes that are cut off
+	mac <<= 16;
+	entry = o->macs[offload_slot(o->mac_factor, mac)];
+	return likely(entry && !((entry ^ mac) >> 16)) ? entry & 0xffff : OFFLOAD_NONE;
+}

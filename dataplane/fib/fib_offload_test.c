@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What becomes of packets in fib_offload: forwarded by the FIB of the VNF they are for, punted within its
+// rate, copied to groups, dropped for a reason that is counted; and what VNFs send.
+
+#include "base/clock.h"
+#include "fib/fib_offload_rig.h"
+
+static const uint8_t global[16] = {0x20, 0x01, 0x0d, 0xb8, [15] = 1}, other[16] = {0x20, 0x02},
+                     local_link[16] = {0xfe, 0x80, [15] = 1};
+
+static void assert_macs(const struct rig_frame *frame, unsigned to_last, unsigned vnf)
+{
+	const uint8_t to[] = {2, 0, 0, 0, 9, (uint8_t)to_last}, from[] = {2, 0, 0, 0, 2, (uint8_t)vnf};
+
+	assert_memory_equal(frame->bytes, to, 6);
+	assert_memory_equal(frame->bytes + 6, from, 6);
+}
+
+static void the_same_address_goes_where_its_vnf_says(void **state)
+{
+	struct task *task = rig_open(state, RIG_PLAIN);
+	struct rig_frame one = rig_ipv4(1, HOST_OF_WIRE, 1), two = rig_ipv4(2, HOST_OF_WIRE, 1), got;
+	const struct rte_ipv4_hdr *ip = (const struct rte_ipv4_hdr *)(got.bytes + 14);
+
+	rig_routes(task);
+	rig_inject(state, WIRE0, &one);
+	rig_inject(state, WIRE0, &two);
+	rig_poll(task, 0);
+	assert_true(rig_collect(state, WIRE1, &got));
+	assert_macs(&got, 1, 1);
+	assert_int_equal(ip->time_to_live, 63);
+	assert_true(checksum_ipv4_is_right(got.bytes + 14));
+	assert_true(rig_collect(state, WIRE0, &got));
+	assert_macs(&got, 2, 2);
+	assert_int_equal(got.length, 60);
+	assert_int_equal(rig_came(state), 0);
+	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.forwarded"), 1);
+	assert_int_equal(rig_number(task, "fib_offload.vnfs.1.forwarded"), 1);
+	rig_conserves(task);
+	task_destroy(task);
+}
+
+static void ipv6_follows_its_prefix(void **state)
+{
+	struct task *task = rig_open(state, RIG_PLAIN);
+	struct rig_frame frame = rig_ipv6(1, global), got;
+
+	rig_routes(task);
+	rig_inject(state, WIRE0, &frame);
+	rig_poll(task, 0);
+	assert_true(rig_collect(state, WIRE1, &got));
+	assert_macs(&got, 1, 1);
+	assert_int_equal(got.bytes[14 + 7], 63);
+	frame = rig_ipv6(1, other);
+	assert_int_equal(rig_send(state, task, WIRE0, &frame, 0), 0);
+	assert_int_equal(rig_number(task, "drops.no_route"), 1);
+	rig_conserves(task);
+	task_destroy(task);
+}
+
+static void every_burst_is_forwarded_in_order(void **state)
+{
+	struct task *task = rig_open(state, RIG_PLAIN);
+	struct rig_frame got;
+
+	rig_routes(task);
+	for (unsigned b = 0; b < fixture_burst_count; b++) {
+		for (unsigned i = 0; i < fixture_bursts[b]; i++) {
+			struct rig_frame frame = rig_ipv4(1 + i % 2, HOST_OF_WIRE, 1);
+
+			frame.bytes[59] = (uint8_t)i;
+			rig_inject(state, WIRE0, &frame);
+		}
+		rig_poll(task, 0);
+		for (unsigned i = 0; i < fixture_bursts[b]; i++) {
+			assert_true(rig_collect(state, i % 2 ? WIRE0 : WIRE1, &got));
+			assert_int_equal(got.bytes[59], i);
+		}
+		assert_int_equal(rig_came(state), 0);
+	}
+	rig_conserves(task);
+	task_destroy(task);
+}
+
+// --- Punts -----------------------------------------------------------------------------------------------
+
+static void control_goes_to_the_vnf(void **state)
+{
+	struct task *task = rig_open(
+	        state, RIG_SETTINGS(", 'punt': {'also': [{'protocol': 'tcp', 'port': 179}, {'protocol': 89}, "
+	                            "{'protocol': 'udp', 'port': 2001}]}",
+	                            RIG_VNF(1, "p2", ", 'on_miss': 'punt'") ", " RIG_VNF(2, "p3", "")));
+	struct rig_frame arp = rig_ether(1, HOST_OF_WIRE, RTE_ETHER_TYPE_ARP);
+	struct rig_frame vlan = rig_ether(1, HOST_OF_WIRE, RTE_ETHER_TYPE_VLAN);
+	struct rig_frame own = rig_ipv4(1, HOST_OF_WIRE, 2), miss = rig_ipv4(1, HOST_OF_WIRE, 9);
+	struct rig_frame last_hop = rig_ipv4(1, HOST_OF_WIRE, 1), ospf = last_hop, bgp = last_hop;
+	struct rig_frame options = last_hop, data = last_hop, udp = last_hop,
+	                 neighbour = rig_ipv6(1, local_link);
+	const struct rig_frame *punted[] = {&arp,  &vlan, &own,     &miss, &last_hop,
+	                                    &ospf, &bgp,  &options, &udp,  &neighbour};
+
+	rig_routes(task);
+	rig_change(&last_hop, 22, 1);
+	rig_change(&ospf, 23, 89);
+	bgp.bytes[34] = 0;
+	bgp.bytes[35] = 179; // source port: the VNF called
+	bgp.bytes[46] = 0x50;
+	rig_change(&bgp, 23, IPPROTO_TCP);
+	udp.bytes[36] = 2001 >> 8;
+	udp.bytes[37] = 2001 & 0xff;
+	memset(options.bytes + 34, 1, 4); // no operation
+	rig_change(&options, 14, 0x46);
+	for (unsigned i = 0; i < RTE_DIM(punted); i++)
+		if (rig_send(state, task, WIRE0, punted[i], 0) != 10)
+			fail_msg("frame %u is not punted", i);
+	assert_int_equal(rig_send(state, task, WIRE0, &data, 0), 100); // none of these
+	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.punted"), RTE_DIM(punted));
+	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.no_route"), 1);
+	rig_conserves(task);
+	task_destroy(task);
+}
+
+static void punts_are_limited_for_each_vnf(void **state)
+{
+	struct task *task = rig_open(state, RIG_SETTINGS(", 'punt': {'rate_pps': 10, 'burst': 3}",
+	                                                 RIG_VNF(1, "p2", "") ", " RIG_VNF(2, "p3", "")));
+	struct rig_frame one = rig_ether(1, HOST_OF_WIRE, RTE_ETHER_TYPE_ARP);
+	struct rig_frame two = rig_ether(2, HOST_OF_WIRE, RTE_ETHER_TYPE_ARP);
+	struct rig_frame all = rig_ether(GROUP, HOST_OF_WIRE, RTE_ETHER_TYPE_ARP);
+	uint64_t tenth = clock_hz() / 10 + 1;
+
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(rig_send(state, task, WIRE0, &one, 0), i < 3 ? 10 : 0);
+	assert_int_equal(rig_send(state, task, WIRE0, &two, 0), 1);
+	assert_int_equal(rig_send(state, task, WIRE0, &all, 0), 1); // not to VNF 1
+	assert_int_equal(rig_send(state, task, WIRE0, &one, tenth), 10);
+	assert_int_equal(rig_send(state, task, WIRE0, &one, tenth), 0);
+	assert_int_equal(rig_number(task, "drops.punt_limited"), 3);
+	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.punt_limited"), 4);
+	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.punted"), 4);
+	rig_conserves(task);
+	task_destroy(task);
+}
+
+// --- Groups ----------------------------------------------------------------------------------------------
+
+static void groups_are_copied_to_every_vnf_of_the_wire(void **state)
+{
+	struct task *task = rig_open(
+	        state, RIG_SETTINGS("", RIG_VNF(1, "p2", "") ", " RIG_VNF(2, "p3", ", 'wires': ['p0']")));
+	struct rig_frame all = rig_ether(GROUP, HOST_OF_WIRE, RTE_ETHER_TYPE_ARP), got;
+	struct fixture *f = *state;
+	struct rte_mbuf *hoard[FIXTURE_MBUFS];
+	unsigned hoarded = 0;
+
+	rig_inject(state, WIRE0, &all);
+	rig_poll(task, 0);
+	for (unsigned port = PORT1; port <= PORT2; port++) {
+		assert_true(rig_collect(state, port, &got));
+		assert_memory_equal(got.bytes, all.bytes, all.length);
+		assert_int_equal(got.length, all.length);
+	}
+	assert_int_equal(rig_send(state, task, WIRE1, &all, 0), 10);
+	assert_int_equal(rig_number(task, "fib_offload.copies"), 1);
+	while (hoarded < FIXTURE_MBUFS - 1)
+		assert_non_null(hoard[hoarded++] = rte_pktmbuf_alloc(f->pool));
+	assert_int_equal(rig_send(state, task, WIRE0, &all, 0), 1); // no mbuf for the copy
+	rte_pktmbuf_free_bulk(hoard, hoarded);
+	assert_int_equal(rig_number(task, "fib_offload.copies_lost"), 1);
+	rig_conserves(task);
+	task_destroy(task);
+}
+
+// --- From VNFs -------------------------------------------------------------------------------------------
+
+static void what_a_vnf_sends_leaves_by_the_wire_of_its_neighbour(void **state)
+{
+	struct task *task = rig_open(
+	        state, RIG_SETTINGS("", RIG_VNF(1, "p2", "") ", " RIG_VNF(2, "p3", ", 'out': 'p0'")));
+	struct rig_frame hello = rig_ether(1, HOST_OF_WIRE, RTE_ETHER_TYPE_ARP);
+	struct rig_frame answer = rig_ether(HOST_OF_WIRE, 1, RTE_ETHER_TYPE_ARP);
+	struct rig_frame of_two = rig_ether(HOST_OF_WIRE, 2, RTE_ETHER_TYPE_ARP);
+	struct rig_frame to_all = rig_ether(GROUP, 1, RTE_ETHER_TYPE_ARP);
+	struct rig_frame false_name = rig_ether(HOST_OF_WIRE, 2, RTE_ETHER_TYPE_ARP);
+
+	rig_routes(task);
+	assert_int_equal(rig_send(state, task, PORT1, &answer, 0), 100); // not heard: the last of its wires
+	assert_int_equal(rig_send(state, task, WIRE0, &hello, 0), 10);
+	assert_int_equal(rig_send(state, task, PORT1, &answer, 0), 1000);
+	assert_int_equal(rig_send(state, task, WIRE1, &hello, 0), 10); // it has moved
+	assert_int_equal(rig_send(state, task, PORT1, &answer, 0), 100);
+	assert_int_equal(rig_send(state, task, PORT2, &of_two, 0), 1000); // VNF 2 has not heard it
+	assert_int_equal(rig_send(state, task, PORT1, &to_all, 0), 1101); // and not back
+	assert_int_equal(rig_send(state, task, PORT1, &false_name, 0), 0);
+	assert_int_equal(rig_number(task, "drops.spoofed"), 1);
+	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.sent"), 4);
+	rig_conserves(task);
+	task_destroy(task);
+}
+
+static void a_vnf_reaches_another_as_a_wire_does(void **state)
+{
+	struct task *task = rig_open(state, RIG_PLAIN);
+	struct rig_frame packet = rig_ipv4(2, 1, 1), arp = rig_ether(2, 1, RTE_ETHER_TYPE_ARP);
+	struct rig_frame itself = rig_ether(1, 1, RTE_ETHER_TYPE_ARP), got;
+
+	rig_routes(task);
+	rig_inject(state, PORT1, &packet);
+	rig_poll(task, 0);
+	assert_true(rig_collect(state, WIRE0, &got));
+	assert_macs(&got, 2, 2);
+	assert_int_equal(rig_send(state, task, PORT1, &arp, 0), 1);
+	assert_int_equal(rig_send(state, task, PORT1, &itself, 0), 0);
+	assert_int_equal(rig_number(task, "drops.unknown_mac"), 1);
+	rig_conserves(task);
+	task_destroy(task);
+}
+
+static void a_vnf_that_is_not_offloaded_has_everything(void **state)
+{
+	struct task *task = rig_open(
+	        state, RIG_SETTINGS(", 'punt': {'rate_pps': 1, 'burst': 1}",
+	                            RIG_VNF(1, "p2", "") ", " RIG_VNF(2, "p3", ", 'offload': false")));
+	struct rig_frame packet = rig_ipv4(2, HOST_OF_WIRE, 1), got;
+	struct rig_frame all = rig_ether(GROUP, HOST_OF_WIRE, RTE_ETHER_TYPE_ARP);
+	struct rig_frame back = rig_ipv4(HOST_OF_WIRE, 2, 1);
+
+	for (unsigned i = 0; i < 40; i++)
+		rig_inject(state, WIRE0, &packet);
+	rig_poll(task, 0);
+	for (unsigned i = 0; i < 40; i++) {
+		assert_true(rig_collect(state, PORT2, &got));
+		assert_memory_equal(got.bytes, packet.bytes, packet.length);
+	}
+	assert_int_equal(rig_send(state, task, WIRE0, &all, 0), 11);
+	assert_int_equal(rig_send(state, task, WIRE0, &all, 0), 1);
+	assert_int_equal(rig_send(state, task, PORT2, &back, 0), 100);
+	assert_int_equal(((struct vnf *)task)->fast_count, 3);
+	assert_int_equal(((struct vnf *)task)->slow_count, 1);
+	rig_conserves(task);
+	task_destroy(task);
+}
+
+// --- Drops -----------------------------------------------------------------------------------------------
+
+static void every_drop_has_its_reason(void **state)
+{
+	struct task *task =
+	        rig_open(state, RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'wires': ['p0']") ", " RIG_VNF(
+	                                                 2, "p3", ", 'wires': ['p0'], 'offload': false")));
+	struct rig_frame runt = {.length = 13}, nobody = rig_ipv4(7, HOST_OF_WIRE, 1);
+	struct rig_frame all = rig_ether(GROUP, HOST_OF_WIRE, RTE_ETHER_TYPE_ARP);
+	struct rig_frame route = rig_ipv4(1, HOST_OF_WIRE, 9), hole = rig_ipv4(1, HOST_OF_WIRE, 3);
+	struct rig_frame sum = rig_ipv4(1, HOST_OF_WIRE, 1), length = sum, version = sum, header = sum;
+	struct rig_frame message = rig_ether(1, HOST_OF_WIRE, FIB_ETHER_TYPE);
+	struct rig_frame to_all = rig_ether(GROUP, HOST_OF_WIRE, FIB_ETHER_TYPE);
+	struct rig_frame of_two = rig_ether(HOST_OF_WIRE, 2, FIB_ETHER_TYPE);
+	struct rig_frame of_one = rig_ether(HOST_OF_WIRE, 1, FIB_ETHER_TYPE), cut = of_one;
+	const struct {
+		const char *reason;
+		unsigned port;
+		const struct rig_frame *frame;
+	} cases[] = {
+	        {"runt", WIRE0, &runt},
+	        {"runt", PORT1, &runt},
+	        {"unknown_mac", WIRE0, &nobody},
+	        {"unknown_mac", WIRE1, &route}, // the VNF is not on this wire
+	        {"no_listener", WIRE1, &all},
+	        {"no_route", WIRE0, &route},
+	        {"blackhole", WIRE0, &hole},
+	        {"checksum", WIRE0, &sum},
+	        {"length", WIRE0, &length},
+	        {"version", WIRE0, &version},
+	        {"header_length", WIRE0, &header},
+	        {"foreign_message", WIRE0, &message},
+	        {"foreign_message", WIRE0, &to_all},
+	        {"foreign_message", PORT2, &of_two},
+	        {"bad_message", PORT1, &of_one},
+	        {"bad_message", PORT1, &cut},
+	};
+
+	rig_do(task, "next_hop_set", "{'vnf': 1, 'hop': 2, 'kind': 'blackhole'}");
+	rig_do(task, "route_set", "{'vnf': 1, 'prefix': '10.0.0.3', 'hop': 2}");
+	sum.bytes[24] ^= 1;
+	rig_change(&length, 17, 200);
+	rig_change(&version, 14, 0x65);
+	rig_change(&header, 14, 0x44);
+	cut.length = 59;
+	for (unsigned i = 0; i < RTE_DIM(cases); i++) {
+		char path[64];
+		json_int_t before;
+
+		snprintf(path, sizeof(path), "drops.%s", cases[i].reason);
+		before = rig_number(task, path);
+		assert_int_equal(rig_send(state, task, cases[i].port, cases[i].frame, 0), 0);
+		if (rig_number(task, path) != before + 1)
+			fail_msg("case %u is not dropped as %s", i, cases[i].reason);
+		rig_conserves(task);
+	}
+	task_clear(task);
+	assert_int_equal(rig_number(task, "drops.unknown_mac"), 0);
+	task_destroy(task);
+}
+
+static void a_full_port_is_counted(void **state)
+{
+	struct task *task = rig_open(state, RIG_PLAIN); // rings of 15
+	struct rig_frame frame = rig_ipv4(1, HOST_OF_WIRE, 1);
+
+	rig_routes(task);
+	for (unsigned i = 0; i < 20; i++) {
+		rig_inject(state, WIRE0, &frame);
+		rig_poll(task, 0);
+	}
+	assert_int_equal(rig_number(task, "drops_by_port.p1.tx_full"), 5);
+	rig_conserves(task);
+	rig_came(state);
+	task_destroy(task);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        TEST(the_same_address_goes_where_its_vnf_says),
+	        TEST(ipv6_follows_its_prefix),
+	        TEST(every_burst_is_forwarded_in_order),
+	        TEST(control_goes_to_the_vnf),
+	        TEST(punts_are_limited_for_each_vnf),
+	        TEST(groups_are_copied_to_every_vnf_of_the_wire),
+	        TEST(what_a_vnf_sends_leaves_by_the_wire_of_its_neighbour),
+	        TEST(a_vnf_reaches_another_as_a_wire_does),
+	        TEST(a_vnf_that_is_not_offloaded_has_everything),
+	        TEST(every_drop_has_its_reason),
+	        cmocka_unit_test_setup_teardown(a_full_port_is_counted, fixture_setup_small,
+	                                        fixture_teardown),
+	};
+
+	if (fixture_eal_init("fib_offload") != 0)
+		return 99; // for meson: could not be run
+	return cmocka_run_group_tests_name("fib_offload", tests, NULL, NULL);
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "virtio/driver_ring.h"
+
+#include <string.h>
+
+#include <rte_common.h>
+#include <rte_prefetch.h>
+
+#include "virtio/driver_ends.h"
+#include "shm/copy.h"
+
+// flags and idx are alone in their lines: what follows them in s2.7.6 and s2.7.8, the entries, begins the
+// next.
+enum { INDEX_BYTES = 4, INDEX_OFFSET = DRIVER_LINE - INDEX_BYTES };
+_Static_assert(offsetof(struct vring_avail, ring) == INDEX_BYTES, "s2.7.6");
+_Static_assert(offsetof(struct vring_used, ring) == INDEX_BYTES, "s2.7.8");
+
+static size_t desc_bytes(uint16_t size)
+{
+	return RTE_ALIGN_CEIL(sizeof(struct vring_desc) * size, DRIVER_LINE);
+}
+
+static size_t avail_bytes(uint16_t size)
+{
+	return RTE_ALIGN_CEIL(sizeof(uint16_t) * size, DRIVER_LINE) + DRIVER_LINE;
+}
+
+static size_t used_bytes(uint16_t size)
+{
+	return RTE_ALIGN_CEIL(sizeof(struct vring_used_elem) * size, DRIVER_LINE) + DRIVER_LINE;
+}
+
+size_t driver_ring_bytes(uint16_t size)
+{
+	return desc_bytes(size) + avail_bytes(size) + used_bytes(size);
+}
+
+size_t driver_buffer_stride(uint32_t room)
+{
+	size_t lines = 1 + RTE_ALIGN_CEIL((size_t)room, DRIVER_LINE) / DRIVER_LINE;
+
+	return (lines | 1) * DRIVER_LINE; // odd: first lines are spread over all sets of a cache
+}
+
+void driver_ring_init(struct driver_ring *ring, bool receive, uint16_t size, uint32_t room, void *memory,
+                      struct ring_piece *pieces)
+{
+	uint8_t *at = memory;
+
+	*ring = (struct driver_ring){.receive = receive,
+	                             .isa = (uint8_t)isa_current(),
+	                             .size = size,
+	                             .room = room,
+	                             .pieces = pieces};
+	ring->desc = (struct vring_desc *)at;
+	ring->avail = (struct vring_avail *)(at + desc_bytes(size) + INDEX_OFFSET);
+	ring->used = (struct vring_used *)(at + desc_bytes(size) + avail_bytes(size) + INDEX_OFFSET);
+	ring->bell.word = &ring->used->flags;
+	for (unsigned i = 0; i < size; i++)
+		pieces[i].length = room;
+}
+
+void driver_ring_reset(struct driver_ring *ring, bool in_order)
+{
+	ring->in_order = in_order;
+	ring->head = ring->used_seen = ring->lent = 0;
+	ring->alike = ring->fetched = 0;
+	ring->bell.owed = ring->receive;
+	ring->fault = DRIVER_OK;
+	ring->used->flags = 0;
+	ring->used->idx = 0;
+	for (unsigned i = 0; i < ring->size; i++) {
+		uint8_t *header = ring->pieces[i].data - RING_HEADER;
+
+		memset(header, 0, RING_HEADER);
+		ring->desc[i] = (struct vring_desc){(uintptr_t)header, RING_HEADER + ring->room,
+		                                    ring->receive ? VRING_DESC_F_WRITE : 0, 0};
+		ring->avail->ring[i] = (uint16_t)i;
+	}
+	ring->avail->flags = VRING_AVAIL_F_NO_INTERRUPT; // we poll
+	__atomic_store_n(&ring->avail->idx, ring->receive ? ring->size : 0, __ATOMIC_RELEASE);
+}
+
+const char *driver_fault_text(enum driver_fault fault)
+{
+	static const char *const texts[DRIVER_FAULTS] = {
+	        [DRIVER_OK] = "no fault",
+	        [DRIVER_BAD_INDEX] = "it has used more buffers than it was given",
+	        [DRIVER_BAD_ORDER] =
+	                "it does not use buffers in order; \"backend\": \"dpdk\" can do with that",
+	        [DRIVER_BAD_LENGTH] = "a frame is longer than its buffer, or shorter than its header",
+	};
+
+	return texts[fault < DRIVER_FAULTS ? fault : DRIVER_OK];
+}
+
+// --- Receive ---------------------------------------------------------------------------------------------
+
+// How many have come, as far as we know. The device's index is looked at only when these are fewer than n: its cache line
+// travels between the cores each time.
+static inline unsigned arrived(struct driver_ring *ring, unsigned n)
+{
+	uint16_t ready = ring->used_seen - ring->head;
+
+	if (ready < n) {
+		uint16_t used = __atomic_load_n(&ring->used->idx, __ATOMIC_ACQUIRE);
+		uint16_t now = used - ring->head;
+
+		if (unlikely(now < ready || now > ring->size)) {
+			ring->fault = DRIVER_BAD_INDEX;
+			return 0;
+		}
+		ring->used_seen = used;
+		ready = now;
+	}
+	return ready;
+}
+
+unsigned driver_ring_peek(struct driver_ring *ring, unsigned n, struct frame *frames, unsigned *count,
+                          unsigned *empty)
+{
+	unsigned i, kept = 0;
+
+	*count = *empty = 0;
+	if (unlikely(ring->fault != DRIVER_OK))
+		return 0;
+	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	n = RTE_MIN(arrived(ring, n), n);
+	for (i = 0; i < n; i++) {
+		uint16_t slot = slot_of(ring, ring->head + i);
+		struct vring_used_elem used = used_element(ring, slot);
+		uint32_t length = used.len - RING_HEADER; // wraps below it: then it is > room
+
+		if (unlikely(used.id != slot || length > ring->room)) {
+			if (i == 0) // what came before is good
+				ring->fault = used.id != slot ? DRIVER_BAD_ORDER : DRIVER_BAD_LENGTH;
+			break;
+		}
+		rte_prefetch0(ring->pieces[slot].data);
+		frames[kept] = (struct frame){{&ring->pieces[slot], 0}, length, 0};
+		kept += length != 0;
+	}
+	*count = kept;
+	*empty = i - kept;
+	return i;
+}
+
+// Frames in slots that follow one another: their first lines are asked for.
+static inline void fetch_slots(const struct driver_ring *ring, unsigned slot, unsigned n)
+{
+	const struct ring_piece *pieces = &ring->pieces[slot];
+
+#pragma GCC unroll 4
+	for (unsigned i = 0; i < n; i++)
+		rte_prefetch0(pieces[i].data);
+}
+
+// The same of the n frames from head on, each once: those of a burst travel while the one before is looked at.
+static inline void fetch_frames(struct driver_ring *ring, unsigned n)
+{
+	unsigned slot = slot_of(ring, ring->head + ring->fetched), more, straight;
+
+	if (ring->fetched >= n)
+		return;
+	more = n - ring->fetched;
+	straight = RTE_MIN(more, ring->size - slot);
+	fetch_slots(ring, slot, straight);
+	fetch_slots(ring, 0, more - straight);
+	ring->fetched = (uint16_t)n;
+}
+
+// Where the frames in slots that follow one another lie. Returns how many: those before the first that is not of this length.
+static inline unsigned spans_of(const struct driver_ring *ring, unsigned slot, unsigned n, uint32_t length,
+                                struct vnf_frame *spans)
+{
+	const ring_word *used = (const ring_word *)(const void *)&ring->used->ring[slot];
+	const struct ring_piece *pieces = &ring->pieces[slot];
+	uint64_t due =
+	        (uint64_t)(RING_HEADER + length) << 32 | slot; // an element: the length, and the slot's id
+	unsigned i;
+
+#pragma GCC unroll 4
+	for (i = 0; i < n; i++) {
+		if (unlikely(__atomic_load_n(&used[i], __ATOMIC_RELAXED) != due + i))
+			break;
+		spans[i] = (struct vnf_frame){pieces[i].data, length, length};
+	}
+	return i;
+}
+
+unsigned driver_ring_peek_spans(struct driver_ring *ring, struct vnf_frame *spans, unsigned n)
+{
+	unsigned slot = slot_of(ring, ring->head), ready, straight;
+	uint32_t length;
+
+	if (unlikely(ring->fault != DRIVER_OK))
+		return 0;
+	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	ready = arrived(ring, n);
+	n = RTE_MIN(ready, n);
+	if (n == 0)
+		return 0;
+	fetch_frames(ring, RTE_MIN(ready, 2 * n));
+	length = used_element(ring, (uint16_t)slot).len - RING_HEADER;
+	if (unlikely(length - 1 >= ring->room))
+		return 0;
+	straight = RTE_MIN(n, ring->size - slot);
+	if (unlikely(spans_of(ring, slot, straight, length, spans) < straight))
+		return 0;
+	if (unlikely(spans_of(ring, 0, n - straight, length, &spans[straight]) < n - straight))
+		return 0;
+	return n;
+}
+
+void driver_ring_release(struct driver_ring *ring, unsigned buffers)
+{
+	ring->fetched -= (uint16_t)RTE_MIN((unsigned)ring->fetched, buffers);
+	ring->head += (uint16_t)buffers;
+	make_available(ring, (uint16_t)(ring->head + ring->size));
+}
+
+// --- Transmit --------------------------------------------------------------------------------------------
+
+// The descriptors of the n slots that are next say these lengths. Frames of one length are the rule: once they have been all
+// round the ring, every descriptor says it, and none is looked at.
+static inline void set_lengths(struct driver_ring *ring, const uint16_t *lengths, unsigned n)
+{
+	unsigned differ = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		differ |= lengths[i] ^ ring->length;
+	ring->lent_alike = differ == 0;
+	if (likely(ring->lent_alike && ring->alike == ring->size))
+		return;
+	for (unsigned i = 0; i < n; i++)
+		set_length(ring, slot_of(ring, ring->head + i), lengths[i]);
+	if (differ) {
+		ring->length = lengths[0];
+		ring->alike = 0;
+	}
+}
+
+unsigned driver_ring_reserve(struct driver_ring *ring, const uint16_t *lengths, uint8_t **data, unsigned n)
+{
+	const struct ring_piece *pieces = ring->pieces;
+	unsigned slot = slot_of(ring, ring->head), straight, i;
+
+	n = free_slots(ring, RTE_MIN(n, (unsigned)RING_BATCH_MAX));
+	set_lengths(ring, lengths, n);
+	straight = RTE_MIN(n, ring->size - slot);
+	for (i = 0; i < straight; i++)
+		data[i] = pieces[slot + i].data;
+	for (; i < n; i++)
+		data[i] = pieces[i - straight].data;
+	ring->lent = (uint16_t)n;
+	return n;
+}
+
+unsigned driver_ring_publish(struct driver_ring *ring, unsigned n)
+{
+	unsigned alike;
+
+	n = RTE_MIN(n, (unsigned)ring->lent);
+	alike = ring->lent_alike ? ring->alike + n : 0;
+	ring->lent = 0;
+	publish(ring, n);
+	ring->alike = (uint16_t)RTE_MIN(alike, (unsigned)ring->size);
+	return n;
+}
+
+void driver_ring_warm(const struct driver_ring *ring)
+{
+	uint16_t slot = slot_of(ring, ring->head);
+
+	if ((uint16_t)(ring->head - ring->used_seen) < ring->size)
+		prefetch_to_write(ring->pieces[slot].data);
+	rte_prefetch0(&ring->desc[slot]);
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Checksum and segmentation offloads of guests (virtio 1.2 s5.1.6; USO: 1.3): what a sender asks for in its virtio-net
+// header is checked, passed on to a receiver that accepts it, and done here for all others. docs/design/ports.md
+//
+// The header and the headers of the frame that it speaks of are read once, into our memory. They are checked there, and
+// sent from there: what the guest changes afterwards reaches nobody but in the payload.
+#pragma once
+
+#include <linux/virtio_config.h>
+
+#include "virtio/frames.h"
+
+// USO, which the headers of older systems do not have.
+enum {
+	OFFLOAD_F_GUEST_USO4 = 54,
+	OFFLOAD_F_GUEST_USO6 = 55,
+	OFFLOAD_F_HOST_USO = 56,
+	OFFLOAD_GSO_UDP_L4 = 5,
+};
+
+// What a device with offloads offers beside its other features. UFO is not among it: it makes fragments.
+#define OFFLOAD_FEATURE(n) (UINT64_C(1) << (n))
+#define OFFLOAD_FEATURES                                                                                     \
+	(OFFLOAD_FEATURE(VIRTIO_NET_F_CSUM) | OFFLOAD_FEATURE(VIRTIO_NET_F_GUEST_CSUM) |                     \
+	 OFFLOAD_FEATURE(VIRTIO_NET_F_GUEST_TSO4) | OFFLOAD_FEATURE(VIRTIO_NET_F_GUEST_TSO6) |               \
+	 OFFLOAD_FEATURE(VIRTIO_NET_F_GUEST_ECN) | OFFLOAD_FEATURE(VIRTIO_NET_F_HOST_TSO4) |                 \
+	 OFFLOAD_FEATURE(VIRTIO_NET_F_HOST_TSO6) | OFFLOAD_FEATURE(VIRTIO_NET_F_HOST_ECN) |                  \
+	 OFFLOAD_FEATURE(OFFLOAD_F_GUEST_USO4) | OFFLOAD_FEATURE(OFFLOAD_F_GUEST_USO6) |                     \
+	 OFFLOAD_FEATURE(OFFLOAD_F_HOST_USO))
+
+// What a sender may ask for, or a receiver accepts.
+enum offload_bits {
+	OFFLOAD_CSUM = 1 << 0,
+	OFFLOAD_TSO4 = 1 << 1,
+	OFFLOAD_TSO6 = 1 << 2,
+	OFFLOAD_ECN = 1 << 3,
+	OFFLOAD_USO4 = 1 << 4,
+	OFFLOAD_USO6 = 1 << 5,
+};
+
+// Return the bits of these features: of a receiver (writable), or a sender. Without checksums there is nothing else.
+uint8_t offload_negotiated(uint64_t features, bool writable);
+
+// Why a frame is dropped for what its header asks: X(name, key of the port's counters).
+#define FOR_EACH_OFFLOAD_REFUSAL(X)                                                                          \
+	X(TYPE, "gso_type")     /* none that was negotiated, or without NEEDS_CSUM */                        \
+	X(CHECKSUM, "checksum") /* csum_start or csum_offset: not in the frame, or not behind its headers */ \
+	X(HEADERS, "headers")   /* the frame is no whole datagram of the type, or not of that transport */   \
+	X(SIZE, "gso_size")     /* 0, or more than OFFLOAD_SEGMENTS_MAX segments */
+#define OFFLOAD_REFUSAL_NAME(name, key) OFFLOAD_REFUSED_##name,
+enum offload_refusal {
+	FOR_EACH_OFFLOAD_REFUSAL(OFFLOAD_REFUSAL_NAME) OFFLOAD_REFUSALS,
+	OFFLOAD_FINE = OFFLOAD_REFUSALS
+};
+
+enum {
+	OFFLOAD_HEAD_BYTES = 256,   // read of a frame with an offload: all headers lie in them
+	OFFLOAD_SEGMENTS_MAX = 256, // of one frame: bounds the time that it takes
+	OFFLOAD_LENGTH_MAX = 65557, // a datagram of 65535 bytes, Ethernet header and two tags
+	OFFLOAD_OUT_PIECES = 3 * RING_PIECES_MAX,
+	OFFLOAD_TAG_BYTES = 8, // that a bridge may add
+};
+
+// A frame's offload, checked.
+struct frame_offload {
+	struct virtio_net_hdr header; // to be passed on: nothing in it was not checked
+	uint8_t needs;                // enum offload_bits, of a receiver that gets the frame as it is
+	bool udp;
+	uint16_t l3, segments; // segments: 0 if only a checksum is missing
+	uint32_t length; // of the frame that this speaks of: a bridge makes it longer or shorter before l3
+};
+
+// Frames as they leave, gathered for one call of the receiver.
+struct offload_out {
+	unsigned count, piece_count;
+	bool headers_needed;
+	struct frame frames[RING_BATCH_MAX];
+	struct virtio_net_hdr headers[RING_BATCH_MAX];
+	uint8_t heads[RING_BATCH_MAX][OFFLOAD_HEAD_BYTES + OFFLOAD_TAG_BYTES];
+	struct ring_piece pieces[OFFLOAD_OUT_PIECES];
+};
+
+// What a queue of a sender has beside its ring. One worker; one view at a time.
+struct offload_room {
+	unsigned used; // offloads of the view that was peeked last
+	uint64_t refused[OFFLOAD_REFUSALS];
+	struct frame_offload offloads[RING_BATCH_MAX];
+	uint8_t heads[RING_BATCH_MAX][OFFLOAD_HEAD_BYTES];
+	struct ring_piece pieces[RING_PIECES_MAX + RING_BATCH_MAX];
+	struct offload_out out;
+} __attribute__((aligned(64)));
+
+// view_peek() of a sender with offloads: frame.offload says which of them a frame has. What is refused is counted in room,
+// and is in no view.
+unsigned offload_peek(struct ring *from, struct view *view, unsigned n, struct frames_lost *lost,
+                      struct offload_room *room);
+
+// Hands n frames on, with their headers or NULL; returns how many were taken.
+typedef unsigned offload_sink(void *to, const struct frame *frames, const struct virtio_net_hdr *headers,
+                              unsigned n);
+
+// offered: frames after segmentation.
+struct offload_sent {
+	unsigned offered, taken;
+};
+
+// Send frames of the last view to a receiver that accepts these bits: in order; the first that is not taken ends it.
+struct offload_sent offload_send(struct offload_room *room, const struct frame *frames, unsigned n,
+                                 uint8_t accepts, offload_sink *sink, void *to);

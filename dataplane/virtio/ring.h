@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One virtqueue as its device sees it (virtio 1.2 s2.6 to s2.8), on raw memory: whose memory it is, and who
+// told us where, is not known here. Used by one worker; set up and torn down while that worker is elsewhere.
+//
+// The guest is hostile by assumption. What it wrote is read once, into a local copy, and checked there: every
+// address against its memory, every index against the ring, every chain against the ring's size. A ring that
+// breaks a rule stops, with its fault, until it is set up anew; nothing else is touched.
+//
+// The cycle is peek, copy, commit. ring_peek() reads ahead what the guest has made available and changes
+// nothing, so that what is not used is simply peeked again; ring_commit() hands back the first n buffers, in
+// order, with one release store for all. Buffers are never kept from one poll to the next. Thus one index is
+// enough for both sides of the ring, and VIRTIO_F_IN_ORDER is kept without doing anything for it.
+#pragma once
+
+#include <linux/virtio_ring.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shm/doorbell.h"
+#include "shm/guest_memory.h"
+
+enum {
+	RING_BATCH_MAX = 64, // buffers read ahead
+	RING_PIECES_MAX =
+	        256,          // pieces, and descriptors, of all these together: an honest driver needs one or
+	                      // two a buffer
+	RING_CHAIN_MAX = 256, // descriptors of one chain: bounds the time that one buffer can take
+	// Bytes that one poll takes from a guest, unless the first frame alone has more: a whole batch of 1518 bytes has less,
+	// so that polls of honest guests without jumbo frames are never cut (48 KB cost a tenth of 1024 B between guests).
+	POLL_BYTES_MAX = 96 << 10,
+	RING_SIZE_MAX = 32768,   // virtio 1.2 s2.7, s2.8
+	RING_HEADER_LEGACY = 10, // struct virtio_net_hdr without num_buffers (s5.1.6)
+	RING_HEADER = 12,
+};
+
+// Why a ring has stopped.
+enum ring_fault {
+	RING_OK,
+	RING_BAD_INDEX,     // more available than the ring has entries
+	RING_BAD_HEAD,      // a descriptor number beyond the table
+	RING_BAD_ADDRESS,   // not the guest's memory
+	RING_BAD_CHAIN,     // a loop, or longer than the ring or RING_CHAIN_MAX
+	RING_BAD_INDIRECT,  // an indirect table that is empty, odd, nested, too long or chained
+	RING_BAD_DIRECTION, // read-only where we write, or writable where we read
+	RING_EMPTY_CHAIN,   // no byte in it
+	RING_BAD_LAYOUT,    // refused by ring_init()
+	RING_FAULTS,
+};
+
+// Neighbouring members of what the other end shares, as one load or store.
+typedef uint64_t __attribute__((may_alias)) ring_word;
+
+// A run of the guest's memory, checked.
+struct ring_piece {
+	uint8_t *data;
+	uint32_t length;
+};
+
+// One buffer that the guest has made available: a chain of descriptors, as pieces.
+struct ring_buffer {
+	uint32_t length;  // bytes of all pieces, > 0
+	uint32_t written; // by us; told to the guest at commit
+	uint16_t id;      // the guest's name for it
+	uint16_t slots;   // ring entries it takes (packed rings; 1 in split ones)
+	uint16_t first_piece;
+	uint16_t piece_count;
+};
+
+// What was read ahead. Not initialised: ring_peek() does.
+struct ring_batch {
+	unsigned count, piece_count;
+	unsigned descriptor_count; // read, also those without a byte and those of a chain that is not in here
+	uint64_t bytes;            // of the buffers of a guest that sends
+	bool limited; // ended by something other than the ring's end or n: the next peek tells more
+	struct ring_buffer buffers[RING_BATCH_MAX];
+	struct ring_piece pieces[RING_PIECES_MAX];
+};
+
+struct ring {
+	struct doorbell bell; // first, as in all rings
+	bool packed;
+	bool writable;  // we write: the guest's receive ring
+	bool mergeable; // a frame may take several buffers (VIRTIO_NET_F_MRG_RXBUF)
+	bool in_order;  // VIRTIO_F_IN_ORDER
+	bool wrap;      // packed: our wrap counter, s2.8.1
+	uint8_t rest;   // polls in which nothing is read: see ring_rests()
+	bool starved;   // had no buffer for the last hop: the frames of the next one are not fetched ahead
+	uint8_t isa;    // enum isa: whose code moves the frames
+	uint8_t header_bytes;
+	uint8_t offloads; // that were negotiated for frames in this ring: enum offload_bits (virtio/offload.h)
+	uint16_t size;
+	uint16_t next;       // split: index of the next buffer, free running; packed: slot of it
+	uint16_t avail_seen; // split: the guest's index when we last looked
+	unsigned last_region;
+	enum ring_fault fault;
+	const struct guest_memory *memory;
+	union {
+		struct vring_desc *desc;
+		struct vring_packed_desc *desc_packed;
+	};
+	union {
+		struct vring_avail *avail;
+		struct vring_packed_desc_event *driver_event;
+	};
+	union {
+		struct vring_used *used;
+		struct vring_packed_desc_event *device_event;
+	};
+};
+
+// Where a ring's parts are and what was negotiated. base: where to go on, as in VHOST_USER_SET_VRING_BASE;
+// packed rings have their wrap counter in bit 15.
+struct ring_layout {
+	void *desc, *driver, *device;
+	uint16_t size, base;
+	uint64_t features; // negotiated
+	bool writable;
+};
+
+// A poll of a ring takes a bounded time, and a guest that makes it a long one is polled less often: what its descriptors
+// cost beyond those of an honest driver is paid in polls without work, one for each RING_REST_EACH. So it takes no more of
+// its worker's time than others. An honest driver sends a frame in two descriptors (the header apart), receives it in one
+// buffer, and has one more for each 256 bytes. Without merged buffers, whoever accepts frames of 64 KB has a buffer of that size
+// for each frame: header, and pages, one more since they may not begin at one.
+enum {
+	RING_HONEST_SENT = 2,
+	RING_HONEST_RECEIVED = 1,
+	RING_HONEST_LONG = 19,
+	RING_HONEST_BYTES = 256,
+	RING_REST_EACH = 12,
+};
+
+// Descriptors of an honest driver's frame, as short as it may be.
+static inline unsigned ring_honest(const struct ring *ring)
+{
+	if (!ring->writable)
+		return RING_HONEST_SENT;
+	return ring->offloads && !ring->mergeable ? RING_HONEST_LONG : RING_HONEST_RECEIVED;
+}
+
+// So many descriptors were read for these frames, of bytes in all.
+static inline void ring_tire(struct ring *ring, unsigned descriptors, unsigned frames, uint64_t bytes)
+{
+	uint64_t honest = (uint64_t)ring_honest(ring) * frames + bytes / RING_HONEST_BYTES;
+
+	if (descriptors > honest)
+		ring->rest = (uint8_t)((descriptors - honest) / RING_REST_EACH);
+}
+
+// Whether this poll is one of those.
+static inline bool ring_rests(struct ring *ring)
+{
+	if (likely(ring->rest == 0))
+		return false;
+	ring->rest--;
+	return true;
+}
+
+// Set a ring up and tell the guest that it need not notify us: we poll. memory stays the caller's and must
+// outlive the ring. Returns 0, or -EINVAL for a ring that no rule allows: missing, misaligned, of a size
+// that cannot be, or not wholly in the guest's memory.
+int ring_init(struct ring *ring, const struct ring_layout *layout, const struct guest_memory *memory);
+
+// The position to go on from, in the form of ring_layout.base.
+uint16_t ring_base(const struct ring *ring);
+
+// Nothing has come: have in this core's cache what the next buffer needs. Between frames that are
+// milliseconds apart all of it is forgotten, and each line would be waited for in turn. Changes nothing,
+// reports nothing.
+void ring_warm(struct ring *ring);
+
+// A fault in words: what the guest did.
+const char *ring_fault_text(enum ring_fault fault);
+
+// --- The data path, of a ring of either kind -------------------------------------------------------------
+
+// Split virtqueues, virtio 1.2 s2.7: a descriptor table, a ring of what is available, a ring of what is used. As
+// ring_peek() and ring_commit().
+unsigned ring_split_peek(struct ring *ring, struct ring_batch *batch, unsigned n);
+void ring_split_commit(struct ring *ring, const struct ring_batch *batch, unsigned n);
+
+// Packed virtqueues, s2.8: one ring of descriptors, each either the driver's or the device's by two bits that change
+// their meaning each time around.
+unsigned ring_packed_peek(struct ring *ring, struct ring_batch *batch, unsigned n);
+void ring_packed_commit(struct ring *ring, const struct ring_batch *batch, unsigned n);
+
+// Read ahead up to n (at most RING_BATCH_MAX) buffers that the guest has made available. Returns how many, in
+// batch. A chain that cannot be read ends the batch; if it is the first one it stops the ring, and the fault
+// says why.
+static inline unsigned ring_peek(struct ring *ring, struct ring_batch *batch, unsigned n)
+{
+	return ring->packed ? ring_packed_peek(ring, batch, n) : ring_split_peek(ring, batch, n);
+}
+
+// Hand the first n buffers of a batch back to the guest, each with the bytes written to it. The batch must be
+// of the last peek, and is spent.
+static inline void ring_commit(struct ring *ring, const struct ring_batch *batch, unsigned n)
+{
+	if (ring->packed)
+		ring_packed_commit(ring, batch, n);
+	else
+		ring_split_commit(ring, batch, n);
+}

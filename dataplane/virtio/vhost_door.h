@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The unix sockets of all vhost-user ports, and the one thread that serves them: it accepts connections, reads messages
+// and hands them to the state machine of each connection (vhost_device.h). It waits for no other end: sockets do not
+// block, a message has a deadline, and connections and messages have a rate. What the other end may make slow, closing
+// its descriptors and unmapping its memory, is done by a thread of each port.
+//
+// Open and close on the control thread. The operations of the devices are called on the door's thread, or by
+// vhost_door_close(), never by two threads at a time.
+#pragma once
+
+#include <sys/types.h>
+
+#include "virtio/vhost_device.h"
+
+struct vhost_door;
+
+struct vhost_door_config {
+	const char *name, *path; // name: for the log; must outlive the door
+	unsigned pairs;          // queue pairs of the port
+	uint64_t features;       // offered
+	unsigned connections, connections_per_s;
+	uint64_t memory_max; // bytes of a connection
+	gid_t group;         // of the socket, which then has mode 0660; (gid_t)-1: none, and 0600
+	const struct vhost_device_ops *ops;
+	void *owner; // of the devices
+};
+
+// Listen. Returns 0 and *out, or -errno.
+int vhost_door_open(const struct vhost_door_config *config, struct vhost_door **out);
+
+// End all connections and stop listening. Waits for nobody: who closes several doors stops all of them first.
+void vhost_door_stop(struct vhost_door *door);
+
+// The same if it was not stopped, and free the door; NULL does nothing. Returns within two seconds of the stop: what the
+// other end keeps from being closed is left to the port's thread.
+void vhost_door_close(struct vhost_door *door);
+
+// How many connections were ended for this reason. Any thread.
+uint64_t vhost_door_refused(const struct vhost_door *door, enum vhost_refusal refusal);
