@@ -16,7 +16,7 @@ keep=false
 if [ "${1:-}" = --keep ]; then keep=true && shift; fi
 seconds=${1:-60}
 harnesses=("${@:2}")
-[ ${#harnesses[@]} -gt 0 ] || harnesses=(vring vhost_door frontend memif offload config rpc packet nf rule_file route_file frame capture fib_message vhost_machine)
+[ ${#harnesses[@]} -gt 0 ] || harnesses=(vring vhost_listener frontend memif offload config rpc packet nf rule_file route_file frame capture fib_message vhost_machine)
 build=build-fuzz
 
 scripts/setup.sh clang

@@ -28,7 +28,7 @@ LAYOUTS = [
 """What a virtio driver can choose; each takes other functions in DPDK's driver."""
 
 
-def device(name: str, path: Path, backend: str = "vring") -> Document:
+def device(name: str, path: Path, backend: str = "planed") -> Document:
     return {"name": name, "kind": "vhost-user", "path": str(path), "backend": backend}
 
 
@@ -41,7 +41,7 @@ def connect(
     switch: Planed,
     guest: Planed,
     layout: str,
-    backends: tuple[str, str] = ("vring", "vring"),
+    backends: tuple[str, str] = ("planed", "planed"),
     queue_size: int = 256,
 ) -> None:
     """A patch between a and b; the guest calls them v0 and v1."""

@@ -102,7 +102,7 @@ static __rte_noinline uint8_t offload_classify(struct offload *o, struct offload
 // A frame that goes on to another port as well. A long one that is not in one piece stays out.
 static void copy_to(struct offload *o, unsigned out, const struct vnf_frame *frame)
 {
-	const struct ring_piece piece = {frame->data, frame->length};
+	const struct piece piece = {frame->data, frame->length};
 	const struct frame whole = {{&piece, 0}, frame->length, 0};
 	bool left = frame->length == frame->total &&
 	            port_deliver_polled(o->vnf.task.ports[out], o->vnf.task.queue, &whole, 1) == 1;

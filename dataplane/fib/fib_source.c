@@ -77,7 +77,7 @@ static uint64_t ns_of(const struct fib_source *s, uint64_t tsc)
 
 static bool send_frame(struct task *task, const uint8_t *frame, unsigned length)
 {
-	const struct ring_piece piece = {(uint8_t *)(uintptr_t)frame, length};
+	const struct piece piece = {(uint8_t *)(uintptr_t)frame, length};
 	const struct frame whole = {{&piece, 0}, length, 0};
 	bool accepted = port_deliver_polled(task->ports[0], task->queue, &whole, 1) == 1;
 

@@ -78,8 +78,7 @@ static void look(struct memif_ring *ring, unsigned n)
 	struct view view;
 	unsigned slots = memif_ring_peek(ring, &view, n, &lost);
 
-	must(view.count <= RING_BATCH_MAX && view.batch.piece_count <= RING_PIECES_MAX,
-	     "a view has its room");
+	must(view.count <= BURST_FRAMES_MAX && view.batch.piece_count <= PIECES_MAX, "a view has its room");
 	must(slots <= ring->size, "no slot twice");
 	for (unsigned i = 0; i < view.count; i++) {
 		must(view.frames[i].length > 0 && view.frames[i].length <= FRAME_LENGTH_MAX,
@@ -93,8 +92,8 @@ static void look(struct memif_ring *ring, unsigned n)
 static void put(struct memif_ring *ring, unsigned n, uint32_t length)
 {
 	static uint8_t bytes[FRAME_LENGTH_MAX];
-	const struct ring_piece piece = {bytes, length};
-	struct frame frames[RING_BATCH_MAX];
+	const struct piece piece = {bytes, length};
+	struct frame frames[BURST_FRAMES_MAX];
 	uint64_t too_long = 0;
 	unsigned taken;
 
@@ -108,7 +107,7 @@ static void put(struct memif_ring *ring, unsigned n, uint32_t length)
 // As a monitor and a generator do: where the frames lie.
 static void look_at_spans(struct memif_ring *ring, unsigned n)
 {
-	struct vnf_frame spans[RING_BATCH_MAX];
+	struct vnf_frame spans[BURST_FRAMES_MAX];
 	struct view view;
 	unsigned slots = memif_ring_peek_spans(ring, &view, spans, n);
 	uint8_t sum = 0;
@@ -126,8 +125,8 @@ static void look_at_spans(struct memif_ring *ring, unsigned n)
 static void write_in_place(struct memif_ring *ring, unsigned n, uint16_t length)
 {
 	static uint8_t spare[MEMIF_SPARE_BYTES];
-	uint16_t lengths[RING_BATCH_MAX];
-	uint8_t *data[RING_BATCH_MAX];
+	uint16_t lengths[BURST_FRAMES_MAX];
+	uint8_t *data[BURST_FRAMES_MAX];
 	uint64_t too_long = 0;
 	unsigned lent, taken;
 
@@ -164,7 +163,7 @@ static void hand_on(struct memif_ring *from, struct memif_ring *to, unsigned n)
 static void poll_end(struct end *end, struct input *in)
 {
 	uint8_t which = input_byte(in);
-	unsigned pair = which & 1, way = which >> 1 & 1, n = 1 + (which >> 2) % RING_BATCH_MAX;
+	unsigned pair = which & 1, way = which >> 1 & 1, n = 1 + (which >> 2) % BURST_FRAMES_MAX;
 	struct memif_ring *ring = &end->rings[pair][way];
 
 	if (!end->there[pair][way])
@@ -259,7 +258,7 @@ static bool say(struct end *end, struct input *in, unsigned *made)
 {
 	uint8_t odd = input_byte(in);
 	struct memif_message message, answer;
-	enum vhost_refusal why;
+	enum peer_refusal why;
 	int fd = -1, answer_fd;
 
 	make_message(&message, in, made);
@@ -275,7 +274,7 @@ static bool say(struct end *end, struct input *in, unsigned *made)
 		fd = odd & 32 ? -1 : memory_fd;
 	why = memif_tell(&end->link, &message, fd, &answer, &answer_fd);
 	must(answer_fd == -1, "a server gives nothing away");
-	accepted += why == VHOST_ACCEPTED;
+	accepted += why == PEER_ACCEPTED;
 	if (why || end->link.gone)
 		return false;
 	if (answer.type == MEMIF_CONNECTED)

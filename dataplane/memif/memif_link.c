@@ -47,57 +47,57 @@ void memif_link_goodbye(struct memif_message *message, const char *reason)
 
 // --- The server's end ------------------------------------------------------------------------------------
 
-static enum vhost_refusal greet(struct memif_link *link, const struct memif_message *message)
+static enum peer_refusal greet(struct memif_link *link, const struct memif_message *message)
 {
 	if (link->greeted)
-		return VHOST_REFUSED_NOT_NEGOTIATED;
+		return PEER_REFUSED_NOT_NEGOTIATED;
 	if (message->init.version != MEMIF_VERSION)
-		return VHOST_REFUSED_VERSION;
+		return PEER_REFUSED_VERSION;
 	if (message->init.id != 0 || message->init.mode != MEMIF_MODE_ETHERNET)
-		return VHOST_REFUSED_VALUE;
+		return PEER_REFUSED_VALUE;
 	link->greeted = true;
-	return VHOST_ACCEPTED;
+	return PEER_ACCEPTED;
 }
 
 // What is behind the first 4 GB of a region no descriptor can reach.
-static enum vhost_refusal add_region(struct memif_link *link, const struct memif_message *message,
-                                     struct vhost_files *files)
+static enum peer_refusal add_region(struct memif_link *link, const struct memif_message *message,
+                                    struct peer_files *files)
 {
 	uint64_t used = 0, address = (uint64_t)message->region.index << 32;
-	struct vhost_region region = {address, RTE_MIN(message->region.bytes, UINT64_C(1) << 32), address, 0};
-	enum vhost_refusal why;
+	struct peer_region region = {address, RTE_MIN(message->region.bytes, UINT64_C(1) << 32), address, 0};
+	enum peer_refusal why;
 
 	if (message->region.index != link->memory.guest.count)
-		return VHOST_REFUSED_VALUE;
+		return PEER_REFUSED_VALUE;
 	for (unsigned i = 0; i < link->memory.guest.count; i++)
 		used += link->memory.guest.regions[i].size;
-	why = vhost_memory_add(&link->memory, &region, files->fds[0], link->config.memory_max - used);
-	if (why == VHOST_ACCEPTED)
+	why = peer_memory_add(&link->memory, &region, files->fds[0], link->config.memory_max - used);
+	if (why == PEER_ACCEPTED)
 		files->count = 0;
 	return why;
 }
 
-static enum vhost_refusal add_ring(struct memif_link *link, const struct memif_message *message,
-                                   struct vhost_files *files)
+static enum peer_refusal add_ring(struct memif_link *link, const struct memif_message *message,
+                                  struct peer_files *files)
 {
 	enum memif_way way = message->ring.flags & MEMIF_RING_TO_SERVER ? MEMIF_TO_SERVER : MEMIF_TO_CLIENT;
 	struct memif_link_ring *ring;
 
 	if (message->ring.index >= link->config.pairs)
-		return VHOST_REFUSED_RING;
+		return PEER_REFUSED_RING;
 	ring = &link->rings[message->ring.index][way];
 	if (is_there(ring) || message->ring.log2_size > MEMIF_LOG2_SIZE_MAX || message->ring.private_bytes)
-		return VHOST_REFUSED_VALUE;
+		return PEER_REFUSED_VALUE;
 	if (!doorbell_take(files->fds[0]))
-		return VHOST_REFUSED_NO_EVENTFD;
+		return PEER_REFUSED_NO_EVENTFD;
 	*ring = (struct memif_link_ring){files->fds[0], message->ring.log2_size, message->ring.region,
 	                                 message->ring.offset};
 	files->count = 0;
-	return VHOST_ACCEPTED;
+	return PEER_ACCEPTED;
 }
 
 // All rings must be in the memory, now that it is known.
-static enum vhost_refusal connect_rings(struct memif_link *link)
+static enum peer_refusal connect_rings(struct memif_link *link)
 {
 	struct memif_ring ring;
 
@@ -105,21 +105,21 @@ static enum vhost_refusal connect_rings(struct memif_link *link)
 		for (int way = 0; way < MEMIF_WAYS; way++)
 			if (is_there(&link->rings[pair][way]) &&
 			    !memif_link_open_ring(link, pair, (enum memif_way)way, &ring))
-				return VHOST_REFUSED_RING;
+				return PEER_REFUSED_RING;
 	link->connected = true;
-	return VHOST_ACCEPTED;
+	return PEER_ACCEPTED;
 }
 
-static enum vhost_refusal serve(struct memif_link *link, const struct memif_message *message,
-                                struct vhost_files *files, struct memif_message *answer)
+static enum peer_refusal serve(struct memif_link *link, const struct memif_message *message,
+                               struct peer_files *files, struct memif_message *answer)
 {
-	enum vhost_refusal why = VHOST_REFUSED_NOT_OFFERED;
+	enum peer_refusal why = PEER_REFUSED_NOT_OFFERED;
 	const unsigned wanted = message->type == MEMIF_ADD_REGION || message->type == MEMIF_ADD_RING;
 
 	if (files->count != wanted)
-		return VHOST_REFUSED_FILES;
+		return PEER_REFUSED_FILES;
 	if (link->connected || (!link->greeted && message->type != MEMIF_INIT))
-		return VHOST_REFUSED_NOT_NEGOTIATED;
+		return PEER_REFUSED_NOT_NEGOTIATED;
 	answer->type = MEMIF_ACK;
 	switch (message->type) {
 	case MEMIF_INIT:
@@ -153,25 +153,25 @@ static unsigned buffer_count(const struct memif_link *link)
 }
 
 // Of the rings.
-static enum vhost_refusal make_region(struct memif_link *link)
+static enum peer_refusal make_region(struct memif_link *link)
 {
 	const size_t size = (size_t)1 << link->config.log2_size;
 
 	link->region_bytes = RTE_ALIGN_CEIL(ring_count(link) * memif_ring_bytes(size), (size_t)getpagesize());
 	link->region = memif_memory("memif", link->region_bytes, MAP_POPULATE, &link->region_fd);
-	return link->region ? VHOST_ACCEPTED : VHOST_REFUSED_MEMORY_MAP;
+	return link->region ? PEER_ACCEPTED : PEER_REFUSED_MEMORY_MAP;
 }
 
-static enum vhost_refusal take_buffers(struct memif_link *link)
+static enum peer_refusal take_buffers(struct memif_link *link)
 {
 	link->pieces = calloc(buffer_count(link), sizeof(*link->pieces));
 	if (link->pieces)
 		link->pool = memif_pool_take(link->config.shares_buffers, link->pieces, buffer_count(link));
-	return link->pool ? VHOST_ACCEPTED : VHOST_REFUSED_MEMORY_MAP;
+	return link->pool ? PEER_ACCEPTED : PEER_REFUSED_MEMORY_MAP;
 }
 
 // Those to the server come first.
-static enum vhost_refusal make_rings(struct memif_link *link)
+static enum peer_refusal make_rings(struct memif_link *link)
 {
 	const uint32_t bytes = (uint32_t)memif_ring_bytes((size_t)1 << link->config.log2_size);
 	uint32_t offset = 0;
@@ -181,34 +181,34 @@ static enum vhost_refusal make_rings(struct memif_link *link)
 			int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 
 			if (fd < 0)
-				return VHOST_REFUSED_NO_EVENTFD;
+				return PEER_REFUSED_NO_EVENTFD;
 			link->rings[i][way] =
 			        (struct memif_link_ring){fd, (uint8_t)link->config.log2_size, 0, offset};
 		}
-	return VHOST_ACCEPTED;
+	return PEER_ACCEPTED;
 }
 
 // A server that takes smaller rings than ours gets those.
-static enum vhost_refusal meet(struct memif_link *link, const struct memif_message *message,
-                               struct memif_message *answer)
+static enum peer_refusal meet(struct memif_link *link, const struct memif_message *message,
+                              struct memif_message *answer)
 {
-	enum vhost_refusal why;
+	enum peer_refusal why;
 
 	if (link->greeted)
-		return VHOST_REFUSED_NOT_NEGOTIATED;
+		return PEER_REFUSED_NOT_NEGOTIATED;
 	if (message->hello.version_min > MEMIF_VERSION || message->hello.version_max < MEMIF_VERSION)
-		return VHOST_REFUSED_VERSION;
+		return PEER_REFUSED_VERSION;
 	if (message->hello.region_max < MEMIF_BUFFER_REGION)
-		return VHOST_REFUSED_MEMORY_LIMIT;
+		return PEER_REFUSED_MEMORY_LIMIT;
 	link->counts[MEMIF_TO_CLIENT] = RTE_MIN(message->hello.ring_to_client_max + 1u, link->config.pairs);
 	link->counts[MEMIF_TO_SERVER] = RTE_MIN(message->hello.ring_to_server_max + 1u, link->config.pairs);
 	link->config.log2_size = RTE_MIN((unsigned)message->hello.log2_size_max, link->config.log2_size);
 	why = make_region(link);
-	if (why == VHOST_ACCEPTED)
+	if (why == PEER_ACCEPTED)
 		why = take_buffers(link);
-	if (why == VHOST_ACCEPTED)
+	if (why == PEER_ACCEPTED)
 		why = make_rings(link);
-	for (unsigned pair = 0; pair < link->config.pairs && why == VHOST_ACCEPTED; pair++)
+	for (unsigned pair = 0; pair < link->config.pairs && why == PEER_ACCEPTED; pair++)
 		for (int way = 0; way < MEMIF_WAYS; way++) {
 			struct memif_ring ring;
 
@@ -259,38 +259,38 @@ static void say_next(struct memif_link *link, struct memif_message *answer, int 
 	}
 }
 
-static enum vhost_refusal drive(struct memif_link *link, const struct memif_message *message,
-                                struct vhost_files *files, struct memif_message *answer, int *answer_fd)
+static enum peer_refusal drive(struct memif_link *link, const struct memif_message *message,
+                               struct peer_files *files, struct memif_message *answer, int *answer_fd)
 {
 	if (files->count)
-		return VHOST_REFUSED_FILES;
+		return PEER_REFUSED_FILES;
 	switch (message->type) {
 	case MEMIF_HELLO:
 		return meet(link, message, answer);
 	case MEMIF_ACK:
 		if (!link->greeted || link->sent > ring_count(link) + CLIENT_REGIONS)
-			return VHOST_REFUSED_NOT_NEGOTIATED;
+			return PEER_REFUSED_NOT_NEGOTIATED;
 		say_next(link, answer, answer_fd);
-		return VHOST_ACCEPTED;
+		return PEER_ACCEPTED;
 	case MEMIF_CONNECTED:
 		if (!link->greeted || link->connected || link->sent <= ring_count(link) + CLIENT_REGIONS)
-			return VHOST_REFUSED_NOT_NEGOTIATED;
+			return PEER_REFUSED_NOT_NEGOTIATED;
 		link->connected = true;
-		return VHOST_ACCEPTED;
+		return PEER_ACCEPTED;
 	}
-	return VHOST_REFUSED_NOT_OFFERED;
+	return PEER_REFUSED_NOT_OFFERED;
 }
 
 // --- Both ends -------------------------------------------------------------------------------------------
 
-enum vhost_refusal memif_link_handle(struct memif_link *link, const struct memif_message *message,
-                                     struct vhost_files *files, struct memif_message *answer, int *answer_fd)
+enum peer_refusal memif_link_handle(struct memif_link *link, const struct memif_message *message,
+                                    struct peer_files *files, struct memif_message *answer, int *answer_fd)
 {
 	*answer = (struct memif_message){.type = MEMIF_NONE};
 	*answer_fd = -1;
 	if (message->type == MEMIF_DISCONNECT) {
 		link->gone = true;
-		return VHOST_ACCEPTED;
+		return PEER_ACCEPTED;
 	}
 	return link->config.server ? serve(link, message, files, answer)
 	                           : drive(link, message, files, answer, answer_fd);
@@ -328,7 +328,7 @@ void memif_link_end(struct memif_link *link)
 				close(link->rings[i][way].fd);
 				link->rings[i][way].fd = -1;
 			}
-	vhost_memory_close(&link->memory);
+	peer_memory_close(&link->memory);
 	if (link->pool)
 		memif_pool_give_back(link->pool, link->pieces, buffer_count(link));
 	free(link->pieces);

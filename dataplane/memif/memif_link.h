@@ -6,7 +6,7 @@
 
 #include "base/limits.h"
 #include "memif/memif_ring.h"
-#include "virtio/vhost_memory.h"
+#include "shm/peer_memory.h"
 #include "virtio/vhost_message.h"
 
 // Of the rings of a queue pair.
@@ -37,12 +37,12 @@ struct memif_link {
 	unsigned sent;               // client: messages after INIT
 	unsigned counts[MEMIF_WAYS]; // client: of its rings
 	struct memif_link_ring rings[CONFIG_QUEUES_MAX][MEMIF_WAYS];
-	struct vhost_memory memory; // server: the client's, region by region
-	uint8_t *region;            // client: with the rings
+	struct peer_memory memory; // server: the client's, region by region
+	uint8_t *region;           // client: with the rings
 	size_t region_bytes;
 	int region_fd;
-	struct memif_pool *pool;   // client: of the buffers
-	struct ring_piece *pieces; // client: of all rings, in their order
+	struct memif_pool *pool; // client: of the buffers
+	struct piece *pieces;    // client: of all rings, in their order
 };
 
 // A connection has begun. Returns whether *first is to be sent.
@@ -51,8 +51,8 @@ bool memif_link_begin(struct memif_link *link, const struct memif_link_config *c
 
 // Handle a message and the files that came with it: those that were accepted are the link's, the others stay in files.
 // answer->type is MEMIF_NONE, or it is to be sent, with *answer_fd if that is not -1.
-enum vhost_refusal memif_link_handle(struct memif_link *link, const struct memif_message *message,
-                                     struct vhost_files *files, struct memif_message *answer, int *answer_fd);
+enum peer_refusal memif_link_handle(struct memif_link *link, const struct memif_message *message,
+                                    struct peer_files *files, struct memif_message *answer, int *answer_fd);
 
 // Set up a ring of a link that is connected. Returns false if the other end has none there, or one that cannot be.
 bool memif_link_open_ring(struct memif_link *link, unsigned pair, enum memif_way way,

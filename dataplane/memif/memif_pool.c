@@ -87,7 +87,7 @@ static void touch(uint8_t *buffer)
 	*(volatile uint8_t *)(buffer + MEMIF_BUFFER_BYTES - 1) = 0;
 }
 
-struct memif_pool *memif_pool_take(bool shared, struct ring_piece *pieces, unsigned count)
+struct memif_pool *memif_pool_take(bool shared, struct piece *pieces, unsigned count)
 {
 	struct memif_pool *pool;
 
@@ -105,7 +105,7 @@ struct memif_pool *memif_pool_take(bool shared, struct ring_piece *pieces, unsig
 	return pool;
 }
 
-void memif_pool_give_back(struct memif_pool *pool, const struct ring_piece *pieces, unsigned count)
+void memif_pool_give_back(struct memif_pool *pool, const struct piece *pieces, unsigned count)
 {
 	pthread_mutex_lock(&lock);
 	for (unsigned i = 0; i < count; i++)

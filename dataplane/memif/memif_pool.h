@@ -7,7 +7,7 @@
 // Any thread but a worker; one lock for all pools.
 #pragma once
 
-#include "virtio/ring.h"
+#include "virtio/device_ring.h"
 
 enum {
 	MEMIF_BUFFER_BYTES = 2048,                     // of a client: what DPDK's server takes for given
@@ -29,7 +29,7 @@ struct memif_pool {
 
 // Give data of count pieces a buffer each, in memory: of a shared pool that has so many left, or of a new one. Returns the pool,
 // or NULL without memory.
-struct memif_pool *memif_pool_take(bool shared, struct ring_piece *pieces, unsigned count);
+struct memif_pool *memif_pool_take(bool shared, struct piece *pieces, unsigned count);
 
 // Give back as many. Who was the last to use the pool frees it.
-void memif_pool_give_back(struct memif_pool *pool, const struct ring_piece *pieces, unsigned count);
+void memif_pool_give_back(struct memif_pool *pool, const struct piece *pieces, unsigned count);

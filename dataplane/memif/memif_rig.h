@@ -60,7 +60,7 @@ static inline uint8_t bytes_of(unsigned number, unsigned i)
 static inline unsigned send_frames(struct memif_ring *ring, unsigned first, unsigned n, uint32_t length)
 {
 	static uint8_t bytes[BATCH][LONGEST];
-	struct ring_piece pieces[BATCH][2];
+	struct piece pieces[BATCH][2];
 	struct frame frames[BATCH];
 	uint64_t too_long = 0;
 	unsigned taken;
@@ -70,8 +70,8 @@ static inline unsigned send_frames(struct memif_ring *ring, unsigned first, unsi
 
 		for (uint32_t i = 0; i < length; i++)
 			bytes[f][i] = bytes_of(first + f, i);
-		pieces[f][0] = (struct ring_piece){bytes[f], half};
-		pieces[f][1] = (struct ring_piece){bytes[f] + half, length - half};
+		pieces[f][0] = (struct piece){bytes[f], half};
+		pieces[f][1] = (struct piece){bytes[f] + half, length - half};
 		frames[f] = (struct frame){{pieces[f], 0}, length, 0};
 	}
 	taken = memif_deliver(ring, frames, n, &too_long);

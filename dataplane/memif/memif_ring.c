@@ -9,7 +9,7 @@
 // --- Set up ----------------------------------------------------------------------------------------------
 
 void memif_ring_make(struct memif_ring *ring, bool receives, unsigned size, void *shared,
-                     struct ring_piece *pieces, const uint8_t *base)
+                     struct piece *pieces, const uint8_t *base)
 {
 	*ring = (struct memif_ring){.client = true,
 	                            .receives = receives,
@@ -83,17 +83,17 @@ static bool stop(struct memif_ring *ring, const struct view *view, enum memif_fa
 }
 
 // Where a frame of one descriptor is, at this distance: a client's ring knows it as long as the view lasts.
-static inline struct ring_piece *hold(struct memif_ring *ring, struct view *view, unsigned distance,
-                                      uint8_t *data, uint32_t length)
+static inline struct piece *hold(struct memif_ring *ring, struct view *view, unsigned distance, uint8_t *data,
+                                 uint32_t length)
 {
-	struct ring_piece *piece = ring->client ? &ring->pieces[(ring->at + distance) & (ring->size - 1u)]
-	                                        : &view->batch.pieces[view->batch.piece_count++];
+	struct piece *piece = ring->client ? &ring->pieces[(ring->at + distance) & (ring->size - 1u)]
+	                                   : &view->batch.pieces[view->batch.piece_count++];
 
-	*piece = (struct ring_piece){data, length};
+	*piece = (struct piece){data, length};
 	return piece;
 }
 
-static void keep(struct view *view, struct ring_piece *piece, uint64_t length, struct frames_lost *lost)
+static void keep(struct view *view, struct piece *piece, uint64_t length, struct frames_lost *lost)
 {
 	if (unlikely(length == 0))
 		counter_add(&lost->bad, 1);
@@ -118,14 +118,14 @@ static __attribute__((noinline)) bool add_chain(struct memif_ring *ring, struct 
 
 		if (slots == RTE_MIN((unsigned)MEMIF_CHAIN_MAX, (unsigned)ring->size))
 			return stop(ring, view, MEMIF_BAD_CHAIN);
-		if (memif_ready(ring, distance + 1) <= distance || pieces == RING_PIECES_MAX)
+		if (memif_ready(ring, distance + 1) <= distance || pieces == PIECES_MAX)
 			return false; // the rest has not come, or the view is full: next time
 		half = memif_half(memif_slot(ring, distance));
 		data = memif_place(ring, distance, half, &fault);
 		if (data == NULL)
 			return stop(ring, view, fault);
 		if (half >> 32)
-			batch->pieces[pieces++] = (struct ring_piece){data, half >> 32};
+			batch->pieces[pieces++] = (struct piece){data, half >> 32};
 		length += half >> 32;
 		slots++;
 	} while (half & MEMIF_NEXT);
@@ -153,7 +153,7 @@ static __rte_always_inline void add_plain(struct memif_ring *ring, struct view *
 	for (i = 0; i < n && bytes < POLL_BYTES_MAX; i++) {
 		uint64_t half = memif_half(memif_slot(&own, i));
 		uint32_t length = half >> 32;
-		struct ring_piece *piece;
+		struct piece *piece;
 		enum memif_fault fault;
 		uint8_t *data;
 
@@ -169,7 +169,7 @@ static __rte_always_inline void add_plain(struct memif_ring *ring, struct view *
 		if (read)
 			rte_prefetch0(data);
 		piece = client ? &own.pieces[(own.at + i) & (own.size - 1u)] : &batch->pieces[i];
-		*piece = (struct ring_piece){data, length};
+		*piece = (struct piece){data, length};
 		view->frames[i] = (struct frame){{piece, 0}, length, 0};
 		bytes += length;
 	}
@@ -186,11 +186,11 @@ static __rte_always_inline unsigned peek(struct memif_ring *ring, struct view *v
 	unsigned ready;
 
 	view->held = VIEW_IN_RING;
-	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	n = RTE_MIN(n, (unsigned)BURST_FRAMES_MAX);
 	if (!ring->client)
 		memif_fetch_lines(ring, RTE_MIN(ring->found, n));
 	ready = memif_ready(ring, n);
-	ready = RTE_MIN(ready, (unsigned)RING_PIECES_MAX); // chains of empty descriptors take time, too
+	ready = RTE_MIN(ready, (unsigned)PIECES_MAX); // chains of empty descriptors take time, too
 	if (likely(ring->client))
 		add_plain(ring, view, RTE_MIN(n, ready), true, read);
 	else
@@ -205,7 +205,7 @@ static __rte_always_inline unsigned peek(struct memif_ring *ring, struct view *v
 			continue;
 		}
 		data = memif_place(ring, batch->count, half, &fault);
-		if (unlikely(data == NULL || batch->piece_count == RING_PIECES_MAX)) {
+		if (unlikely(data == NULL || batch->piece_count == PIECES_MAX)) {
 			if (data == NULL)
 				stop(ring, view, fault);
 			break;
@@ -264,7 +264,7 @@ unsigned memif_ring_peek_spans(struct memif_ring *ring, struct view *view, struc
 	uint32_t bytes = 0;
 	unsigned straight, count;
 
-	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	n = RTE_MIN(n, (unsigned)BURST_FRAMES_MAX);
 	memif_fetch_lines(ring, RTE_MIN(ring->found, n));
 	n = RTE_MIN(memif_ready(ring, n), n);
 	straight = memif_straight(ring, 0, n);
@@ -297,8 +297,8 @@ unsigned memif_deliver_chain(struct memif_ring *ring, unsigned first, const stru
 	while (left && slots < MEMIF_CHAIN_MAX && first + slots < ready) {
 		unsigned distance = first + slots;
 		uint64_t room = memif_room_half(ring, distance);
-		struct ring_piece piece = {memif_room(ring, distance, room),
-		                           RTE_MIN((uint32_t)(room >> 32), left)};
+		struct piece piece = {memif_room(ring, distance, room),
+		                      RTE_MIN((uint32_t)(room >> 32), left)};
 		struct scatter to = {&piece, 0};
 
 		if (piece.data == NULL)
@@ -391,7 +391,7 @@ unsigned memif_ring_reserve(struct memif_ring *ring, const uint16_t *lengths, ui
 	struct memif_alike alike = {0};
 	unsigned straight, count;
 
-	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	n = RTE_MIN(n, (unsigned)BURST_FRAMES_MAX);
 	n = RTE_MIN(n, memif_ready(ring, n));
 	memif_take_lines(ring, n);
 	straight = memif_straight(ring, 0, n);
@@ -408,7 +408,7 @@ unsigned memif_ring_reserve(struct memif_ring *ring, const uint16_t *lengths, ui
 
 static __attribute__((noinline)) unsigned publish_spare(struct memif_ring *ring, uint64_t *too_long)
 {
-	struct ring_piece piece = {ring->spare, ring->lent[0]};
+	struct piece piece = {ring->spare, ring->lent[0]};
 	const struct frame frame = {{&piece, 0}, piece.length, 0};
 	unsigned slots = memif_deliver_chain(ring, 0, &frame);
 

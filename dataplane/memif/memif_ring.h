@@ -52,7 +52,7 @@ struct memif_ring {
 	enum memif_fault fault;
 	struct memif_shared *shared;
 	const struct guest_memory *memory; // server: region i begins at address i << 32
-	struct ring_piece *pieces;         // client: of each slot its buffer, and the frame that came in it
+	struct piece *pieces;              // client: of each slot its buffer, and the frame that came in it
 	const uint8_t *base;               // client: where the region of the buffers begins
 	const uint16_t *lent;              // server: the lengths of the frames that were reserved
 	uint8_t *spare; // server that lends: MEMIF_SPARE_BYTES, for a frame that takes more than one buffer
@@ -70,7 +70,7 @@ static inline size_t memif_ring_bytes(unsigned size)
 // region that begins at base. The pieces stay the caller's. The server may look at it; memif_ring_start() begins, once the
 // server is connected.
 void memif_ring_make(struct memif_ring *ring, bool receives, unsigned size, void *shared,
-                     struct ring_piece *pieces, const uint8_t *base);
+                     struct piece *pieces, const uint8_t *base);
 void memif_ring_start(struct memif_ring *ring);
 
 // Set up the server's end of a ring of a client at an offset of its region. memory stays the caller's and must outlive the
@@ -81,7 +81,7 @@ int memif_ring_attach(struct memif_ring *ring, bool receives, unsigned log2_size
 // A fault in words: what the other end did.
 const char *memif_fault_text(unsigned fault);
 
-// Describe up to n (at most RING_BATCH_MAX) frames that have come, where they lie, in view. Returns how many slots these
+// Describe up to n (at most BURST_FRAMES_MAX) frames that have come, where they lie, in view. Returns how many slots these
 // are, in view->batch.count; *lost counts those that make no frame. The ring is unchanged until memif_ring_release() gives that
 // many slots back.
 unsigned memif_ring_peek(struct memif_ring *ring, struct view *view, unsigned n, struct frames_lost *lost);
@@ -108,7 +108,7 @@ static inline bool memif_ring_can_pass(const struct memif_ring *from, const stru
 unsigned memif_ring_pass(struct memif_ring *from, struct memif_ring *to, const struct frame *frames,
                          unsigned n);
 
-// Copy up to n frames (at most RING_BATCH_MAX), in order. Returns how many were taken: a frame that no chain holds is taken
+// Copy up to n frames (at most BURST_FRAMES_MAX), in order. Returns how many were taken: a frame that no chain holds is taken
 // and counted in *too_long.
 ISA_DECLARE(unsigned, memif_deliver,
             (struct memif_ring * ring, const struct frame *frames, unsigned n, uint64_t *too_long));
@@ -137,7 +137,7 @@ static inline unsigned memif_place_frames(struct memif_ring *ring, const struct 
 
 void memif_send_placed(struct memif_ring *ring, const struct placed *placed, unsigned n);
 
-// Lend up to n (at most RING_BATCH_MAX) buffers of the client for frames of these lengths, as port_reserve(); send the first n
+// Lend up to n (at most BURST_FRAMES_MAX) buffers of the client for frames of these lengths, as port_reserve(); send the first n
 // of these, or none if the ring has no chain for a long one now. A server that has a spare buffer. lengths stays the
 // caller's until then. A frame that no chain holds is taken and counted in *too_long.
 unsigned memif_ring_reserve(struct memif_ring *ring, const uint16_t *lengths, uint8_t **data, unsigned n);

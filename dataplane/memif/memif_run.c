@@ -6,8 +6,8 @@
 // Buffers that were looked up ahead: their first lines are on their way while others are written.
 struct rooms {
 	unsigned count;
-	uint8_t *data[RING_BATCH_MAX];
-	uint64_t half[RING_BATCH_MAX]; // of a server, what the slot said: a client knows its own
+	uint8_t *data[BURST_FRAMES_MAX];
+	uint64_t half[BURST_FRAMES_MAX]; // of a server, what the slot said: a client knows its own
 };
 
 static __rte_always_inline void look_up_own(const struct memif_ring *ring, struct rooms *rooms, unsigned n)
@@ -100,7 +100,7 @@ unsigned ISA_NAME(memif_deliver)(struct memif_ring *ring, const struct frame *fr
 {
 	unsigned taken = 0;
 
-	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	n = RTE_MIN(n, (unsigned)BURST_FRAMES_MAX);
 	while (taken < n) {
 		struct rooms rooms;
 		unsigned placed, chained = 0;
@@ -133,7 +133,7 @@ unsigned ISA_NAME(memif_place_frames)(struct memif_ring *ring, const struct fram
 	struct rooms rooms;
 	unsigned done;
 
-	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	n = RTE_MIN(n, (unsigned)BURST_FRAMES_MAX);
 	if (ring->client)
 		done = deliver_plain(ring, &rooms, frames, n, true, placed);
 	else

@@ -71,7 +71,7 @@ static unsigned hand_on(struct passing *p)
 	struct view view;
 	unsigned passed = 0;
 
-	while (memif_ring_peek_unread(&p->home, &view, RING_BATCH_MAX, &lost)) {
+	while (memif_ring_peek_unread(&p->home, &view, BURST_FRAMES_MAX, &lost)) {
 		passed += memif_ring_pass(&p->home, &p->out, view.frames, view.count);
 		memif_ring_release(&p->home, view.batch.count);
 	}
@@ -147,7 +147,7 @@ static void what_is_not_one_buffer_is_left_to_a_copy(void **state)
 	send_frames(&p.feed, 0, 1, 60);
 	send_frames(&p.feed, 1, 1, 3000);
 	send_frames(&p.feed, 2, 1, 60);
-	assert_int_equal(memif_ring_peek(&p.home, &view, RING_BATCH_MAX, &lost), 4);
+	assert_int_equal(memif_ring_peek(&p.home, &view, BURST_FRAMES_MAX, &lost), 4);
 	assert_int_equal(view.count, 3);
 	assert_int_equal(memif_ring_pass(&p.home, &p.out, view.frames, 3), 1);
 	assert_int_equal(memif_deliver(&p.out, &view.frames[1], 2, &too_long), 2);
@@ -156,7 +156,7 @@ static void what_is_not_one_buffer_is_left_to_a_copy(void **state)
 	take_frames(&p.in, 1, 1, 3000);
 	take_frames(&p.in, 2, 1, 60);
 	send_frames(&p.feed, 3, 1, 60);
-	memif_ring_peek(&p.home, &view, RING_BATCH_MAX, &lost);
+	memif_ring_peek(&p.home, &view, BURST_FRAMES_MAX, &lost);
 	view.frames[0].length--; // a task has cut it
 	assert_int_equal(memif_ring_pass(&p.home, &p.out, view.frames, 1), 0);
 	no_buffer_is_lost(&p);
@@ -240,7 +240,7 @@ static void a_full_ring_takes_no_more(void **state)
 static void a_frame_too_long_for_any_chain_blocks_nothing(void **state)
 {
 	static uint8_t bytes[FRAME_LENGTH_MAX];
-	const struct ring_piece piece = {bytes, sizeof(bytes)};
+	const struct piece piece = {bytes, sizeof(bytes)};
 	const struct frame frames[] = {{{&piece, 0}, sizeof(bytes), 0}, {{&piece, 0}, 60, 0}};
 	uint64_t too_long = 0;
 	struct frames_lost lost = {0};
@@ -450,7 +450,7 @@ static void said_close(struct said *s)
 	close(s->bell);
 }
 
-static enum vhost_refusal say(struct said *s, int fd)
+static enum peer_refusal say(struct said *s, int fd)
 {
 	return memif_tell(&s->server, &s->message, fd, &s->answer, &s->answer_fd);
 }
@@ -483,56 +483,56 @@ static void what_a_server_refuses(void **state)
 
 	said_open(&s);
 	say_region(&s, 0, 1 << 16);
-	assert_int_equal(say(&s, s.memory), VHOST_REFUSED_NOT_NEGOTIATED);
+	assert_int_equal(say(&s, s.memory), PEER_REFUSED_NOT_NEGOTIATED);
 	say_init(&s);
 	s.message.init.version++;
-	assert_int_equal(say(&s, -1), VHOST_REFUSED_VERSION);
+	assert_int_equal(say(&s, -1), PEER_REFUSED_VERSION);
 	say_init(&s);
 	s.message.init.id = 1;
-	assert_int_equal(say(&s, -1), VHOST_REFUSED_VALUE);
+	assert_int_equal(say(&s, -1), PEER_REFUSED_VALUE);
 	say_init(&s);
-	assert_int_equal(say(&s, s.bell), VHOST_REFUSED_FILES);
-	assert_int_equal(say(&s, -1), VHOST_ACCEPTED);
-	assert_int_equal(say(&s, -1), VHOST_REFUSED_NOT_NEGOTIATED);
+	assert_int_equal(say(&s, s.bell), PEER_REFUSED_FILES);
+	assert_int_equal(say(&s, -1), PEER_ACCEPTED);
+	assert_int_equal(say(&s, -1), PEER_REFUSED_NOT_NEGOTIATED);
 
 	say_region(&s, 0, 1 << 16);
-	assert_int_equal(say(&s, -1), VHOST_REFUSED_FILES);
-	assert_int_equal(say(&s, s.bell), VHOST_REFUSED_MEMORY_FILE);
+	assert_int_equal(say(&s, -1), PEER_REFUSED_FILES);
+	assert_int_equal(say(&s, s.bell), PEER_REFUSED_MEMORY_FILE);
 	say_region(&s, 1, 1 << 16);
-	assert_int_equal(say(&s, s.memory), VHOST_REFUSED_VALUE);
+	assert_int_equal(say(&s, s.memory), PEER_REFUSED_VALUE);
 	say_region(&s, 0, (1 << 16) + 1);
-	assert_int_equal(say(&s, s.memory), VHOST_REFUSED_MEMORY_END);
+	assert_int_equal(say(&s, s.memory), PEER_REFUSED_MEMORY_END);
 	say_region(&s, 0, 0);
-	assert_int_equal(say(&s, s.memory), VHOST_REFUSED_MEMORY_END);
+	assert_int_equal(say(&s, s.memory), PEER_REFUSED_MEMORY_END);
 	for (uint16_t i = 0; i < GUEST_REGIONS_MAX; i++) {
 		say_region(&s, i, 1 << 16);
-		assert_int_equal(say(&s, s.memory), VHOST_ACCEPTED);
+		assert_int_equal(say(&s, s.memory), PEER_ACCEPTED);
 	}
 	say_region(&s, GUEST_REGIONS_MAX, 1 << 16);
-	assert_int_equal(say(&s, s.memory), VHOST_REFUSED_MEMORY_LIMIT);
+	assert_int_equal(say(&s, s.memory), PEER_REFUSED_MEMORY_LIMIT);
 
 	say_ring(&s, PAIRS, 0);
-	assert_int_equal(say(&s, s.bell), VHOST_REFUSED_RING);
+	assert_int_equal(say(&s, s.bell), PEER_REFUSED_RING);
 	say_ring(&s, 0, 0);
-	assert_int_equal(say(&s, s.memory), VHOST_REFUSED_NO_EVENTFD);
+	assert_int_equal(say(&s, s.memory), PEER_REFUSED_NO_EVENTFD);
 	s.message.ring.log2_size = MEMIF_LOG2_SIZE_MAX + 1;
-	assert_int_equal(say(&s, s.bell), VHOST_REFUSED_VALUE);
+	assert_int_equal(say(&s, s.bell), PEER_REFUSED_VALUE);
 	say_ring(&s, 0, 0);
 	s.message.ring.private_bytes = 1;
-	assert_int_equal(say(&s, s.bell), VHOST_REFUSED_VALUE);
+	assert_int_equal(say(&s, s.bell), PEER_REFUSED_VALUE);
 	say_ring(&s, 0, 0);
-	assert_int_equal(say(&s, s.bell), VHOST_ACCEPTED);
-	assert_int_equal(say(&s, s.bell), VHOST_REFUSED_VALUE); // again
+	assert_int_equal(say(&s, s.bell), PEER_ACCEPTED);
+	assert_int_equal(say(&s, s.bell), PEER_REFUSED_VALUE); // again
 
 	s.message = (struct memif_message){.type = MEMIF_CONNECT};
-	assert_int_equal(say(&s, -1), VHOST_REFUSED_RING); // it has no cookie
+	assert_int_equal(say(&s, -1), PEER_REFUSED_RING); // it has no cookie
 	assert_int_equal(pwrite(s.memory, &cookie, sizeof(cookie), 0), sizeof(cookie));
-	assert_int_equal(say(&s, -1), VHOST_ACCEPTED);
+	assert_int_equal(say(&s, -1), PEER_ACCEPTED);
 	assert_int_equal(s.answer.type, MEMIF_CONNECTED);
 	say_ring(&s, 1, 0);
-	assert_int_equal(say(&s, s.bell), VHOST_REFUSED_NOT_NEGOTIATED);
+	assert_int_equal(say(&s, s.bell), PEER_REFUSED_NOT_NEGOTIATED);
 	s.message = (struct memif_message){.type = 99};
-	assert_int_not_equal(say(&s, -1), VHOST_ACCEPTED);
+	assert_int_not_equal(say(&s, -1), PEER_ACCEPTED);
 	said_close(&s);
 }
 
@@ -545,13 +545,13 @@ static void rings_that_are_nowhere(void **state)
 
 		said_open(&s);
 		say_init(&s);
-		assert_int_equal(say(&s, -1), VHOST_ACCEPTED);
+		assert_int_equal(say(&s, -1), PEER_ACCEPTED);
 		say_region(&s, 0, 1 << 16);
-		assert_int_equal(say(&s, s.memory), VHOST_ACCEPTED);
+		assert_int_equal(say(&s, s.memory), PEER_ACCEPTED);
 		say_ring(&s, 0, offsets[i]);
-		assert_int_equal(say(&s, s.bell), VHOST_ACCEPTED);
+		assert_int_equal(say(&s, s.bell), PEER_ACCEPTED);
 		s.message = (struct memif_message){.type = MEMIF_CONNECT};
-		assert_int_equal(say(&s, -1), VHOST_REFUSED_RING);
+		assert_int_equal(say(&s, -1), PEER_REFUSED_RING);
 		said_close(&s);
 	}
 }
@@ -565,11 +565,11 @@ static void more_memory_than_a_client_may_have(void **state)
 	said_open(&s);
 	s.server.config = poor;
 	say_init(&s);
-	assert_int_equal(say(&s, -1), VHOST_ACCEPTED);
+	assert_int_equal(say(&s, -1), PEER_ACCEPTED);
 	say_region(&s, 0, 1 << 16);
-	assert_int_equal(say(&s, s.memory), VHOST_ACCEPTED);
+	assert_int_equal(say(&s, s.memory), PEER_ACCEPTED);
 	say_region(&s, 1, 1 << 16);
-	assert_int_equal(say(&s, s.memory), VHOST_REFUSED_MEMORY_LIMIT);
+	assert_int_equal(say(&s, s.memory), PEER_REFUSED_MEMORY_LIMIT);
 	said_close(&s);
 }
 
@@ -583,20 +583,20 @@ static void what_a_client_refuses(void **state)
 	memif_link_begin(&client, &served, &hello);
 	memif_link_begin(&client, &driven, &message);
 	message = (struct memif_message){.type = MEMIF_ACK};
-	assert_int_equal(memif_tell(&client, &message, -1, &answer, &fd), VHOST_REFUSED_NOT_NEGOTIATED);
+	assert_int_equal(memif_tell(&client, &message, -1, &answer, &fd), PEER_REFUSED_NOT_NEGOTIATED);
 	message = hello;
 	message.hello.version_min++;
-	assert_int_equal(memif_tell(&client, &message, -1, &answer, &fd), VHOST_REFUSED_VERSION);
-	assert_int_equal(memif_tell(&client, &hello, -1, &answer, &fd), VHOST_ACCEPTED);
+	assert_int_equal(memif_tell(&client, &message, -1, &answer, &fd), PEER_REFUSED_VERSION);
+	assert_int_equal(memif_tell(&client, &hello, -1, &answer, &fd), PEER_ACCEPTED);
 	assert_int_equal(answer.type, MEMIF_INIT);
-	assert_int_equal(memif_tell(&client, &hello, -1, &answer, &fd), VHOST_REFUSED_NOT_NEGOTIATED);
+	assert_int_equal(memif_tell(&client, &hello, -1, &answer, &fd), PEER_REFUSED_NOT_NEGOTIATED);
 	message = (struct memif_message){.type = MEMIF_CONNECTED};
-	assert_int_equal(memif_tell(&client, &message, -1, &answer, &fd), VHOST_REFUSED_NOT_NEGOTIATED);
+	assert_int_equal(memif_tell(&client, &message, -1, &answer, &fd), PEER_REFUSED_NOT_NEGOTIATED);
 	message.type = MEMIF_ACK;
 	for (unsigned i = 0; i < 5; i++) // two regions, two rings, and the end
-		assert_int_equal(memif_tell(&client, &message, -1, &answer, &fd), VHOST_ACCEPTED);
+		assert_int_equal(memif_tell(&client, &message, -1, &answer, &fd), PEER_ACCEPTED);
 	assert_int_equal(answer.type, MEMIF_CONNECT);
-	assert_int_equal(memif_tell(&client, &message, -1, &answer, &fd), VHOST_REFUSED_NOT_NEGOTIATED);
+	assert_int_equal(memif_tell(&client, &message, -1, &answer, &fd), PEER_REFUSED_NOT_NEGOTIATED);
 	assert_int_equal(fcntl(client.region_fd, F_GET_SEALS) & F_SEAL_SHRINK, F_SEAL_SHRINK);
 	memif_link_end(&client);
 }

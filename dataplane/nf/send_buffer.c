@@ -14,7 +14,7 @@ struct send_buffer {
 	unsigned burst, count;
 	uint32_t room;
 	uint32_t stamps[SEND_BURST_MAX]; // entry of the log of each frame, or NO_STAMP
-	struct ring_piece pieces[SEND_BURST_MAX];
+	struct piece pieces[SEND_BURST_MAX];
 	struct frame frames[SEND_BURST_MAX];
 	uint8_t bytes[]; // burst times room
 };
@@ -29,7 +29,7 @@ struct send_buffer *send_buffer_create(unsigned burst, uint32_t room)
 	buffer->count = 0;
 	buffer->room = room;
 	for (unsigned i = 0; i < burst; i++) {
-		buffer->pieces[i] = (struct ring_piece){.data = buffer->bytes + (size_t)i * room};
+		buffer->pieces[i] = (struct piece){.data = buffer->bytes + (size_t)i * room};
 		buffer->frames[i] = (struct frame){.at = {.piece = &buffer->pieces[i]}};
 	}
 	return buffer;
@@ -58,7 +58,7 @@ static uint32_t entry_of(const struct stamps *stamps, const uint8_t *data, uint3
 
 	if (!frame_is_probe(data, length, &fields))
 		return NO_STAMP;
-	oldest = stamps->count > RING_BATCH_MAX ? stamps->count - RING_BATCH_MAX : 0;
+	oldest = stamps->count > BURST_FRAMES_MAX ? stamps->count - BURST_FRAMES_MAX : 0;
 	for (uint32_t i = stamps->count; i-- > oldest;)
 		if (stamps->log[i].sequence == fields.sequence && stamps->log[i].stream == fields.stream)
 			return i;

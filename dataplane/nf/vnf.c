@@ -221,13 +221,13 @@ void vnf_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, u
 }
 
 // Headers of so many bytes are looked at in the time that a plain packet takes; a tag or two, and IPv6, are not counted.
-enum { TOIL_HEADER_BYTES = 50 };
+enum { CHARGE_HEADER_BYTES = 50 };
 
 enum packet_fault vnf_parse_any(struct vnf *vnf, const struct vnf_frame *frame, struct packet *p)
 {
 	enum packet_fault fault = packet_parse_any(frame, p);
 
-	vnf->task.toil += fault == PACKET_FINE ? (p->l4 - p->l3) / (uint32_t)TOIL_HEADER_BYTES : 1;
+	vnf->task.charge += fault == PACKET_FINE ? (p->l4 - p->l3) / (uint32_t)CHARGE_HEADER_BYTES : 1;
 	return fault;
 }
 
@@ -424,14 +424,14 @@ static __attribute__((noinline)) unsigned pass_placed_mixed(struct vnf *vnf, uns
                                                             const struct placed *placed, unsigned n,
                                                             const uint8_t *verdicts)
 {
-	struct ring_piece pieces[CONFIG_BURST_MAX];
+	struct piece pieces[CONFIG_BURST_MAX];
 	struct frame frames[CONFIG_BURST_MAX];
 	unsigned refused = n;
 	struct view view;
 	bool copied;
 
 	for (unsigned i = 0; i < n; i++) {
-		pieces[i] = (struct ring_piece){placed->frames[i].data, placed->frames[i].total};
+		pieces[i] = (struct piece){placed->frames[i].data, placed->frames[i].total};
 		frames[i] = (struct frame){{&pieces[i], 0}, placed->frames[i].total, 0};
 	}
 	copied = copy_to_mbufs(vnf, in, &view, frames, n);
@@ -449,7 +449,7 @@ static __attribute__((noinline)) unsigned pass_placed_mixed(struct vnf *vnf, uns
 static inline unsigned handle_placed(struct vnf *vnf, unsigned in, const struct view *view, uint64_t now_tsc,
                                      unsigned *refused)
 {
-	const bool final = !vnf->ops->dear;
+	const bool final = !vnf->ops->cost_is_process;
 	unsigned out = vnf->out[in], n;
 	const struct port *to = vnf->task.ports[out];
 	uint8_t verdicts[CONFIG_BURST_MAX];
@@ -490,7 +490,7 @@ static inline unsigned handle_shared(struct vnf *vnf, unsigned in, const struct 
 // drops what is too much, and are not worked on in vain. Not where a third port would have room for some of them.
 static inline uint16_t next_burst(const struct vnf *vnf, unsigned offered, unsigned refused)
 {
-	if (likely(refused == 0) || vnf->side_count > 2 || !vnf->ops->dear)
+	if (likely(refused == 0) || vnf->side_count > 2 || !vnf->ops->cost_is_process)
 		return vnf->burst;
 	return (uint16_t)RTE_MIN(2 * (offered - refused) + 1, (unsigned)vnf->burst);
 }
@@ -501,7 +501,7 @@ static unsigned poll_side(struct vnf *vnf, unsigned in, uint16_t burst, uint64_t
 	struct view view;
 	unsigned n, refused;
 
-	if (task_rests(&vnf->task, in))
+	if (task_skips_poll(&vnf->task, in))
 		return 0;
 	n = port_peek(from, vnf->task.queue, &view, RTE_MIN(burst, vnf->next_burst[in]));
 	if (n == 0) {
@@ -514,7 +514,7 @@ static unsigned poll_side(struct vnf *vnf, unsigned in, uint16_t burst, uint64_t
 	                                          : handle_shared(vnf, in, &view, now_tsc);
 	vnf->next_burst[in] = next_burst(vnf, n, refused);
 	port_release(from, vnf->task.queue, &view);
-	task_tire(&vnf->task, in, vnf->burst);
+	task_charge(&vnf->task, in, vnf->burst);
 	return n;
 }
 

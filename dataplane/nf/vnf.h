@@ -39,7 +39,7 @@ struct vnf;
 
 struct vnf_ops {
 	size_t size; // of the kind's struct, which begins with struct vnf; zeroed
-	bool dear; // most of what a frame costs is process(): see next_burst() in vnf.c. Else all leave by out[], or are dropped
+	bool cost_is_process; // most of what a frame costs is process(): see next_burst() in vnf.c. Else all leave by out[], or are dropped
 
 	// Fields of the key "settings", in the kind's settings, which begin with struct vnf_settings. settings_check(): as in
 	// struct task_ops; object: the key's value, or NULL where it is not there. Both may be NULL.
@@ -99,7 +99,7 @@ static inline void vnf_write_macs(const struct vnf *vnf, unsigned out, uint8_t *
 	memcpy(data, vnf->macs[out], VNF_MACS_BYTES);
 }
 
-// packet_parse() by the general way, which takes longer the more headers there are: see task_tire().
+// packet_parse() by the general way, which takes longer the more headers there are: see task_charge().
 enum packet_fault vnf_parse_any(struct vnf *vnf, const struct vnf_frame *frame, struct packet *p);
 
 // The same as packet_parse(), for process().

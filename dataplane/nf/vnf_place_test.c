@@ -27,7 +27,7 @@ static bool obey(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, u
 }
 
 static const struct vnf_ops cheap = {.size = sizeof(struct vnf), .process = obey},
-                            dear = {.size = sizeof(struct vnf), .process = obey, .dear = true};
+                            dear = {.size = sizeof(struct vnf), .process = obey, .cost_is_process = true};
 static const struct task_ops kinds[] = {
         {VNF_TASK_OPS("cheap", &cheap, drops, vnf_keys_macs, struct vnf_settings), .ports_min = 1,
          .ports_max = 2},
@@ -76,7 +76,7 @@ static uint8_t byte_at(uint32_t number, uint32_t i)
 static unsigned offer(struct set *s, unsigned side, const uint8_t *verdicts, unsigned n, uint32_t length)
 {
 	static uint8_t bytes[FRAMES_MAX][LONGEST];
-	struct ring_piece pieces[FRAMES_MAX];
+	struct piece pieces[FRAMES_MAX];
 	struct frame frames[FRAMES_MAX];
 
 	for (unsigned i = 0; i < n; i++) {
@@ -87,7 +87,7 @@ static unsigned offer(struct set *s, unsigned side, const uint8_t *verdicts, uns
 		bytes[i][0] = verdicts[i];
 		bytes[i][1] = 0;
 		memcpy(&bytes[i][2], &number, sizeof(number));
-		pieces[i] = (struct ring_piece){bytes[i], length};
+		pieces[i] = (struct piece){bytes[i], length};
 		frames[i] = (struct frame){{&pieces[i], 0}, length, 0};
 	}
 	return port_deliver(&s->rigs[side].peer, 0, frames, n);
@@ -107,7 +107,7 @@ static unsigned collect(struct set *s, unsigned side, uint32_t length)
 	unsigned count = 0;
 	struct view view;
 
-	while (port_peek(&s->rigs[side].peer, 0, &view, RING_BATCH_MAX)) {
+	while (port_peek(&s->rigs[side].peer, 0, &view, BURST_FRAMES_MAX)) {
 		for (unsigned i = 0; i < view.count; i++, count++) {
 			uint32_t number;
 

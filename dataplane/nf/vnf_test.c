@@ -93,17 +93,17 @@ static void inject(struct fixture *f, const uint8_t *first, unsigned n)
 }
 
 // Each frame is as much work as two.
-static bool toil(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n, uint64_t now_tsc,
-                 uint8_t *verdicts)
+static bool charge(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n, uint64_t now_tsc,
+                   uint8_t *verdicts)
 {
-	vnf->task.toil += frames[0].data[0] == 0xff ? n : 0;
+	vnf->task.charge += frames[0].data[0] == 0xff ? n : 0;
 	return true;
 }
 
-static const struct vnf_ops toiling = {.size = sizeof(struct vnf), .process = toil};
+static const struct vnf_ops charging = {.size = sizeof(struct vnf), .process = charge};
 
-static const struct task_ops toiling_ops = {
-        VNF_TASK_OPS("toiling", &toiling, drops, vnf_keys_macs, struct vnf_settings), .ports_min = 1,
+static const struct task_ops charging_ops = {
+        VNF_TASK_OPS("charging", &charging, drops, vnf_keys_macs, struct vnf_settings), .ports_min = 1,
         .ports_max = PORTS};
 
 // What has come out of a port: exactly these numbers in this order.
@@ -129,7 +129,7 @@ static void who_makes_work_is_polled_less_often(void **state)
 		unsigned n, rests;
 	} cases[] = {{dear, 32, 1}, {dear, 31, 0}, {cheap, 32, 0}, {dear, 32, 1}};
 	struct fixture *f = *state;
-	struct task *task = create_of(f, &toiling_ops, 2);
+	struct task *task = create_of(f, &charging_ops, 2);
 
 	for (unsigned i = 0; i < RTE_DIM(cases); i++) {
 		struct rte_mbuf *m = fixture_packet(f, cheap, sizeof(cheap));
@@ -146,7 +146,7 @@ static void who_makes_work_is_polled_less_often(void **state)
 	task_destroy(task);
 }
 
-static const struct vnf_ops dear = {.size = sizeof(struct vnf), .process = toil, .dear = true};
+static const struct vnf_ops dear = {.size = sizeof(struct vnf), .process = charge, .cost_is_process = true};
 
 static const struct task_ops dear_ops = {
         VNF_TASK_OPS("dear", &dear, drops, vnf_keys_macs, struct vnf_settings), .ports_min = 1,
@@ -159,7 +159,7 @@ static void who_sends_to_a_full_port_sends_less(void **state)
 	static const struct {
 		const struct task_ops *ops;
 		unsigned ports;
-	} cases[] = {{&dear_ops, 2}, {&dear_ops, 3}, {&toiling_ops, 2}};
+	} cases[] = {{&dear_ops, 2}, {&dear_ops, 3}, {&charging_ops, 2}};
 	static const uint8_t first[10];
 	struct fixture *f = *state;
 

@@ -295,7 +295,7 @@ static void ethdev_counters(const struct port *port, struct port_counters *out)
 struct lender {
 	struct rte_mempool *pool;
 	port_filler *fill;
-	struct rte_mbuf *pkts[RING_BATCH_MAX]; // reserved in this poll
+	struct rte_mbuf *pkts[BURST_FRAMES_MAX]; // reserved in this poll
 };
 
 struct lenders {
@@ -352,7 +352,7 @@ static void fill_mbuf(struct rte_mempool *pool, void *lender, void *object, unsi
 static struct rte_mempool *pool_create(const struct port *port)
 {
 	static unsigned created; // makes the name: pools may outlive their port, and its name may be too long
-	unsigned count = 2 * port->config.ring_size + 2 * POOL_CACHE + 2 * RING_BATCH_MAX;
+	unsigned count = 2 * port->config.ring_size + 2 * POOL_CACHE + 2 * BURST_FRAMES_MAX;
 	char name[RTE_MEMPOOL_NAMESIZE];
 
 	reap();

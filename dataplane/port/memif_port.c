@@ -210,7 +210,8 @@ static unsigned pass(const struct port *from, const struct port *to, uint16_t in
 	return passed + deliver_polled(to, index, &view->frames[passed], view->count - passed);
 }
 
-static struct port_hop hop_over(const struct port *from, const struct port *to, uint16_t index, uint16_t n)
+static struct port_hop xconnect_over(const struct port *from, const struct port *to, uint16_t index,
+                                     uint16_t n)
 {
 	struct view view;
 	unsigned received = peek_by(memif_ring_peek_unread, from, index, &view, n), sent;
@@ -283,7 +284,7 @@ static int open_port(struct port *port)
 
 	if (rc)
 		return rc;
-	own = vring_port_create(port, sizeof(*own), server ? &server_end : &client_end);
+	own = shm_port_create(port, sizeof(*own), server ? &server_end : &client_end);
 	if (own == NULL)
 		return -errno;
 	own->source = server ? GUEST_TRANSMITQ : GUEST_RECEIVEQ;
@@ -336,20 +337,20 @@ static void count(const struct port *port, struct port_counters *out)
 {
 	const struct memif_port *own = port->own;
 
-	vring_port_counters(port, out);
-	for (unsigned i = 0; i < VHOST_REFUSALS; i++)
+	shm_port_counters(port, out);
+	for (unsigned i = 0; i < PEER_REFUSALS; i++)
 		out->refused_messages[i] = atomic_load(&own->refused[i]);
 }
 
 #define MEMIF_OPS                                                                                            \
-	.backend = "own", .stop = stop_port, .peek = peek, .place = place, .send_placed = send_placed,       \
-	.counters = count, VRING_PORT_OPS
+	.backend = "planed", .stop = stop_port, .peek = peek, .place = place, .send_placed = send_placed,    \
+	.counters = count, SHM_PORT_OPS
 
 static const struct port_ops memif_server_ops = {.kind = "memif-server",
                                                  .listens = true,
                                                  .refuses = true,
                                                  .peek_spans = look_for_spans,
-                                                 .lends_others = true,
+                                                 .tx_memory_is_peers = true,
                                                  .reserve = reserve,
                                                  .publish = publish,
                                                  MEMIF_OPS};
@@ -361,4 +362,4 @@ static const struct port_ops memif_client_ops = {CLIENT_OPS};
 PORT_KIND(memif_client_ops)
 
 // The same kind, of a port with "zero_copy".
-static const struct port_ops zero_copy_ops = {CLIENT_OPS, .pass = pass, .hop = hop_over};
+static const struct port_ops zero_copy_ops = {CLIENT_OPS, .pass = pass, .xconnect = xconnect_over};

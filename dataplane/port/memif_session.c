@@ -36,7 +36,7 @@ _Static_assert((int)MEMIF_TO_CLIENT == (int)GUEST_RECEIVEQ && (int)MEMIF_TO_SERV
 
 static void unblock(struct memif_port *port)
 {
-	for (unsigned i = 0; i < vring_port_rings(&port->base); i++)
+	for (unsigned i = 0; i < shm_port_rings(&port->base); i++)
 		port->blocked |= doorbell_unblock(port->base.queues[i].kick_fd);
 }
 
@@ -44,7 +44,7 @@ static void unblock(struct memif_port *port)
 static void take_rings(struct memif_port *port)
 {
 	atomic_store(&port->base.link_up, false);
-	for (unsigned i = 0; i < vring_port_rings(&port->base); i++) {
+	for (unsigned i = 0; i < shm_port_rings(&port->base); i++) {
 		struct ring_queue *queue = &port->base.queues[i];
 
 		if (!queue->attached)
@@ -60,7 +60,7 @@ static void take_rings(struct memif_port *port)
 
 static void give_rings(struct memif_port *port)
 {
-	for (unsigned i = 0; i < vring_port_rings(&port->base); i++) {
+	for (unsigned i = 0; i < shm_port_rings(&port->base); i++) {
 		struct ring_queue *queue = &port->base.queues[i];
 		const unsigned pair = i / PAIR_RINGS, way = i % PAIR_RINGS;
 
@@ -113,7 +113,7 @@ static void say_goodbye(struct memif_port *port, const char *reason)
 static void disconnect(struct memif_port *port)
 {
 	take_rings(port);
-	vring_port_say_faults(&port->base);
+	shm_port_say_faults(&port->base);
 	shutdown(port->fd, SHUT_RDWR); // the other end sees it now, whatever closing takes
 	memif_link_end(&port->link);
 	close(port->fd);
@@ -122,18 +122,17 @@ static void disconnect(struct memif_port *port)
 		port->rest_until_ms = (uint64_t)clock_now_ms() + RETRY_MS;
 }
 
-static void refuse(struct memif_port *port, enum vhost_refusal why)
+static void refuse(struct memif_port *port, enum peer_refusal why)
 {
 	char unsaid[LOG_UNSAID_BYTES];
 
 	atomic_fetch_add(&port->refused[why], 1);
 	if (log_rate_take(&port->base.lines, clock_now_ms(), unsaid))
 		LOG_WARN("port %s: the %s was refused: %s; the connection is ended%s", port->base.name,
-		         port->base.end->other, vhost_refusal_text(why), unsaid);
-	say_goodbye(port, vhost_refusal_text(why));
+		         port->base.end->other, peer_refusal_text(why), unsaid);
+	say_goodbye(port, peer_refusal_text(why));
 	disconnect(port);
-	port->rest_until_ms =
-	        (uint64_t)clock_now_ms() + (why == VHOST_REFUSED_BLOCKING ? BARRED_MS : REST_MS);
+	port->rest_until_ms = (uint64_t)clock_now_ms() + (why == PEER_REFUSED_BLOCKING ? BARRED_MS : REST_MS);
 }
 
 static void begin(struct memif_port *port, int fd)
@@ -147,25 +146,25 @@ static void begin(struct memif_port *port, int fd)
 	if (memif_link_begin(&port->link, &port->config, &first))
 		send_message(port, &first, -1, &sent);
 	if (!sent)
-		refuse(port, VHOST_REFUSED_UNREAD);
+		refuse(port, PEER_REFUSED_UNREAD);
 }
 
-static void handle(struct memif_port *port, const struct memif_message *message, struct vhost_files *files)
+static void handle(struct memif_port *port, const struct memif_message *message, struct peer_files *files)
 {
 	struct memif_message answer;
 	bool sent = true;
 	int fd;
-	enum vhost_refusal why = memif_link_handle(&port->link, message, files, &answer, &fd);
+	enum peer_refusal why = memif_link_handle(&port->link, message, files, &answer, &fd);
 
-	if (why == VHOST_ACCEPTED && answer.type != MEMIF_NONE)
+	if (why == PEER_ACCEPTED && answer.type != MEMIF_NONE)
 		send_message(port, &answer, fd, &sent);
 	if (why || !sent) {
-		refuse(port, why ? why : VHOST_REFUSED_UNREAD);
+		refuse(port, why ? why : PEER_REFUSED_UNREAD);
 	} else if (port->link.gone) {
 		disconnect(port);
 	} else if (port->link.connected && !port->given) {
-		vring_port_say_faults(&port->base);
-		vring_port_forgive(&port->base);
+		shm_port_say_faults(&port->base);
+		shm_port_forgive(&port->base);
 		give_rings(port);
 		port->silent = false;
 	}
@@ -173,23 +172,23 @@ static void handle(struct memif_port *port, const struct memif_message *message,
 
 static void read_message(struct memif_port *port)
 {
-	alignas(struct cmsghdr) char control[CMSG_SPACE(VHOST_FILES_MAX * sizeof(int))];
+	alignas(struct cmsghdr) char control[CMSG_SPACE(PEER_FILES_MAX * sizeof(int))];
 	struct memif_message message;
 	struct iovec at = {&message, sizeof(message)};
 	struct msghdr header = {.msg_iov = &at, .msg_iovlen = 1, .msg_control = control};
-	struct vhost_files files = {0};
+	struct peer_files files = {0};
 	ssize_t got;
 
-	header.msg_controllen = CMSG_LEN(VHOST_FILES_MAX * sizeof(int));
+	header.msg_controllen = CMSG_LEN(PEER_FILES_MAX * sizeof(int));
 	got = recvmsg(port->fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (got <= 0)
 		disconnect(port);
-	else if (!vhost_files_keep(&files, &header))
-		refuse(port, VHOST_REFUSED_FILES);
+	else if (!peer_files_keep(&files, &header))
+		refuse(port, PEER_REFUSED_FILES);
 	else if (got != sizeof(message) || header.msg_flags & MSG_TRUNC)
-		refuse(port, VHOST_REFUSED_SIZE);
+		refuse(port, PEER_REFUSED_SIZE);
 	else
 		handle(port, &message, &files);
 	for (unsigned i = 0; i < files.count; i++)
@@ -232,13 +231,13 @@ static void check(struct memif_port *port, uint64_t now_ms)
 {
 	unblock(port);
 	if (port->blocked)
-		refuse(port, VHOST_REFUSED_BLOCKING);
-	else if (vhost_memory_gone(&port->link.memory))
-		refuse(port, VHOST_REFUSED_MEMORY_GONE);
+		refuse(port, PEER_REFUSED_BLOCKING);
+	else if (peer_memory_gone(&port->link.memory))
+		refuse(port, PEER_REFUSED_MEMORY_GONE);
 	else if (!port->link.connected && now_ms >= port->deadline_ms)
-		refuse(port, VHOST_REFUSED_LATE);
+		refuse(port, PEER_REFUSED_LATE);
 	else
-		vring_port_say_faults(&port->base);
+		shm_port_say_faults(&port->base);
 }
 
 static int wait_ms(const struct memif_port *port, uint64_t now_ms)

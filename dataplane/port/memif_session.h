@@ -8,16 +8,16 @@
 
 #include <pthread.h>
 
-#include "port/vring_port.h"
+#include "port/shm_port.h"
 #include "memif/memif_link.h"
 
 struct memif_port {
-	struct vring_port base; // first
-	unsigned source;        // of a pair's rings, the one that we receive from; the other is sent to
+	struct shm_port base; // first
+	unsigned source;      // of a pair's rings, the one that we receive from; the other is sent to
 	struct memif_link_config config;
 	uint8_t *spares; // of a server, MEMIF_SPARE_BYTES for each pair: see struct memif_ring
 	gid_t group;
-	_Atomic(uint64_t) refused[VHOST_REFUSALS];
+	_Atomic(uint64_t) refused[PEER_REFUSALS];
 	pthread_t thread;
 	int wake_fd;
 	_Atomic(bool) ending;

@@ -190,8 +190,8 @@ static uint16_t send_mbufs(const struct port *port, uint16_t queue, struct rte_m
 // Frames with many segments need several goes.
 static unsigned copy_out(const struct port *to, uint16_t queue, struct rte_mbuf *const *pkts, unsigned n)
 {
-	struct ring_piece pieces[RING_PIECES_MAX];
-	struct frame frames[RING_BATCH_MAX];
+	struct piece pieces[PIECES_MAX];
+	struct frame frames[BURST_FRAMES_MAX];
 	unsigned sent = 0, count, taken;
 
 	do {
@@ -215,7 +215,7 @@ unsigned port_pass_mbufs(const struct port *to, uint16_t queue, struct view *vie
 
 unsigned port_deliver_mbufs(const struct port *port, uint16_t queue, const struct frame *frames, unsigned n)
 {
-	struct rte_mbuf *pkts[RING_BATCH_MAX];
+	struct rte_mbuf *pkts[BURST_FRAMES_MAX];
 	uint64_t no_mbuf = 0;
 	uint16_t filled, sent;
 

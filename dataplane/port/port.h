@@ -52,7 +52,7 @@ struct port_counters {
 	uint64_t rx_packets, tx_packets, rx_missed, rx_errors, tx_errors, rx_nombuf;
 	uint64_t broken_rings; // stopped, because the other end broke a rule
 	uint64_t refused_messages
-	        [VHOST_REFUSALS]; // of drivers, by enum vhost_refusal: each has ended a connection
+	        [PEER_REFUSALS]; // of drivers, by enum peer_refusal: each has ended a connection
 	uint64_t refused_offloads[OFFLOAD_REFUSALS]; // frames, by why; in rx_errors, too
 	struct port_queue_counters {
 		uint64_t rx_packets, tx_packets;
@@ -92,17 +92,17 @@ struct port_hop {
 typedef void port_filler(uint8_t *data, uint32_t room);
 
 struct port_ops {
-	const char *kind;     // the value of the key "kind" in a document
-	const char *backend;  // of "backend"; NULL: the kind has no such key
-	bool is_default;      // of the kinds of this name: for documents without "backend"
-	bool has_device;      // needs the key "device", not "path"
-	bool takes_mac;       // may have the key "mac"
-	bool listens;         // on its path: no two ports have the same
-	bool refuses;         // messages of drivers, and counts them; has the keys of config_drivers
-	bool view_writable;   // in rings: a task may change the frames where they lie
-	bool takes_offloads;  // may have the key "offloads"
-	bool takes_zero_copy; // may have the key "zero_copy"
-	bool lends_others;    // reserve: buffers of the other end, which may write to them between two loans
+	const char *kind;        // the value of the key "kind" in a document
+	const char *backend;     // of "backend"; NULL: the kind has no such key
+	bool is_default;         // of the kinds of this name: for documents without "backend"
+	bool has_device;         // needs the key "device", not "path"
+	bool takes_mac;          // may have the key "mac"
+	bool listens;            // on its path: no two ports have the same
+	bool refuses;            // messages of drivers, and counts them; has the keys of config_drivers
+	bool view_writable;      // in rings: a task may change the frames where they lie
+	bool takes_offloads;     // may have the key "offloads"
+	bool takes_zero_copy;    // may have the key "zero_copy"
+	bool tx_memory_is_peers; // reserve: buffers of the other end, which may write to them between two loans
 
 	int (*open)(struct port *port);  // port has its config and pool; on failure close() is not called
 	void (*stop)(struct port *port); // or NULL: see port_stop()
@@ -149,7 +149,8 @@ struct port_ops {
 	                                     unsigned n);
 
 	// Between two ports of this kind, or NULL: see port_hop_of().
-	struct port_hop (*hop)(const struct port *from, const struct port *to, uint16_t queue, uint16_t n);
+	struct port_hop (*xconnect)(const struct port *from, const struct port *to, uint16_t queue,
+	                            uint16_t n);
 
 	void (*flush_all)(const struct port *port); // or NULL: see port_flush_all()
 	bool (*link_up)(const struct port *port);
@@ -165,7 +166,7 @@ struct port {
 	void *own;        // of the kind
 	uint16_t port_id; // of an ethdev, or RTE_MAX_ETHPORTS
 	struct config_port config;
-	char device[CONFIG_DEVICE_MAX]; // ethdev name, as DPDK knows it; "vring" or "virtio" without one
+	char device[CONFIG_DEVICE_MAX]; // ethdev name, as DPDK knows it; "planed" or "virtio" without one
 	struct rte_ether_addr mac;      // without an ethdev
 	struct rte_mempool *rx_pool;    // shared by all ports of the process; not owned
 	struct port_counters baseline;  // counters at the last clear
@@ -175,7 +176,7 @@ struct port {
 };
 
 // One poll of a task: peek; read, or write where port_view_writable(); pass the view, or views of parts of it, or
-// place or deliver frames; release. queue: of the port's queue pairs, 0 .. queues - 1. n: at most RING_BATCH_MAX.
+// place or deliver frames; release. queue: of the port's queue pairs, 0 .. queues - 1. n: at most BURST_FRAMES_MAX.
 //
 // Between two ports of DPDK frames stay in their mbufs, and between two of our virtio driver, or two memif clients with
 // "zero_copy", in their buffers; else they are copied once. An ethdev is called directly: its burst functions are a call of
@@ -324,7 +325,7 @@ static inline bool port_lends(const struct port *port)
 // Whether these are the other end's: nothing that was written to one is still there when it is lent again.
 static inline bool port_lends_others(const struct port *port)
 {
-	return port->ops->lends_others;
+	return port->ops->tx_memory_is_peers;
 }
 
 // A task is going to send on this queue in buffers that the port lends. They belong to it until port_take_back(): what
@@ -376,14 +377,14 @@ static inline void port_flush(const struct port *port, uint16_t queue)
 // Whether port_hop_of() can move frames between them.
 static inline bool port_can_hop(const struct port *from, const struct port *to)
 {
-	return from->ops == to->ops && from->ops->hop;
+	return from->ops == to->ops && from->ops->xconnect;
 }
 
 // Move up to n frames from one port to the other without a look at them. What the receiver does not take is dropped.
 static inline struct port_hop port_hop_of(const struct port *from, const struct port *to, uint16_t queue,
                                           uint16_t n)
 {
-	return from->ops->hop(from, to, queue, n);
+	return from->ops->xconnect(from, to, queue, n);
 }
 
 // Create, configure and start the device. Returns 0, or -errno after logging one line.

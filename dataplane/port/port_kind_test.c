@@ -37,15 +37,15 @@ static void the_document_names_it(void **state)
 	assert_string_equal(config->ports[0].ops->kind, "loop");
 	config_free(config);
 	assert_string_equal(port_kinds(), "ethdev loop memif-client memif-server vhost-user virtio-user");
-	assert_string_equal(port_backends("vhost-user"), "dpdk vring");
+	assert_string_equal(port_backends("vhost-user"), "dpdk planed");
 	assert_string_equal(port_backends("loop"), "");
 }
 
 static unsigned send_frames(struct port *port, unsigned n)
 {
 	uint8_t bytes[60] = {0};
-	const struct ring_piece piece = {bytes, sizeof(bytes)};
-	struct frame frames[RING_BATCH_MAX];
+	const struct piece piece = {bytes, sizeof(bytes)};
+	struct frame frames[BURST_FRAMES_MAX];
 
 	for (unsigned i = 0; i < n; i++)
 		frames[i] = (struct frame){{&piece, 0}, sizeof(bytes), 0};

@@ -102,7 +102,7 @@ static void act(void)
 		port_flush(&rig.port, 0);
 		break;
 	default:
-		while (rig_take(&rig.port, RING_BATCH_MAX)) // the last one finds nothing
+		while (rig_take(&rig.port, BURST_FRAMES_MAX)) // the last one finds nothing
 			;
 	}
 }

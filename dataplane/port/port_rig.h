@@ -13,7 +13,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "port/vring_port.h"
+#include "port/shm_port.h"
 
 enum { RIG_FRAME = 60, RIG_MBUFS = 1023, RIG_ROOM = 2176, RIG_UP_MS = 10000 };
 
@@ -113,14 +113,14 @@ static inline void rig_close(struct rig *r)
 // The ring that a port sends to, and the one that it receives from.
 static inline struct ring_queue *rig_sink(const struct port *port)
 {
-	struct vring_port *own = port->own;
+	struct shm_port *own = port->own;
 
 	return &own->queues[own->end->drives ? GUEST_TRANSMITQ : GUEST_RECEIVEQ];
 }
 
 static inline struct ring_queue *rig_source(const struct port *port)
 {
-	struct vring_port *own = port->own;
+	struct shm_port *own = port->own;
 
 	return &own->queues[own->end->drives ? GUEST_RECEIVEQ : GUEST_TRANSMITQ];
 }
@@ -154,13 +154,13 @@ enum rig_way { RIG_POLLED, RIG_ALONE, RIG_IN_PLACE, RIG_WAYS };
 static inline unsigned rig_send(const struct port *port, enum rig_way way, unsigned n)
 {
 	static uint8_t bytes[RIG_FRAME];
-	static const struct ring_piece piece = {bytes, RIG_FRAME};
-	struct frame frames[RING_BATCH_MAX];
-	uint16_t lengths[RING_BATCH_MAX];
-	uint8_t *data[RING_BATCH_MAX];
+	static const struct piece piece = {bytes, RIG_FRAME};
+	struct frame frames[BURST_FRAMES_MAX];
+	uint16_t lengths[BURST_FRAMES_MAX];
+	uint8_t *data[BURST_FRAMES_MAX];
 
 	for (unsigned i = 0; i < n; i++) {
-		frames[i] = (struct frame){{(struct ring_piece *)(uintptr_t)&piece, 0}, RIG_FRAME, 0};
+		frames[i] = (struct frame){{(struct piece *)(uintptr_t)&piece, 0}, RIG_FRAME, 0};
 		lengths[i] = RIG_FRAME;
 	}
 	if (way == RIG_POLLED)

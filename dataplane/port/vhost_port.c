@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A vhost-user port whose data path is our own: we are the device and listen on a unix socket; a virtio
-// driver (DPDK's virtio-user, QEMU for its guest) connects. The door's thread (virtio/vhost_door.h) speaks the
+// driver (DPDK's virtio-user, QEMU for its guest) connects. The listener's thread (virtio/vhost_listener.h) speaks the
 // protocol and maps the memory; our workers move the frames.
 //
 // Up to CONFIG_QUEUES_MAX queue pairs, as many as its driver enables of them; what is sent to a pair that it
@@ -39,12 +39,12 @@ static inline void call_by_poll(struct ring_queue *queue, bool moved)
 // From the guest, and to it.
 static inline struct ring_queue *source_queue(const struct port *port, uint16_t index)
 {
-	return &((struct vring_port *)port->own)->queues[PAIR_RINGS * index + GUEST_TRANSMITQ];
+	return &((struct shm_port *)port->own)->queues[PAIR_RINGS * index + GUEST_TRANSMITQ];
 }
 
 static inline struct ring_queue *sink_queue(const struct port *port, uint16_t index)
 {
-	return &((struct vring_port *)port->own)->queues[PAIR_RINGS * index + GUEST_RECEIVEQ];
+	return &((struct shm_port *)port->own)->queues[PAIR_RINGS * index + GUEST_RECEIVEQ];
 }
 
 static inline void count_sent(struct ring_queue *queue, unsigned offered, unsigned taken, uint64_t too_long)
@@ -179,7 +179,7 @@ static unsigned peek_offloads(const struct port *port, uint16_t index, struct vi
 }
 
 struct ring_end {
-	struct ring *ring;
+	struct device_ring *ring;
 	uint64_t too_long;
 };
 
@@ -214,18 +214,19 @@ static struct offload_sent send_offloads(const struct port *port, uint16_t index
 
 // --- From guest to guest ---------------------------------------------------------------------------------
 
-static struct port_hop hop_over(const struct port *from, const struct port *to, uint16_t index, uint16_t n)
+static struct port_hop xconnect_over(const struct port *from, const struct port *to, uint16_t index,
+                                     uint16_t n)
 {
 	struct ring_queue *source = source_queue(from, index), *sink = sink_queue(to, index);
-	struct hop_counts counts;
+	struct xconnect_counts counts;
 	uint16_t base;
 	bool open;
 
 	if (!gate_enter(&source->gate))
 		return (struct port_hop){0};
 	open = gate_enter(&sink->gate);
-	base = ring_base(&source->ring);
-	counts = hop(&source->ring, open ? &sink->ring : NULL, n);
+	base = device_ring_base(&source->ring);
+	counts = xconnect(&source->ring, open ? &sink->ring : NULL, n);
 	counter_add(&source->packets, counts.received);
 	counter_add(&source->none.bad, counts.lost.bad);
 	counter_add(&source->none.oversize, counts.lost.oversize);
@@ -237,7 +238,7 @@ static struct port_hop hop_over(const struct port *from, const struct port *to, 
 	} else {
 		counter_add(&sink->refused, counts.received);
 	}
-	call_by_poll(source, ring_base(&source->ring) != base);
+	call_by_poll(source, device_ring_base(&source->ring) != base);
 	gate_leave(&source->gate);
 	return (struct port_hop){(uint16_t)counts.received, (uint16_t)(counts.received - counts.forwarded)};
 }
@@ -248,8 +249,8 @@ static void warm(const struct port *port, uint16_t index)
 
 	if (!gate_enter(&queue->gate))
 		return;
-	ring_warm(&queue->ring);
-	call_by_poll(queue, false); // a hop from a ring that is gone never looks at this one again
+	device_ring_warm(&queue->ring);
+	call_by_poll(queue, false); // a xconnect from a ring that is gone never looks at this one again
 	gate_leave(&queue->gate);
 }
 
@@ -268,7 +269,7 @@ static const char *fault_text(unsigned fault)
 }
 
 static const struct vring_end device_end = {
-        .device = "vring", .other = "guest", .restart = "its driver", .fault_text = fault_text};
+        .device = "planed", .other = "guest", .restart = "its driver", .fault_text = fault_text};
 
 static void free_port(struct vhost_port *own)
 {
@@ -276,7 +277,7 @@ static void free_port(struct vhost_port *own)
 	free(own);
 }
 
-// Its other kind of hop is chosen here: the functions of ports without offloads know nothing of them.
+// Its other kind of xconnect is chosen here: the functions of ports without offloads know nothing of them.
 static int open_offloads(struct port *port, struct vhost_port *own)
 {
 	size_t bytes = own->base.pairs * sizeof(own->rooms[0]);
@@ -291,12 +292,12 @@ static int open_offloads(struct port *port, struct vhost_port *own)
 
 static int open_port(struct port *port)
 {
-	struct vhost_port *own = vring_port_create(port, sizeof(*own), &device_end);
+	struct vhost_port *own = shm_port_create(port, sizeof(*own), &device_end);
 	int rc;
 
 	if (own == NULL)
 		return -errno;
-	for (unsigned i = 0; i < vring_port_rings(&own->base); i++)
+	for (unsigned i = 0; i < shm_port_rings(&own->base); i++)
 		own->base.queues[i].call_gap_tsc = clock_hz() / US_PER_S * CALL_GAP_US;
 	rc = port->config.offloads ? open_offloads(port, own) : 0;
 	if (rc == 0)
@@ -329,9 +330,9 @@ static void count(const struct port *port, struct port_counters *out)
 {
 	const struct vhost_port *own = port->own;
 
-	vring_port_counters(port, out);
-	for (unsigned i = 0; i < VHOST_REFUSALS; i++)
-		out->refused_messages[i] = vhost_door_refused(own->door, (enum vhost_refusal)i);
+	shm_port_counters(port, out);
+	for (unsigned i = 0; i < PEER_REFUSALS; i++)
+		out->refused_messages[i] = vhost_listener_refused(own->listener, (enum peer_refusal)i);
 	for (unsigned i = 0; own->rooms && i < own->base.pairs * OFFLOAD_REFUSALS; i++) {
 		uint64_t refused = own->rooms[i / OFFLOAD_REFUSALS].refused[i % OFFLOAD_REFUSALS];
 
@@ -341,12 +342,12 @@ static void count(const struct port *port, struct port_counters *out)
 }
 
 #define VHOST_PORT_OPS                                                                                       \
-	VRING_PORT_OPS, .kind = "vhost-user", .backend = "vring", .negotiated = vring_port_negotiated,       \
-	                .listens = true, .refuses = true, .takes_offloads = true, .stop = stop_port,         \
-	                .counters = count
+	SHM_PORT_OPS, .kind = "vhost-user", .backend = "planed", .negotiated = shm_port_negotiated,          \
+	              .listens = true, .refuses = true, .takes_offloads = true, .stop = stop_port,           \
+	              .counters = count
 
 const struct port_ops vhost_port_ops = {VHOST_PORT_OPS, .peek = peek, .place = place,
-                                        .send_placed = send_placed, .hop = hop_over};
+                                        .send_placed = send_placed, .xconnect = xconnect_over};
 PORT_KIND(vhost_port_ops)
 
 // The same kind, of a port with offloads: only tasks that pass frames on as they are take it.

@@ -8,18 +8,18 @@
 
 #include "test/each_isa.h"
 #include "test/pair.h"
-#include "port/vring_port.h"
+#include "port/shm_port.h"
 
 enum { SIZE = 64, FRAME = 60 };
 
 // The port of guest A: frames come from its transmit ring, and are passed to its receive ring.
 struct rig {
 	struct pair guests;
-	struct vring_port *own;
+	struct shm_port *own;
 	struct port port;
 };
 
-static void queue_open(struct ring_queue *queue, const struct ring *ring)
+static void queue_open(struct ring_queue *queue, const struct device_ring *ring)
 {
 	queue->ring = *ring;
 	queue->call_fd = queue->bell.fd = eventfd(0, EFD_NONBLOCK);
@@ -68,7 +68,7 @@ static void set_gap(struct rig *r, uint64_t gap_tsc)
 // What the guest says of its receive ring.
 static void want_calls(struct rig *r, bool want)
 {
-	const struct ring *ring = &r->own->queues[GUEST_RECEIVEQ].ring;
+	const struct device_ring *ring = &r->own->queues[GUEST_RECEIVEQ].ring;
 
 	*(ring->packed ? &ring->driver_event->flags : &ring->avail->flags) = !want;
 }
@@ -78,7 +78,7 @@ static void look(const struct rig *r, const struct view *view, uint32_t first)
 	for (unsigned i = 0; i < view->count; i++) {
 		struct scatter at = view->frames[i].at, to;
 		uint8_t bytes[FRAME];
-		struct ring_piece piece = {bytes, FRAME};
+		struct piece piece = {bytes, FRAME};
 
 		to = (struct scatter){&piece, 0};
 		assert_int_equal(view->frames[i].length, FRAME);
@@ -142,7 +142,7 @@ static void empty_buffers_are_counted(void **state)
 static unsigned pass_one(struct rig *r)
 {
 	static uint8_t bytes[FRAME];
-	struct ring_piece pieces[2] = {{bytes, 20}, {bytes + 20, FRAME - 20}};
+	struct piece pieces[2] = {{bytes, 20}, {bytes + 20, FRAME - 20}};
 	struct view view = {.count = 1, .held = VIEW_IN_PIECES, .frames = {{{pieces, 0}, FRAME, 0}}};
 
 	driver_offer_own(&r->guests.a.receive, 1, 2048);
@@ -292,7 +292,7 @@ static void the_end_of_the_polls_does_not_wait(void **state)
 // it writes to the log.
 static void asking_for_the_link_logs_nothing(void **state)
 {
-	struct vring_port virtio = {.pairs = 1, .link_up = true, .name = "v"};
+	struct shm_port virtio = {.pairs = 1, .link_up = true, .name = "v"};
 	const struct port port = {.ops = &virtio_port_ops, .own = &virtio, .port_id = RTE_MAX_ETHPORTS};
 
 	assert_true(port_link_up(&port));

@@ -10,7 +10,7 @@
 #include "base/listen_socket.h"
 #include "base/log.h"
 
-_Static_assert((int)VRING_PORT_RINGS_MAX <= (int)VHOST_RINGS_MAX, "a driver can set up all rings of a port");
+_Static_assert((int)SHM_PORT_RINGS_MAX <= (int)VHOST_RINGS_MAX, "a driver can set up all rings of a port");
 
 enum { CONNECTIONS_PER_S = 50 };
 
@@ -37,7 +37,7 @@ static bool take(struct vhost_device *device, unsigned ring, uint16_t *base)
 		vhost_device_unblock(device); // the worker may stand in a call to the driver
 	queue->attached = false;
 	atomic_store(&port->base.sizes[ring], 0);
-	*base = ring_base(&queue->ring);
+	*base = device_ring_base(&queue->ring);
 	return true;
 }
 
@@ -45,7 +45,7 @@ static void take_all(struct vhost_device *device)
 {
 	struct vhost_port *port = device->owner;
 
-	for (unsigned i = 0; i < vring_port_rings(&port->base); i++)
+	for (unsigned i = 0; i < shm_port_rings(&port->base); i++)
 		take(device, i, &device->rings[i].base);
 	atomic_store(&port->base.link_up, false);
 }
@@ -54,12 +54,12 @@ static void give(struct vhost_port *port, unsigned index)
 {
 	struct vhost_device *device = port->device;
 	struct ring_queue *queue = &port->base.queues[index];
-	struct ring_layout layout;
+	struct device_ring_layout layout;
 
 	if (queue->attached || fault_there(&queue->fault) || !vhost_device_ready(device, index) ||
 	    !vhost_device_layout(device, index, &layout))
 		return;
-	if (ring_init(&queue->ring, &layout, &device->memory.guest)) {
+	if (device_ring_init(&queue->ring, &layout, &device->memory.guest)) {
 		fault_set(&queue->fault, RING_BAD_LAYOUT);
 		return;
 	}
@@ -75,7 +75,7 @@ static void give(struct vhost_port *port, unsigned index)
 static void give_all(struct vhost_port *port)
 {
 	uint64_t features = port->device->features;
-	unsigned rings = features & VHOST_BIT(VIRTIO_NET_F_MQ) ? vring_port_rings(&port->base) : PAIR_RINGS;
+	unsigned rings = features & VHOST_BIT(VIRTIO_NET_F_MQ) ? shm_port_rings(&port->base) : PAIR_RINGS;
 
 	atomic_store(&port->base.features, features);
 	for (unsigned i = 0; i < rings; i++)
@@ -99,8 +99,8 @@ static void begin(struct vhost_device *device)
 		take_all(port->device);
 	}
 	port->device = device;
-	vring_port_say_faults(&port->base);
-	vring_port_forgive(&port->base);
+	shm_port_say_faults(&port->base);
+	shm_port_forgive(&port->base);
 }
 
 static void end(struct vhost_device *device)
@@ -111,7 +111,7 @@ static void end(struct vhost_device *device)
 	if (port->device != device)
 		return;
 	take_all(device);
-	vring_port_say_faults(&port->base);
+	shm_port_say_faults(&port->base);
 	port->device = NULL;
 }
 
@@ -132,11 +132,11 @@ static void say_beyond(struct vhost_device *device)
 // A ring that its driver has stopped may try again.
 static void forgive_stopped(struct vhost_port *port)
 {
-	for (unsigned i = 0; i < vring_port_rings(&port->base); i++) {
+	for (unsigned i = 0; i < shm_port_rings(&port->base); i++) {
 		struct ring_queue *queue = &port->base.queues[i];
 
 		if (fault_there(&queue->fault) && !vhost_device_started(port->device, i)) {
-			vring_port_say_faults(&port->base);
+			shm_port_say_faults(&port->base);
 			fault_forgive(&queue->fault);
 		}
 	}
@@ -171,7 +171,7 @@ static const struct vhost_device_ops device_ops = {
 
 int vhost_session_begin(struct vhost_port *port, const struct config_drivers *drivers)
 {
-	struct vhost_door_config config = {
+	struct vhost_listener_config config = {
 	        .name = port->base.name,
 	        .path = port->base.path,
 	        .pairs = port->base.pairs,
@@ -190,15 +190,15 @@ int vhost_session_begin(struct vhost_port *port, const struct config_drivers *dr
 
 	if (rc)
 		return rc;
-	return vhost_door_open(&config, &port->door);
+	return vhost_listener_open(&config, &port->listener);
 }
 
 void vhost_session_stop(struct vhost_port *port)
 {
-	vhost_door_stop(port->door);
+	vhost_listener_stop(port->listener);
 }
 
 void vhost_session_end(struct vhost_port *port)
 {
-	vhost_door_close(port->door);
+	vhost_listener_close(port->listener);
 }

@@ -3,17 +3,17 @@
 // taken from them again. For vhost_port.c only.
 #pragma once
 
-#include "port/vring_port.h"
-#include "virtio/vhost_door.h"
+#include "port/shm_port.h"
+#include "virtio/vhost_listener.h"
 
 struct vhost_port {
-	struct vring_port base; // first
-	struct vhost_door *door;
-	struct vhost_device *device; // of the connection that has the rings, or NULL; door's thread
+	struct shm_port base; // first
+	struct vhost_listener *listener;
+	struct vhost_device *device; // of the connection that has the rings, or NULL; listener's thread
 	struct offload_room *rooms;  // of each pair of a port with offloads, or NULL
 };
 
-// Listen on port->path; from here on the door's thread uses the port. Returns 0 or -errno; -ESRCH: there is no such
+// Listen on port->path; from here on the listener's thread uses the port. Returns 0 or -errno; -ESRCH: there is no such
 // group.
 int vhost_session_begin(struct vhost_port *port, const struct config_drivers *drivers);
 

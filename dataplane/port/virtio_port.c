@@ -23,12 +23,12 @@
 
 static inline struct ring_queue *source_queue(const struct port *port, uint16_t index)
 {
-	return &((struct vring_port *)port->own)->queues[PAIR_RINGS * index + GUEST_RECEIVEQ];
+	return &((struct shm_port *)port->own)->queues[PAIR_RINGS * index + GUEST_RECEIVEQ];
 }
 
 static inline struct ring_queue *sink_queue(const struct port *port, uint16_t index)
 {
-	return &((struct vring_port *)port->own)->queues[PAIR_RINGS * index + GUEST_TRANSMITQ];
+	return &((struct shm_port *)port->own)->queues[PAIR_RINGS * index + GUEST_TRANSMITQ];
 }
 
 // Into the gate; and kick for what the last use made available: by now it has long been visible, and the line of the device's
@@ -278,7 +278,7 @@ static int grow(unsigned count, uint32_t room)
 
 // Fill data of count pieces with buffers for frames of room bytes, as driver_ring_init() wants them. Returns
 // 0; -ENOMEM; -EINVAL for another room than that of the buffers that are in use.
-static int buffers_take(struct ring_piece *pieces, unsigned count, uint32_t room)
+static int buffers_take(struct piece *pieces, unsigned count, uint32_t room)
 {
 	if (total && room != room_of_all)
 		return -EINVAL;
@@ -289,7 +289,7 @@ static int buffers_take(struct ring_piece *pieces, unsigned count, uint32_t room
 	return 0;
 }
 
-static void buffers_give_back(const struct ring_piece *pieces, unsigned count)
+static void buffers_give_back(const struct piece *pieces, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
 		idle[idle_count++] = pieces[i].data;
@@ -301,7 +301,7 @@ static void buffers_give_back(const struct ring_piece *pieces, unsigned count)
 
 static int rings_init(struct virtio_port *port)
 {
-	unsigned count = vring_port_rings(&port->base);
+	unsigned count = shm_port_rings(&port->base);
 	size_t bytes = driver_ring_bytes(port->ring_size);
 
 	port->rings = rte_zmalloc("virtio rings", count * bytes, DRIVER_LINE);
@@ -324,7 +324,7 @@ static int rings_init(struct virtio_port *port)
 
 static void rings_free(struct virtio_port *port)
 {
-	for (unsigned i = 0; i < vring_port_rings(&port->base); i++) {
+	for (unsigned i = 0; i < shm_port_rings(&port->base); i++) {
 		if (port->base.queues[i].kick_fd >= 0)
 			close(port->base.queues[i].kick_fd);
 		if (port->base.queues[i].call_fd >= 0)
@@ -339,7 +339,7 @@ static struct virtio_port *quarantined;
 
 static unsigned buffer_count(const struct virtio_port *port)
 {
-	return vring_port_rings(&port->base) * port->ring_size;
+	return shm_port_rings(&port->base) * port->ring_size;
 }
 
 static void discard(struct virtio_port *port)
@@ -418,12 +418,12 @@ static int open_port(struct port *port)
 	int rc;
 
 	quarantine_sweep();
-	own = vring_port_create(port, sizeof(*own), &driver_end);
+	own = shm_port_create(port, sizeof(*own), &driver_end);
 	if (own == NULL)
 		return -errno;
 	own->ring_size = (uint16_t)port->config.ring_size;
 	own->room = rte_pktmbuf_data_room_size(port->rx_pool) - RTE_PKTMBUF_HEADROOM;
-	own->parting_fd = -1;
+	own->lingering_fd = -1;
 	rc = rings_init(own);
 	if (rc) {
 		LOG_ERROR("port %s: no rings: %s; %s", own->base.name, strerror(-rc),
@@ -445,14 +445,14 @@ static void close_port(struct port *port)
 }
 
 const struct port_ops virtio_port_ops = {.kind = "virtio-user",
-                                         .backend = "vring",
-                                         .negotiated = vring_port_negotiated,
+                                         .backend = "planed",
+                                         .negotiated = shm_port_negotiated,
                                          .view_writable = true,
                                          .reserve = reserve,
                                          .publish = publish,
                                          .pass = pass,
-                                         .counters = vring_port_counters,
+                                         .counters = shm_port_counters,
                                          .peek = peek,
                                          .peek_spans = peek_spans,
-                                         VRING_PORT_OPS};
+                                         SHM_PORT_OPS};
 PORT_KIND(virtio_port_ops)

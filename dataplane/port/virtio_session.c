@@ -31,7 +31,7 @@ static int add_page(struct memory_table *table, uint64_t address, uint64_t bytes
 		last->bytes += bytes;
 		return 0;
 	}
-	if (table->count == VHOST_REGIONS_MAX)
+	if (table->count == PEER_REGIONS_MAX)
 		return -E2BIG;
 	table->regions[table->count++] = (struct memory_region){address, bytes, offset, fd};
 	return 0;
@@ -164,24 +164,24 @@ static int memory_now(struct memory_table *table, uint64_t *number)
 static void rings_take(struct virtio_port *port)
 {
 	atomic_store(&port->base.link_up, false);
-	for (unsigned i = 0; i < vring_port_rings(&port->base); i++)
+	for (unsigned i = 0; i < shm_port_rings(&port->base); i++)
 		gate_shut(&port->base.queues[i].gate);
 }
 
 static void rings_give(struct virtio_port *port)
 {
-	for (unsigned i = 0; i < vring_port_rings(&port->base); i++)
+	for (unsigned i = 0; i < shm_port_rings(&port->base); i++)
 		gate_open(&port->base.queues[i].gate);
 	atomic_store(&port->base.link_up, true);
 }
 
 bool virtio_session_parted(struct virtio_port *port)
 {
-	if (port->parting_fd >= 0 && frontend_left(port->parting_fd)) {
-		close(port->parting_fd);
-		port->parting_fd = -1;
+	if (port->lingering_fd >= 0 && frontend_left(port->lingering_fd)) {
+		close(port->lingering_fd);
+		port->lingering_fd = -1;
 	}
-	return port->parting_fd < 0;
+	return port->lingering_fd < 0;
 }
 
 // End the connection. A device that has the rings still, and has neither stopped nor hung up, hung or is
@@ -190,7 +190,7 @@ bool virtio_session_parted(struct virtio_port *port)
 static void part(struct virtio_port *port)
 {
 	if (port->lent && !port->frontend.gone && virtio_session_parted(port))
-		port->parting_fd = frontend_leave(&port->frontend);
+		port->lingering_fd = frontend_leave(&port->frontend);
 	frontend_close(&port->frontend);
 	port->lent = false;
 }
@@ -198,15 +198,15 @@ static void part(struct virtio_port *port)
 static void disconnect(struct virtio_port *port)
 {
 	rings_take(port);
-	vring_port_say_faults(&port->base);
+	shm_port_say_faults(&port->base);
 	part(port);
 }
 
 // Nobody uses the rings. Faults are forgiven: it is another device.
 static void rings_reset(struct virtio_port *port, struct frontend_ring *out)
 {
-	vring_port_forgive(&port->base);
-	for (unsigned i = 0; i < vring_port_rings(&port->base); i++) {
+	shm_port_forgive(&port->base);
+	for (unsigned i = 0; i < shm_port_rings(&port->base); i++) {
 		struct ring_queue *queue = &port->base.queues[i];
 		const struct driver_ring *ring = &queue->driver;
 
@@ -240,7 +240,7 @@ static int share(struct virtio_port *port)
 
 static int connect_port(struct virtio_port *port)
 {
-	struct frontend_ring rings[vring_port_rings(&port->base)];
+	struct frontend_ring rings[shm_port_rings(&port->base)];
 	int rc = frontend_open(&port->frontend, port->base.path, port->base.pairs);
 
 	if (rc)
@@ -249,7 +249,7 @@ static int connect_port(struct virtio_port *port)
 	rc = share(port);
 	port->lent = rc == 0;
 	if (rc == 0)
-		rc = frontend_start(&port->frontend, rings, vring_port_rings(&port->base));
+		rc = frontend_start(&port->frontend, rings, shm_port_rings(&port->base));
 	if (rc) {
 		part(port);
 		return rc;
@@ -389,11 +389,11 @@ static void stop(struct virtio_port *port)
 {
 	rings_take(port);
 	if (port->frontend.fd >= 0) {
-		port->lent = frontend_stop(&port->frontend, vring_port_rings(&port->base)) != 0;
+		port->lent = frontend_stop(&port->frontend, shm_port_rings(&port->base)) != 0;
 		if (port->lent)
 			LOG_WARN("port %s: %s", port->base.name, port->frontend.error);
 	}
-	vring_port_say_faults(&port->base);
+	shm_port_say_faults(&port->base);
 	part(port);
 }
 

@@ -7,22 +7,22 @@
 // connection is that thread's.
 #pragma once
 
-#include "port/vring_port.h"
+#include "port/shm_port.h"
 #include "virtio/frontend.h"
 
 struct virtio_port {
-	struct vring_port base; // first
+	struct shm_port base; // first
 	uint16_t ring_size;
 	uint32_t room;
 	_Atomic(uint64_t) memory; // which memory table the device has; changes while the gates are shut
 	struct frontend frontend;
-	bool lent;      // the device at the other end of frontend was told of the rings and may use them
-	int parting_fd; // -1, or the socket of a device that was told of them, and has not hung up as we have
-	bool silent;    // one failure to connect was logged
-	void *rings;    // shared with the device
-	struct ring_piece *pieces; // of all rings
-	struct virtio_port *next;  // in the thread's list
-	unsigned round;            // the thread's
+	bool lent;        // the device at the other end of frontend was told of the rings and may use them
+	int lingering_fd; // -1, or the socket of a device that was told of them, and has not hung up as we have
+	bool silent;      // one failure to connect was logged
+	void *rings;      // shared with the device
+	struct piece *pieces;     // of all rings
+	struct virtio_port *next; // in the thread's list
+	unsigned round;           // the thread's
 };
 
 // Connect; a device that is not there yet is waited for, for a second. From here on the thread watches. Returns 0, or -errno after logging.

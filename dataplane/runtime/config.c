@@ -35,7 +35,7 @@ static int check_port(const struct config_port *port, char *error)
 		return config_error(
 		        error,
 		        "port %s: a device of DPDK has a \"mac\" of its own; leave it out, or use kind "
-		        "vhost-user or virtio-user with backend vring, or a memif with backend own",
+		        "vhost-user, virtio-user or a memif with backend planed",
 		        port->name);
 	if (memcmp(&port->drivers, &(struct config_drivers){0}, sizeof(port->drivers)) != 0 && !ops->refuses)
 		return config_error(

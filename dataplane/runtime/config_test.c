@@ -12,7 +12,7 @@ static const char good[] =
         "{'version': 1, 'name': 'tester', 'nice': -5,"
         " 'memory': {'hugepages': true, 'size_mb': 512, 'mbuf_count': 4095, 'mbuf_data_bytes': 2176},"
         " 'ports': [{'name': 'n0', 'kind': 'vhost-user', 'path': '/run/n0.sock', 'ring_size': 512,"
-        "            'backend': 'vring'},"
+        "            'backend': 'planed'},"
         "           {'name': 'v0', 'kind': 'virtio-user', 'path': '/run/v0.sock', 'queues': 16},"
         "           {'name': 'e0', 'kind': 'ethdev', 'device': 'net_null0,size=64', 'queues': 2,"
         "            'line_rate_bps': 25000000000},"
@@ -66,7 +66,7 @@ static void a_whole_document_decodes(void **state)
 	assert_true(c->port_count == 6 && c->task_count == 5 && c->worker_count == 2);
 	assert_string_equal(c->ports[0].ops->kind, "vhost-user");
 	assert_int_equal(c->ports[0].ring_size, 512);
-	assert_string_equal(c->ports[0].ops->backend, "vring");
+	assert_string_equal(c->ports[0].ops->backend, "planed");
 	assert_string_equal(c->ports[1].path, "/run/v0.sock");
 	assert_string_equal(c->ports[2].ops->kind, "ethdev");
 	assert_int_equal(c->ports[2].line_rate_bps, 25000000000);
@@ -119,8 +119,8 @@ static const struct {
          "ports[0]: unknown key \"queue\"; valid keys: name"},
         {"port kind", "'virtio-user'", "'virtio'",
          "expected one of ethdev memif-client memif-server vhost-user virtio-user"},
-        {"a backend that is not one", "'backend': 'vring'", "'backend': 'ring'",
-         "ports[0].backend: \"ring\" is not valid: expected one of dpdk vring"},
+        {"a backend that is not one", "'backend': 'planed'", "'backend': 'ring'",
+         "ports[0].backend: \"ring\" is not valid: expected one of dpdk planed"},
         {"a backend where none is chosen", "'device': 'net_null0,size=64'",
          "'device': 'net_null0,size=64', 'backend': 'dpdk'",
          "port e0: kind ethdev has no \"backend\"; leave it out, or use kind vhost-user or virtio-user"},

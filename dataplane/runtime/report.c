@@ -181,11 +181,11 @@ static json_t *refused_messages(const struct port *port, const struct port_count
 {
 	json_t *object = json_object();
 
-	for (unsigned i = VHOST_ACCEPTED + 1; i < VHOST_REFUSALS; i++) {
+	for (unsigned i = PEER_ACCEPTED + 1; i < PEER_REFUSALS; i++) {
 		uint64_t refused = now->refused_messages[i] - port->baseline.refused_messages[i];
 
 		if (refused)
-			json_object_set_new(object, vhost_refusal_key((enum vhost_refusal)i), count(refused));
+			json_object_set_new(object, peer_refusal_key((enum peer_refusal)i), count(refused));
 	}
 	return object;
 }

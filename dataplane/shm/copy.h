@@ -109,7 +109,7 @@ static inline void copy_bytes(uint8_t *to, const uint8_t *from, uint32_t n)
 // A frame from its pieces.
 static __rte_always_inline void copy_scattered(uint8_t *to, const struct scatter *at, uint32_t n)
 {
-	const struct ring_piece *piece = at->piece;
+	const struct piece *piece = at->piece;
 	uint32_t run = piece->length - at->offset;
 
 	if (likely(run >= n)) {

@@ -2,7 +2,7 @@
 // The memory that a guest shares with us: a few regions of its physical addresses, and where each is mapped
 // here. Filled by the control thread while no worker looks; read by workers.
 //
-// Mapping and unmapping: virtio/vhost_memory.h. A process that truncates the file behind its memory: shm/guest_fault.h.
+// Mapping and unmapping: shm/peer_memory.h. A process that truncates the file behind its memory: shm/guest_fault.h.
 #pragma once
 
 #include <stdbool.h>

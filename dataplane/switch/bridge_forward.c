@@ -10,7 +10,7 @@
 
 enum { STATIONS_A_FRAME = 16 }; // are looked through in the time that a frame takes
 
-_Static_assert(CONFIG_BURST_MAX <= (int)RING_BATCH_MAX, "a burst is peeked at once");
+_Static_assert(CONFIG_BURST_MAX <= (int)BURST_FRAMES_MAX, "a burst is peeked at once");
 
 static inline void count_sent(struct bridge *b, unsigned out, unsigned offered, unsigned taken)
 {
@@ -28,7 +28,7 @@ static inline bool add(struct bridge *b, struct bridge_leaving *to, struct view 
 		view_part_add(&to->part, view, i);
 		return true;
 	}
-	b->task.toil += BRIDGE_TOIL_MBUF;
+	b->task.charge += BRIDGE_CHARGE_MBUF;
 	copy = rte_pktmbuf_copy(view->pkts[i], b->task.ports[out]->rx_pool, 0, UINT32_MAX);
 	if (unlikely(copy == NULL)) {
 		b->no_mbuf++;
@@ -58,7 +58,7 @@ static void head_frame(struct bridge_leaving *to, struct frame *frame, const uin
 	uint32_t left = frame->length - skip;
 	unsigned first = to->piece_count;
 
-	to->pieces[to->piece_count++] = (struct ring_piece){(uint8_t *)(uintptr_t)head, length};
+	to->pieces[to->piece_count++] = (struct piece){(uint8_t *)(uintptr_t)head, length};
 	*frame = (struct frame){{&to->pieces[first], 0}, length + left, frame->offload};
 	to->piece_count += scatter_describe(&to->pieces[to->piece_count], &at, left);
 }
@@ -105,7 +105,7 @@ static inline __attribute__((always_inline)) void hand_on(struct bridge *b, unsi
 	}
 	sent = port_send(from, to, b->task.queue, view, !together);
 	b->segments_added += sent.offered - n;
-	b->task.toil += BRIDGE_TOIL_COPY * (sent.offered - n);
+	b->task.charge += BRIDGE_CHARGE_COPY * (sent.offered - n);
 	count_sent(b, out, sent.offered, sent.taken);
 }
 
@@ -158,7 +158,7 @@ static inline __attribute__((always_inline)) unsigned receive(struct bridge *b, 
 	struct bridge_burst burst;
 	struct view view;
 
-	if (task_rests(&b->task, in))
+	if (task_skips_poll(&b->task, in))
 		return 0;
 	if (port_peek(from, b->task.queue, &view, b->burst) == 0)
 		return 0;
@@ -170,7 +170,7 @@ static inline __attribute__((always_inline)) unsigned receive(struct bridge *b, 
 	else
 		send_each(b, in, &view, &burst, vlan, offloads);
 	port_release(from, b->task.queue, &view);
-	task_tire(&b->task, in, b->burst);
+	task_charge(&b->task, in, b->burst);
 	return burst.count;
 }
 
@@ -217,7 +217,7 @@ enum bridge_verdict bridge_admit(struct bridge *b, unsigned in, uint64_t source,
 		bridge_learn(b, in, source, vlan, now_tsc);
 		return BRIDGE_FORWARDED;
 	}
-	b->task.toil += (b->static_count + b->ports[in].station_count) / STATIONS_A_FRAME;
+	b->task.charge += (b->static_count + b->ports[in].station_count) / STATIONS_A_FRAME;
 	for (unsigned i = 0; i < b->static_count; i++)
 		if (b->statics[i].mac == source) {
 			if (b->statics[i].port != in)

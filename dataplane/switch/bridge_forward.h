@@ -20,8 +20,8 @@ enum {
 	BRIDGE_LENGTH_MAX = FRAME_LENGTH_MAX - BRIDGE_TAG_BYTES,
 };
 
-// What more is done for a frame than for one between known stations, in such frames (task_tire()).
-enum { BRIDGE_TOIL_LEARN = 3, BRIDGE_TOIL_COPY = 1, BRIDGE_TOIL_MBUF = 3 };
+// What more is done for a frame than for one between known stations, in such frames (task_charge()).
+enum { BRIDGE_CHARGE_LEARN = 3, BRIDGE_CHARGE_COPY = 1, BRIDGE_CHARGE_MBUF = 3 };
 
 // The first bytes of a frame; what a shorter one has not is 0.
 union bridge_head {
@@ -182,7 +182,7 @@ static inline void bridge_count(struct bridge *b, const struct bridge_fate *fate
 		unsigned copies = frames * (unsigned)__builtin_popcount(fate->targets);
 
 		b->flood_copies += copies;
-		b->task.toil += BRIDGE_TOIL_COPY * (copies - frames);
+		b->task.charge += BRIDGE_CHARGE_COPY * (copies - frames);
 	}
 }
 
@@ -231,7 +231,7 @@ static inline void bridge_decide_each(struct bridge *b, unsigned in, struct brid
 		all &= fate->targets;
 	}
 	bridge_count(b, &burst->fates[burst->count - 1], run);
-	b->task.toil += BRIDGE_TOIL_LEARN * (uint32_t)(b->learning.slow - slow);
+	b->task.charge += BRIDGE_CHARGE_LEARN * (uint32_t)(b->learning.slow - slow);
 	burst->any = any;
 	burst->together = all == any && __builtin_popcount(all) == 1;
 }
@@ -285,12 +285,12 @@ static inline unsigned bridge_head_skip(const struct bridge_fate *fate)
 // Read the first bytes of the frames of a view, once. What a frame has not is 0.
 void bridge_read_heads(const struct view *view, struct bridge_burst *burst);
 
-// Frames of a burst as they leave by one port. The pieces of a batch are RING_PIECES_MAX at most; each frame in a ring
+// Frames of a burst as they leave by one port. The pieces of a batch are PIECES_MAX at most; each frame in a ring
 // has one more, its head.
 struct bridge_leaving {
 	struct view part;
 	unsigned piece_count;
-	struct ring_piece pieces[RING_PIECES_MAX + 2 * CONFIG_BURST_MAX];
+	struct piece pieces[PIECES_MAX + 2 * CONFIG_BURST_MAX];
 	uint8_t heads[CONFIG_BURST_MAX][BRIDGE_HEAD_BYTES];
 };
 

@@ -434,7 +434,7 @@ static unsigned rests(struct task *task, uint64_t now_tsc)
 // A burst that becomes many copies is paid in polls without work; other ports have them.
 static void who_floods_many_ports_is_polled_less_often(void **state)
 {
-	const unsigned toil = 32 * (2 * BRIDGE_TOIL_COPY + 2 * BRIDGE_TOIL_MBUF);
+	const unsigned charge = 32 * (2 * BRIDGE_CHARGE_COPY + 2 * BRIDGE_CHARGE_MBUF);
 	struct rig_config c = config(4);
 	struct task *task = create(state, &c);
 
@@ -445,7 +445,7 @@ static void who_floods_many_ports_is_polled_less_often(void **state)
 		inject(*state, 0, NOBODY, A, UNTAGGED, 0);
 		inject(*state, 1, NOBODY, B, UNTAGGED, 0);
 		assert_int_equal(poll(task), 1); // of the other port
-		assert_int_equal(rests(task, rte_rdtsc()), toil / 32 - 1);
+		assert_int_equal(rests(task, rte_rdtsc()), charge / 32 - 1);
 		for (unsigned port = 0; port < 4; port++)
 			ring_port_drain(&((struct fixture *)*state)->ports[port]);
 	}
@@ -483,14 +483,14 @@ static void new_stations_rest_and_lose_nothing(void **state)
 	assert_int_equal(rests(task, now_tsc), 0);
 	inject(*state, 1, 100, B, UNTAGGED, 0);
 	assert_int_equal(poll(task), 1);
-	assert_int_equal(rests(task, now_tsc), BRIDGE_TOIL_LEARN - 1);
+	assert_int_equal(rests(task, now_tsc), BRIDGE_CHARGE_LEARN - 1);
 	assert_int_equal(ring_port_drain(&((struct fixture *)*state)->ports[0]), 1);
 	assert_int_equal(ring_port_drain(&((struct fixture *)*state)->ports[1]), 64);
 	assert_int_equal(reported(task, "bridge.learned"), 65);
 	for (unsigned round = 0; round < 2; round++) {
 		for (unsigned i = 0; i < 32; i++)
 			inject(*state, 0, B, 100 + i, UNTAGGED, (uint8_t)i);
-		assert_int_equal(rests(task, now_tsc), round ? 0 : BRIDGE_TOIL_LEARN);
+		assert_int_equal(rests(task, now_tsc), round ? 0 : BRIDGE_CHARGE_LEARN);
 		ring_port_drain(&((struct fixture *)*state)->ports[1]);
 	}
 	finish(task);

@@ -138,11 +138,11 @@ static void pieces_have_the_frame(void **state)
 
 		for (unsigned first = 1; first < length; first++)
 			for (unsigned second = 1; first + second < length; second += 5) {
-				const struct ring_piece pieces[] = {{frame, first},
-				                                    {frame + first, second},
-				                                    {frame + first + second,
-				                                     length - first - second}},
-				                        into = {got, sizeof(got)};
+				const struct piece pieces[] = {{frame, first},
+				                               {frame + first, second},
+				                               {frame + first + second,
+				                                length - first - second}},
+				                   into = {got, sizeof(got)};
 				struct bridge_fate fate = {.tagged = tags[k].in != UNTAGGED,
 				                           .tci = (uint16_t)tags[k].out};
 				struct scatter to = {&into, 0};
@@ -168,7 +168,7 @@ static void pieces_have_the_frame(void **state)
 static void a_head_that_changes_is_sent_as_it_was(void **state)
 {
 	uint8_t bytes[128], was[128], from_mac[6];
-	struct ring_piece piece = {bytes, 0};
+	struct piece piece = {bytes, 0};
 	struct bridge_fate fate = {.tagged = true, .tci = 10};
 	struct bridge_leaving leaving = {.piece_count = 0};
 	struct view view = {.count = 1, .held = VIEW_IN_PIECES};

@@ -153,7 +153,7 @@ static unsigned patch_faulty_poll(struct task *task, uint64_t now_tsc)
 	return forward(p, 0, 1, FAULTY) + forward(p, 1, 0, FAULTY);
 }
 
-static inline uint16_t hop_over(struct patch *p, unsigned in, unsigned out)
+static inline uint16_t xconnect_over(struct patch *p, unsigned in, unsigned out)
 {
 	struct task *task = &p->task;
 	struct port_hop done = port_hop_of(task->ports[in], task->ports[out], task->queue, p->burst);
@@ -168,7 +168,7 @@ static unsigned patch_hop_poll(struct task *task, uint64_t now_tsc)
 {
 	struct patch *p = (struct patch *)task;
 
-	return handled(task, hop_over(p, 0, 1) + hop_over(p, 1, 0));
+	return handled(task, xconnect_over(p, 0, 1) + xconnect_over(p, 1, 0));
 }
 
 #define PATCH_OPS                                                                                            \

@@ -194,31 +194,31 @@ struct task {
 	const char *worker;    // name of the worker that polls it
 	struct stamps *stamps; // NULL unless asked for; made and freed between trials (traffic.c)
 	uint16_t queue;        // of each of its ports
-	uint32_t toil;         // of this poll of a port: see task_tire()
+	uint32_t charge;       // of this poll of a port: see task_charge()
 	uint32_t idle_polls;   // since the last frame: see task_warms()
 	unsigned port_count;
 	struct port *ports[CONFIG_TASK_PORTS_MAX];
-	uint8_t rests[CONFIG_TASK_PORTS_MAX]; // polls in which nothing is read from ports[i]
+	uint8_t debt[CONFIG_TASK_PORTS_MAX]; // polls in which nothing is read from ports[i]
 };
 
 // A port whose frames make a poll long is polled less often, so that it takes no more of its worker's time than others.
-// The function that does more for a frame than for one of a known flow adds that to task->toil, in frames of a known flow:
+// The function that does more for a frame than for one of a known flow adds that to task->charge, in frames of a known flow:
 // a new session, a station to be learned, a copy. Each burst of them is paid by one poll in which nothing is read from the
 // port. No frame is lost: they wait in its ring. A worker that has nothing else to do is back at once.
-static inline void task_tire(struct task *task, unsigned in, unsigned burst)
+static inline void task_charge(struct task *task, unsigned in, unsigned burst)
 {
-	if (likely(task->toil == 0))
+	if (likely(task->charge == 0))
 		return;
-	task->rests[in] = (uint8_t)RTE_MIN(task->toil / burst, (uint32_t)UINT8_MAX);
-	task->toil = 0;
+	task->debt[in] = (uint8_t)RTE_MIN(task->charge / burst, (uint32_t)UINT8_MAX);
+	task->charge = 0;
 }
 
 // Whether this poll is one of those.
-static inline bool task_rests(struct task *task, unsigned in)
+static inline bool task_skips_poll(struct task *task, unsigned in)
 {
-	if (likely(task->rests[in] == 0))
+	if (likely(task->debt[in] == 0))
 		return false;
-	task->rests[in]--;
+	task->debt[in]--;
 	return true;
 }
 

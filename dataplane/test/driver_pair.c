@@ -20,14 +20,14 @@ static void *carve(size_t bytes)
 
 static void end_device_reset(struct end *e, const struct guest_memory *memory)
 {
-	const struct ring_layout layout = {.desc = e->driver.desc,
-	                                   .driver = e->driver.avail,
-	                                   .device = e->driver.used,
-	                                   .size = e->driver.size,
-	                                   .features = UINT64_C(1) << VIRTIO_F_VERSION_1,
-	                                   .writable = e->driver.receive};
+	const struct device_ring_layout layout = {.desc = e->driver.desc,
+	                                          .driver = e->driver.avail,
+	                                          .device = e->driver.used,
+	                                          .size = e->driver.size,
+	                                          .features = UINT64_C(1) << VIRTIO_F_VERSION_1,
+	                                          .writable = e->driver.receive};
 
-	assert_int_equal(ring_init(&e->device, &layout, memory), 0);
+	assert_int_equal(device_ring_init(&e->device, &layout, memory), 0);
 }
 
 void pair_device_reset(struct pair *p)
@@ -95,8 +95,8 @@ static void check_frame(const struct pair *p, const uint8_t *data, uint32_t leng
 
 unsigned pair_send_reserved(struct pair *p, unsigned n)
 {
-	uint16_t lengths[RING_BATCH_MAX];
-	uint8_t *data[RING_BATCH_MAX];
+	uint16_t lengths[BURST_FRAMES_MAX];
+	uint8_t *data[BURST_FRAMES_MAX];
 
 	for (unsigned i = 0; i < n; i++)
 		lengths[i] = (uint16_t)length_of(p, p->sent + i);
@@ -113,9 +113,9 @@ unsigned pair_send_reserved(struct pair *p, unsigned n)
 // By copy, of frames in two pieces each.
 unsigned pair_send_delivered(struct pair *p, unsigned n)
 {
-	static uint8_t bytes[RING_BATCH_MAX][PAIR_FRAME_MAX + 1];
-	struct ring_piece pieces[2 * RING_BATCH_MAX];
-	struct frame frames[RING_BATCH_MAX];
+	static uint8_t bytes[BURST_FRAMES_MAX][PAIR_FRAME_MAX + 1];
+	struct piece pieces[2 * BURST_FRAMES_MAX];
+	struct frame frames[BURST_FRAMES_MAX];
 	uint64_t too_long = 0;
 	unsigned taken;
 
@@ -123,8 +123,8 @@ unsigned pair_send_delivered(struct pair *p, unsigned n)
 		uint32_t length = length_of(p, p->sent + i), half = length / 2;
 
 		write_frame(p, bytes[i], p->sent + i);
-		pieces[2 * i] = (struct ring_piece){bytes[i], half ? half : length};
-		pieces[2 * i + 1] = (struct ring_piece){bytes[i] + half, length - half};
+		pieces[2 * i] = (struct piece){bytes[i], half ? half : length};
+		pieces[2 * i + 1] = (struct piece){bytes[i] + half, length - half};
 		frames[i] = (struct frame){{&pieces[2 * i], 0}, length, 0};
 	}
 	taken = driver_ring_deliver(&p->transmit.driver, frames, n, &too_long);
@@ -136,12 +136,12 @@ unsigned pair_send_delivered(struct pair *p, unsigned n)
 // The device takes up to n and looks at each.
 static unsigned take_some(struct pair *p, unsigned n)
 {
-	struct frame frames[RING_BATCH_MAX];
+	struct frame frames[BURST_FRAMES_MAX];
 	struct frames_lost lost = {0};
 	struct ring_batch batch;
 
-	n = ring_peek(&p->transmit.device, &batch, n);
-	assert_int_equal(hop_frames(&p->transmit.device, &batch, frames, &lost), n);
+	n = device_ring_peek(&p->transmit.device, &batch, n);
+	assert_int_equal(xconnect_frames(&p->transmit.device, &batch, frames, &lost), n);
 	for (unsigned i = 0; i < n; i++) {
 		const uint8_t *header = batch.pieces[batch.buffers[i].first_piece].data;
 
@@ -150,7 +150,7 @@ static unsigned take_some(struct pair *p, unsigned n)
 		for (unsigned k = 0; k < RING_HEADER; k++)
 			assert_int_equal(header[k], 0);
 	}
-	ring_commit(&p->transmit.device, &batch, n);
+	device_ring_commit(&p->transmit.device, &batch, n);
 	p->came += n;
 	return n;
 }
@@ -167,14 +167,14 @@ unsigned pair_device_take(struct pair *p, unsigned n)
 
 unsigned pair_device_give(struct pair *p, unsigned n)
 {
-	static uint8_t bytes[RING_BATCH_MAX][PAIR_FRAME_MAX + 1];
-	struct ring_piece pieces[RING_BATCH_MAX];
-	struct frame frames[RING_BATCH_MAX];
+	static uint8_t bytes[BURST_FRAMES_MAX][PAIR_FRAME_MAX + 1];
+	struct piece pieces[BURST_FRAMES_MAX];
+	struct frame frames[BURST_FRAMES_MAX];
 	uint64_t too_long = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		write_frame(p, bytes[i], p->sent + i);
-		pieces[i] = (struct ring_piece){bytes[i], length_of(p, p->sent + i)};
+		pieces[i] = (struct piece){bytes[i], length_of(p, p->sent + i)};
 		frames[i] = (struct frame){{&pieces[i], 0}, length_of(p, p->sent + i), 0};
 	}
 	n = deliver(&p->receive.device, frames, n, &too_long);
@@ -196,7 +196,7 @@ unsigned pair_look(struct pair *p, unsigned n, struct frame *frames)
 
 unsigned pair_look_at_spans(struct pair *p, unsigned n)
 {
-	struct vnf_frame spans[RING_BATCH_MAX];
+	struct vnf_frame spans[BURST_FRAMES_MAX];
 
 	n = driver_ring_peek_spans(&p->receive.driver, spans, n);
 	for (unsigned i = 0; i < n; i++) {

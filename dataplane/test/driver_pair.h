@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Both ends of a receive and a transmit ring in plain memory: our driver (virtio/driver_ring.h), our device
-// (virtio/ring.h), and numbered frames whose every byte is checked. Needs no EAL. One test at a time.
+// (virtio/device_ring.h), and numbered frames whose every byte is checked. Needs no EAL. One test at a time.
 #pragma once
 
 #include "virtio/driver_ring.h"
@@ -10,8 +10,8 @@ enum { PAIR_ROOM = 2048, PAIR_FRAME_MAX = 1600 };
 
 struct end {
 	struct driver_ring driver;
-	struct ring device;
-	struct ring_piece *pieces;
+	struct device_ring device;
+	struct piece *pieces;
 	uint8_t *buffers; // PAIR_ROOM bytes each, driver_buffer_stride() apart
 };
 

@@ -27,13 +27,13 @@ void *guest_at(struct guest *guest, uint64_t address)
 static void driver_open(struct driver *d, struct guest *guest, uint64_t features, size_t offset,
                         bool writable, bool reversed)
 {
-	struct ring_layout layout = {.desc = guest->bytes + offset,
-	                             .driver = guest->bytes + offset + DRIVER_AREA,
-	                             .device = guest->bytes + offset + DEVICE_AREA,
-	                             .size = d->size,
-	                             .base = features >> VIRTIO_F_RING_PACKED & 1 ? 0x8000 : 0,
-	                             .features = features,
-	                             .writable = writable};
+	struct device_ring_layout layout = {.desc = guest->bytes + offset,
+	                                    .driver = guest->bytes + offset + DRIVER_AREA,
+	                                    .device = guest->bytes + offset + DEVICE_AREA,
+	                                    .size = d->size,
+	                                    .base = features >> VIRTIO_F_RING_PACKED & 1 ? 0x8000 : 0,
+	                                    .features = features,
+	                                    .writable = writable};
 
 	d->guest = guest;
 	d->writable = writable;
@@ -44,7 +44,7 @@ static void driver_open(struct driver *d, struct guest *guest, uint64_t features
 	d->free_count = d->free_slots = d->size;
 	for (unsigned i = 0; i < d->size; i++) // a stack: the top is given out first
 		d->free_ids[i] = (uint16_t)(reversed ? i : d->size - 1 - i);
-	if (ring_init(&d->ring, &layout, &guest->memory))
+	if (device_ring_init(&d->ring, &layout, &guest->memory))
 		abort();
 }
 

@@ -7,7 +7,7 @@
 #include <linux/virtio_config.h>
 #include <linux/virtio_net.h>
 
-#include "virtio/ring.h"
+#include "virtio/device_ring.h"
 
 enum {
 	GUEST_SIZE_MAX = 256,       // ring entries
@@ -23,7 +23,7 @@ struct guest_range {
 
 // The driver's side of one ring.
 struct driver {
-	struct ring ring; // the device's side, as under test
+	struct device_ring ring; // the device's side, as under test
 	uint16_t size;
 	bool writable;
 	uint16_t next, used_next; // split: index; packed: slot
@@ -45,7 +45,7 @@ struct guest {
 	struct driver receive, transmit;
 };
 
-// features: of ring_layout; size: of both rings. reversed: ids are given out from the last to the first, so
+// features: of device_ring_layout; size: of both rings. reversed: ids are given out from the last to the first, so
 // that descriptors of a split ring are not in order. Aborts without memory.
 void guest_open(struct guest *guest, uint64_t features, uint16_t size, bool reversed);
 void guest_close(struct guest *guest);

@@ -56,18 +56,18 @@ void hostile_open(struct hostile *h, struct input *in, bool writable)
 	memset(h->near, 0, HOSTILE_NEAR_BYTES);
 	memset(h->far, 0, HOSTILE_FAR_BYTES);
 	h->packed = features & 2;
-	h->layout = (struct ring_layout){.desc = h->near,
-	                                 .driver = h->near + DRIVER,
-	                                 .device = h->near + DEVICE,
-	                                 .features = features_of(features),
-	                                 .writable = writable};
+	h->layout = (struct device_ring_layout){.desc = h->near,
+	                                        .driver = h->near + DRIVER,
+	                                        .device = h->near + DEVICE,
+	                                        .features = features_of(features),
+	                                        .writable = writable};
 	// s2.7: a power of two; s2.8.10: anything.
 	h->layout.size = (uint16_t)(h->packed && size & 0x80 ? 1 + (size & 0x7f) : 1 << size % 10);
 	ring_begin(h, h->packed ? (uint16_t)(base % h->layout.size | (features & 8 ? 0 : 0x8000))
 	                        : (uint16_t)(base * 0x101));
 	if (guest_memory_add(&h->memory, ADDRESS, HOSTILE_NEAR_BYTES, h->near) ||
 	    guest_memory_add(&h->memory, ADDRESS + HOSTILE_NEAR_BYTES, HOSTILE_FAR_BYTES, h->far) ||
-	    ring_init(&h->ring, &h->layout, &h->memory))
+	    device_ring_init(&h->ring, &h->layout, &h->memory))
 		abort();
 }
 
@@ -82,8 +82,8 @@ enum ring_fault hostile_revive(struct hostile *h)
 	enum ring_fault fault = h->ring.fault;
 
 	if (fault != RING_OK) {
-		ring_begin(h, ring_base(&h->ring));
-		if (ring_init(&h->ring, &h->layout, &h->memory))
+		ring_begin(h, device_ring_base(&h->ring));
+		if (device_ring_init(&h->ring, &h->layout, &h->memory))
 			abort();
 	}
 	return fault;
@@ -101,9 +101,9 @@ static uint8_t *anywhere(const struct hostile *h, struct input *in)
 // A layout that the device refuses leaves the old ring.
 static void set_up_anew(struct hostile *h, struct input *in)
 {
-	struct ring_layout layout = h->layout;
+	struct device_ring_layout layout = h->layout;
 	uint8_t what = input_byte(in);
-	struct ring ring;
+	struct device_ring ring;
 
 	if (what & 1)
 		layout.desc = anywhere(h, in);
@@ -113,8 +113,8 @@ static void set_up_anew(struct hostile *h, struct input *in)
 		layout.device = anywhere(h, in);
 	if (what & 8)
 		layout.size = input_word(in);
-	layout.base = what & 16 ? input_word(in) : ring_base(&h->ring);
-	if (ring_init(&ring, &layout, &h->memory))
+	layout.base = what & 16 ? input_word(in) : device_ring_base(&h->ring);
+	if (device_ring_init(&ring, &layout, &h->memory))
 		return;
 	h->ring = ring;
 	h->layout = layout;
@@ -181,7 +181,7 @@ static void *slot(const struct hostile *h, unsigned index)
 // Packed: into the next slot, available.
 static void offer_packed(struct hostile *h, struct words words)
 {
-	unsigned size = h->layout.size, begin = position_of(h, ring_base(&h->ring));
+	unsigned size = h->layout.size, begin = position_of(h, device_ring_base(&h->ring));
 
 	if ((h->position + 2 * size - begin) % (2 * size) >= size)
 		h->position = begin; // the ring is full: over what the device has not taken yet
@@ -274,7 +274,7 @@ static void write_driver(struct hostile *h, struct input *in)
 	uint16_t value = input_word(in);
 
 	if (!h->packed && value < 0x8000)
-		value = (uint16_t)(ring_base(&h->ring) + value % (h->layout.size + 2));
+		value = (uint16_t)(device_ring_base(&h->ring) + value % (h->layout.size + 2));
 	memcpy((uint8_t *)h->layout.driver + 2, &value, 2);
 }
 

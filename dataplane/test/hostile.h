@@ -8,7 +8,7 @@
 #pragma once
 
 #include "test/fuzz.h"
-#include "virtio/ring.h"
+#include "virtio/device_ring.h"
 
 enum {
 	HOSTILE_NEAR_BYTES = 0x3c00, // the region with the rings
@@ -19,10 +19,10 @@ enum {
 struct hostile {
 	uint8_t *near, *far;
 	struct guest_memory memory;
-	struct ring_layout layout; // of the ring; layout.base is where it began
+	struct device_ring_layout layout; // of the ring; layout.base is where it began
 	bool packed;
 	unsigned position; // packed: slot of the next offer, + size in the turns with wrap counter 0
-	struct ring ring;
+	struct device_ring ring;
 };
 
 // The first bytes of the input are features, size and base.

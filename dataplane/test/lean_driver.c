@@ -57,16 +57,16 @@ static void write_descriptors(struct lean_driver *d)
 
 static void driver_open(struct lean_driver *d, struct lean_end *end, size_t offset, uint64_t features)
 {
-	struct ring_layout layout = {.desc = end->bytes + offset,
-	                             .driver = end->bytes + offset + DRIVER_AREA,
-	                             .device = end->bytes + offset + DEVICE_AREA,
-	                             .size = d->size,
-	                             .base = features >> VIRTIO_F_RING_PACKED & 1 ? 0x8000 : 0,
-	                             .features = features,
-	                             .writable = d->send_flags};
+	struct device_ring_layout layout = {.desc = end->bytes + offset,
+	                                    .driver = end->bytes + offset + DRIVER_AREA,
+	                                    .device = end->bytes + offset + DEVICE_AREA,
+	                                    .size = d->size,
+	                                    .base = features >> VIRTIO_F_RING_PACKED & 1 ? 0x8000 : 0,
+	                                    .features = features,
+	                                    .writable = d->send_flags};
 
 	d->wrap = true;
-	if (ring_init(&d->ring, &layout, &end->memory))
+	if (device_ring_init(&d->ring, &layout, &end->memory))
 		abort();
 	d->buffers = end->bytes + offset + BUFFER_AREA + HEAD_ROOM - d->ring.header_bytes;
 	d->length += d->ring.header_bytes;

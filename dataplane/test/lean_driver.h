@@ -9,7 +9,7 @@
 // notifications are not covered: see guest.h.
 #pragma once
 
-#include "virtio/ring.h"
+#include "virtio/device_ring.h"
 
 enum lean_touch {
 	LEAN_NONE, // frames are never looked at: all of them stay in the device's caches
@@ -19,7 +19,7 @@ enum lean_touch {
 };
 
 struct lean_driver {
-	struct ring ring; // the device's side, as under test
+	struct device_ring ring; // the device's side, as under test
 	uint16_t size, next;
 	bool wrap;           // packed: of used descriptors
 	uint16_t send_flags; // packed: without avail and used

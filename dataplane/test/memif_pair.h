@@ -7,11 +7,11 @@
 #include "memif/memif_link.h"
 
 // Give a message of one end to the other, as a socket would, and close what that does not take. Returns what it says.
-static inline enum vhost_refusal memif_tell(struct memif_link *to, const struct memif_message *message,
-                                            int fd, struct memif_message *answer, int *answer_fd)
+static inline enum peer_refusal memif_tell(struct memif_link *to, const struct memif_message *message, int fd,
+                                           struct memif_message *answer, int *answer_fd)
 {
-	struct vhost_files files = {.count = fd >= 0, .fds = {fd >= 0 ? dup(fd) : -1}};
-	enum vhost_refusal why = memif_link_handle(to, message, &files, answer, answer_fd);
+	struct peer_files files = {.count = fd >= 0, .fds = {fd >= 0 ? dup(fd) : -1}};
+	enum peer_refusal why = memif_link_handle(to, message, &files, answer, answer_fd);
 
 	for (unsigned i = 0; i < files.count; i++)
 		close(files.fds[i]);

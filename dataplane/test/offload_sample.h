@@ -14,7 +14,7 @@ enum sample_kind {
 	SAMPLE_UDP = 1 << 1,
 	SAMPLE_TAG = 1 << 2,     // of a VLAN
 	SAMPLE_TAG2 = 1 << 3,    // two
-	SAMPLE_OPTIONS = 1 << 4, // of IP (v6: a hop-by-hop header) and of TCP
+	SAMPLE_OPTIONS = 1 << 4, // of IP (v6: a xconnect-by-xconnect header) and of TCP
 	SAMPLE_CSUM = 1 << 5,    // no segmentation, only a checksum
 	SAMPLE_KINDS = 1 << 6,
 };
@@ -189,7 +189,7 @@ static inline unsigned catch_frames(void *to, const struct frame *frames,
 	unsigned i;
 
 	for (i = 0; i < n && c->count < c->room && c->count < RTE_DIM(c->at); i++) {
-		const struct ring_piece room = {c->bytes + c->used, frames[i].length};
+		const struct piece room = {c->bytes + c->used, frames[i].length};
 		struct scatter piece = {&room, 0}, from = frames[i].at;
 
 		if (frames[i].length > sizeof(c->bytes) - c->used)

@@ -31,7 +31,7 @@ struct rig {
 	uint8_t frame[WIRE_FRAME_MAX];
 	unsigned length;
 	uint32_t sequence;
-	const struct guest_shape *guests; // both ends of a hop
+	const struct guest_shape *guests; // both ends of a xconnect
 	struct fixture *fixture;          // of a network function
 	const struct packet_shape *packets;
 	void (*offer)(struct rig *rig); // before each poll; not measured
@@ -254,7 +254,7 @@ static void station(uint8_t mac[6], uint32_t number)
 	memcpy(mac + 2, &be, sizeof(be));
 }
 
-// UDP in IPv6, behind hop-by-hop and destination options of 8 bytes (RFC 8200 s4.2: PadN). Returns its length.
+// UDP in IPv6, behind xconnect-by-xconnect and destination options of 8 bytes (RFC 8200 s4.2: PadN). Returns its length.
 static unsigned make_ipv6(uint8_t *at, unsigned extensions)
 {
 	static const uint8_t from[] = {0x20, 1, 0x0d, 0xb8, [15] = 1}, to[] = {0x20, 1, 0x0d, 0xb8, [15] = 2};
@@ -422,12 +422,12 @@ enum { RING = 256, FRAME_BYTES = 60, LONG_BYTES = 1514, TABLE = GUEST_TABLE_ENTR
 // As a patch does it, and as tasks that look at frames.
 static unsigned poll_hop(struct rig *rig)
 {
-	return hop(&rig->from.transmit.ring, &rig->to.receive.ring, BURST).received;
+	return xconnect(&rig->from.transmit.ring, &rig->to.receive.ring, BURST).received;
 }
 
 static unsigned poll_view(struct rig *rig)
 {
-	struct ring *from = &rig->from.transmit.ring;
+	struct device_ring *from = &rig->from.transmit.ring;
 	struct frames_lost lost = {0};
 	uint64_t too_long = 0;
 	struct view view;
@@ -534,8 +534,8 @@ static const struct guest_group {
 	bool packed;
 	unsigned (*poll)(struct rig *rig);
 } guest_groups[] = {
-        {"hop", false, poll_hop},
-        {"hop-packed", true, poll_hop},
+        {"xconnect", false, poll_hop},
+        {"xconnect-packed", true, poll_hop},
         {"view", false, poll_view},
 };
 
@@ -579,7 +579,7 @@ static unsigned into_guest(void *to, const struct frame *frames, const struct vi
 
 static unsigned poll_offload(struct rig *rig)
 {
-	struct ring *from = &rig->from.transmit.ring;
+	struct device_ring *from = &rig->from.transmit.ring;
 	struct frames_lost lost = {0};
 	struct view view;
 

@@ -56,10 +56,10 @@ static const struct wiring {
 	const char *name, *switch_kind, *switch_backend, *tester_kind;
 	bool tester_listens;
 } wirings[] = {
-        {"memif", "memif-client", "own", "memif-server", true},
+        {"memif", "memif-client", "planed", "memif-server", true},
         {"memif-dpdk", "memif-client", "dpdk", "memif-server", true},
-        {"virtio", "virtio-user", "vring", "vhost-user", true},
-        {"vhost", "vhost-user", "vring", "virtio-user", false},
+        {"virtio", "virtio-user", "planed", "vhost-user", true},
+        {"vhost", "vhost-user", "planed", "virtio-user", false},
 };
 
 static struct port ends[2], hops[2]; // ends: the tester's
@@ -161,19 +161,19 @@ static void make_frame(uint8_t *data, uint32_t length)
 	memcpy(data + RTE_ETHER_HDR_LEN + sizeof(ip), &udp, sizeof(udp));
 }
 
-static void fill(uint8_t bytes[RING_BATCH_MAX][FRAME_MAX], uint32_t length)
+static void fill(uint8_t bytes[BURST_FRAMES_MAX][FRAME_MAX], uint32_t length)
 {
 	for (unsigned i = 0; i < options.burst; i++)
 		make_frame(bytes[i], length);
 }
 
-static void offer(uint8_t bytes[RING_BATCH_MAX][FRAME_MAX], uint32_t length)
+static void offer(uint8_t bytes[BURST_FRAMES_MAX][FRAME_MAX], uint32_t length)
 {
-	struct ring_piece pieces[RING_BATCH_MAX];
-	struct frame frames[RING_BATCH_MAX];
+	struct piece pieces[BURST_FRAMES_MAX];
+	struct frame frames[BURST_FRAMES_MAX];
 
 	for (unsigned i = 0; i < options.burst; i++) {
-		pieces[i] = (struct ring_piece){bytes[i], length};
+		pieces[i] = (struct piece){bytes[i], length};
 		frames[i] = (struct frame){{&pieces[i], 0}, length, 0};
 	}
 	port_deliver(&ends[0], 0, frames, options.burst);
@@ -232,7 +232,7 @@ static __attribute__((noinline)) unsigned poll_measured(struct task *task)
 // Not taken, frames fill the ring behind the task in the first rounds: those are not measured.
 static double run_alone(struct task *task, uint32_t length)
 {
-	static uint8_t bytes[RING_BATCH_MAX][FRAME_MAX];
+	static uint8_t bytes[BURST_FRAMES_MAX][FRAME_MAX];
 	unsigned came = 0, handled = 0;
 	uint64_t cycles = 0, begin;
 
@@ -265,7 +265,7 @@ static struct {
 
 static void *test_on_another_core(void *none)
 {
-	static uint8_t bytes[RING_BATCH_MAX][FRAME_MAX];
+	static uint8_t bytes[BURST_FRAMES_MAX][FRAME_MAX];
 
 	pin(0);
 	fill(bytes, crossing.length);
@@ -371,7 +371,7 @@ static bool parse(int argc, char **argv)
 			parse_sizes(optarg);
 			break;
 		case 'b':
-			options.burst = number(optarg, 1, RING_BATCH_MAX);
+			options.burst = number(optarg, 1, BURST_FRAMES_MAX);
 			break;
 		case 'n':
 			options.bursts = number(optarg, 1, INT32_MAX);

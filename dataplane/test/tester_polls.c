@@ -22,7 +22,7 @@ enum { BURST = 64, WARM = 50, POLLS = 100, MBUFS = 2047, CACHE = 256 };
 // The end that listens, and the one that connects.
 static const struct {
 	const char *kinds[2], *backend;
-} wires[] = {{{"vhost-user", "virtio-user"}, "vring"}, {{"memif-server", "memif-client"}, "own"}};
+} wires[] = {{{"vhost-user", "virtio-user"}, "planed"}, {{"memif-server", "memif-client"}, "planed"}};
 
 static struct port ends[2];
 

@@ -75,7 +75,7 @@ static inline bool peer_send_address(int fd, uint32_t ring, uint32_t flags)
 	return peer_send(fd, VHOST_USER_SET_VRING_ADDR, payload, sizeof(payload), NULL, 0);
 }
 
-static inline bool peer_send_table(int fd, const struct vhost_region *regions, uint32_t count, const int *fds,
+static inline bool peer_send_table(int fd, const struct peer_region *regions, uint32_t count, const int *fds,
                                    unsigned fd_count)
 {
 	uint8_t payload[8 + sizeof(*regions) * PEER_FDS_MAX] = {0};

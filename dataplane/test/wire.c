@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "port/vring_port.h"
+#include "port/shm_port.h"
 
 enum { BUFFER_BYTES = GUEST_BUFFER_BYTES };
 

@@ -10,7 +10,7 @@
 #include "test/fixture.h"
 #include "test/guest.h"
 
-struct vring_port;
+struct shm_port;
 
 enum { WIRE_FRAME_MAX = GUEST_BUFFER_BYTES };
 
@@ -20,7 +20,7 @@ struct wire {
 	bool in_place;
 	struct guest guest; // in place only
 	struct port guest_port;
-	struct vring_port *vhost;
+	struct shm_port *vhost;
 };
 
 // A port that takes 255 frames, or 15, before some are collected.

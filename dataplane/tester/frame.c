@@ -16,7 +16,8 @@
 // --- Runs ------------------------------------------------------------------------------------------------
 
 ISA_DECLARE(unsigned, frame_run_check,
-            (const struct frame_look *look, const struct vnf_frame *frames, unsigned n, uint32_t sequence));
+            (const struct frame_signature *look, const struct vnf_frame *frames, unsigned n,
+             uint32_t sequence));
 ISA_DECLARE(void, frame_run_write,
             (const struct frame_template *t, uint8_t *const *data, unsigned n, uint32_t sequence));
 
@@ -223,7 +224,7 @@ static uint32_t look_strip(uint8_t *image, uint32_t length)
 	                     checksum_add(pattern + FRAME_HEADER_BYTES, length - FRAME_HEADER_BYTES));
 }
 
-bool frame_look_learn(struct frame_look *look, const uint8_t *data, uint32_t length)
+bool frame_signature_learn(struct frame_signature *look, const uint8_t *data, uint32_t length)
 {
 	look->length = 0;
 	if (!is_plain_length(length))

@@ -90,7 +90,7 @@ struct frame_fields {
 
 // What the frames of one stream have in common, all but sequence number and UDP checksum, when they are no
 // probes. Zeroed: unknown.
-struct frame_look {
+struct frame_signature {
 	alignas(64) uint8_t image[FRAME_STORE_BYTES]; // addresses of Ethernet: any; the last four: pattern
 	uint32_t length;                              // in memory; never 0 when known
 	uint32_t udp_sum; // of all that the UDP checksum covers but for number and checksum, folded
@@ -148,7 +148,7 @@ bool frame_is_probe(const uint8_t *data, uint32_t length, struct frame_fields *f
 
 // Learn from an intact frame what the others of its stream look like. False: not a frame of ours with the
 // pattern in it, and *look is unknown. Checks by itself what it copies: the sender may write meanwhile.
-bool frame_look_learn(struct frame_look *look, const uint8_t *data, uint32_t length);
+bool frame_signature_learn(struct frame_signature *look, const uint8_t *data, uint32_t length);
 
 // What a frame has in its field of the TSC. nonce: of all frames of a run, a secret of who sends and who receives them;
 // so nobody who has not seen one of them can make one. 0: none. tsc: 0 in frames without a time stamp.

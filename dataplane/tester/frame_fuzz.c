@@ -35,7 +35,7 @@ struct sample {
 };
 
 // A frame as the generator sends it, and what it looks like.
-static struct sample frame_make(struct input *in, uint8_t how, struct frame_look *look)
+static struct sample frame_make(struct input *in, uint8_t how, struct frame_signature *look)
 {
 	const struct frame_flow flow = {
 	        .src_ip = 0xc6120001,
@@ -55,7 +55,7 @@ static struct sample frame_make(struct input *in, uint8_t how, struct frame_look
 		frame_write_probe(&template, s.data, input_word(in), input_word(in));
 	else
 		frame_write(&template, s.data, input_word(in));
-	must(frame_look_learn(look, s.data, s.length), "a frame of ours is learned");
+	must(frame_signature_learn(look, s.data, s.length), "a frame of ours is learned");
 	return s;
 }
 
@@ -73,7 +73,7 @@ static void damage(struct sample *s, struct input *in, uint8_t how)
 }
 
 // In memory of just its length.
-static struct sample sample_read(struct input *in, struct frame_look *look)
+static struct sample sample_read(struct input *in, struct frame_signature *look)
 {
 	uint8_t how = input_byte(in);
 	struct sample s, room = {(uint8_t *)in->data, (uint32_t)in->left};
@@ -132,12 +132,12 @@ static enum frame_class check_class(const struct sample *s)
 	return class;
 }
 
-static void check_look(const struct frame_look *look, const struct sample *s, enum frame_class class)
+static void check_look(const struct frame_signature *look, const struct sample *s, enum frame_class class)
 {
 	const struct alone alone = run_of(s);
-	struct frame_look own;
+	struct frame_signature own;
 
-	if (frame_look_learn(&own, s->data, s->length)) {
+	if (frame_signature_learn(&own, s->data, s->length)) {
 		learned++;
 		must(own.length == s->length, "a look is as long as its frame");
 	}
@@ -171,7 +171,7 @@ static void check_sums(const struct sample *s, enum frame_class class)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
-	struct frame_look look;
+	struct frame_signature look;
 	struct sample s = sample_read(&in, &look);
 	enum frame_class class = check_class(&s);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lent buffers: each is filled once, in whatever order and number they come, and anew after forgetting.
-#include "tester/generator_way.h"
+#include "tester/generator_tx.h"
 #include "test/unit.h"
 
 #include <rte_common.h>

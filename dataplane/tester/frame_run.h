@@ -2,7 +2,7 @@
 // Frames of one stream by the burst: writing their heads, and checking those that are just what comes next.
 // Compiled for each instruction set (base/isa.h).
 //
-// The check compares. All frames of a stream are the same but for number and checksum (struct frame_look),
+// The check compares. All frames of a stream are the same but for number and checksum (struct frame_signature),
 // and the pattern is known, so a frame is right if each byte is what the look says and number and checksum
 // fit. This is stricter than the sums of frame_classify(), sees two words that were exchanged, and costs
 // less. What does not compare equal is no verdict: it goes to frame_classify().
@@ -26,7 +26,7 @@ struct frame_run {
 	// How many of the first n frames look like this, are no probes and carry the numbers sequence,
 	// sequence + 1, ... FRAME_AHEAD entries behind the n are read too, to prefetch: length 0 if there is
 	// nothing.
-	unsigned (*check)(const struct frame_look *look, const struct vnf_frame *frames, unsigned n,
+	unsigned (*check)(const struct frame_signature *look, const struct vnf_frame *frames, unsigned n,
 	                  uint32_t sequence);
 
 	// frame_write() of n frames with consecutive numbers.

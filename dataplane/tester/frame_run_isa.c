@@ -11,8 +11,8 @@
 #endif
 
 // The prototypes are where the table is; a source that is compiled three times has no header of its own.
-unsigned ISA_NAME(frame_run_check)(const struct frame_look *look, const struct vnf_frame *frames, unsigned n,
-                                   uint32_t sequence);
+unsigned ISA_NAME(frame_run_check)(const struct frame_signature *look, const struct vnf_frame *frames,
+                                   unsigned n, uint32_t sequence);
 void ISA_NAME(frame_run_write)(const struct frame_template *t, uint8_t *const *data, unsigned n,
                                uint32_t sequence);
 
@@ -322,7 +322,7 @@ static inline bool body_differs(const uint8_t *data, const uint8_t *pattern, uin
 // Check frames by the group, with one branch for all that a group may have wrong. Returns how many are right, a multiple
 // of the group: those before a group in which something is not as expected. Lengths are looked at first, for a shorter
 // frame must not be read.
-static __rte_always_inline unsigned check_groups(const struct frame_look *look, const struct head *head,
+static __rte_always_inline unsigned check_groups(const struct frame_signature *look, const struct head *head,
                                                  const struct vnf_frame *frames, unsigned n,
                                                  const unsigned group, const bool bodies)
 {
@@ -357,8 +357,8 @@ static __rte_always_inline unsigned check_groups(const struct frame_look *look, 
 enum { GROUP = 4 };
 
 // How many of n frames are right, all of whose checksums are one less than the one before.
-static inline unsigned check_some(const struct frame_look *look, const struct vnf_frame *frames, unsigned n,
-                                  uint32_t sequence, unsigned checksum)
+static inline unsigned check_some(const struct frame_signature *look, const struct vnf_frame *frames,
+                                  unsigned n, uint32_t sequence, unsigned checksum)
 {
 	struct head head = head_make(look->image, checksum, sequence);
 	unsigned right;
@@ -374,8 +374,8 @@ static inline unsigned check_some(const struct frame_look *look, const struct vn
 	return right + check_groups(look, &head, &frames[right], n - right, 1, true);
 }
 
-unsigned ISA_NAME(frame_run_check)(const struct frame_look *look, const struct vnf_frame *frames, unsigned n,
-                                   uint32_t sequence)
+unsigned ISA_NAME(frame_run_check)(const struct frame_signature *look, const struct vnf_frame *frames,
+                                   unsigned n, uint32_t sequence)
 {
 	unsigned done = 0, some, right;
 

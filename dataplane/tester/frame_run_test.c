@@ -28,14 +28,14 @@ static struct frame_template template_make(uint16_t frame_size)
 }
 
 // A frame of a burst of its own, learned from.
-static struct frame_look look_make(const struct frame_template *t)
+static struct frame_signature look_make(const struct frame_template *t)
 {
 	uint8_t data[FRAME_SIZE_MAX];
-	struct frame_look look;
+	struct frame_signature look;
 
 	frame_fill_payload(data, sizeof(data));
 	frame_write(t, data, 7);
-	assert_true(frame_look_learn(&look, data, t->length));
+	assert_true(frame_signature_learn(&look, data, t->length));
 	return look;
 }
 
@@ -102,7 +102,7 @@ static void runs_to_the_first_other(const struct frame_run *run)
 	for (size_t i = 0; i < RTE_DIM(bursts); i++)
 		for (size_t k = 0; k < RTE_DIM(sizes); k++) {
 			struct frame_template t = template_make(sizes[k]);
-			struct frame_look look = look_make(&t), unknown = {.length = 0};
+			struct frame_signature look = look_make(&t), unknown = {.length = 0};
 			struct burst b;
 
 			burst_make(&b, &t, bursts[i]);
@@ -147,7 +147,7 @@ static void write_within(const struct frame_template *t, uint8_t *data, uint32_t
 	memcpy(data, head, RTE_MIN(t->length, sizeof(head)));
 }
 
-static unsigned check_one(const struct frame_run *run, const struct frame_look *look, uint8_t *data,
+static unsigned check_one(const struct frame_run *run, const struct frame_signature *look, uint8_t *data,
                           uint32_t length, uint32_t sequence)
 {
 	const struct vnf_frame frames[1 + FRAME_AHEAD] = {{data, length, length}};
@@ -172,7 +172,7 @@ static void finds_each_bit(const struct frame_run *run)
 
 	for (size_t k = 0; k < RTE_DIM(flipped); k++) {
 		struct frame_template t = template_make(flipped[k]);
-		struct frame_look look = look_make(&t);
+		struct frame_signature look = look_make(&t);
 		uint8_t *data = at_the_edge(t.length);
 		struct frame_fields fields;
 
@@ -215,7 +215,7 @@ static void agrees_at_all_lengths(const struct frame_run *run)
 
 	for (uint32_t size = FRAME_SIZE_MIN; size <= FRAME_SIZE_MAX; size++) {
 		struct frame_template t = template_make((uint16_t)size);
-		struct frame_look look = look_make(&t);
+		struct frame_signature look = look_make(&t);
 		uint8_t *data = at_the_edge(t.length);
 
 		frame_fill_payload(data, t.length);
@@ -243,7 +243,7 @@ static void all_lengths_agree_with_the_model(void **state)
 static void refuses_no_checksum(const struct frame_run *run)
 {
 	struct frame_template t = template_make(64);
-	struct frame_look look = look_make(&t);
+	struct frame_signature look = look_make(&t);
 	uint8_t data[FRAME_STORE_BYTES];
 	unsigned full = 0;
 
@@ -268,7 +268,7 @@ static void a_checksum_is_there(void **state)
 static void runs_over_every_sum(const struct frame_run *run)
 {
 	struct frame_template t = template_make(64);
-	struct frame_look look = look_make(&t);
+	struct frame_signature look = look_make(&t);
 	static uint8_t memory[BURST_MAX][FRAME_STORE_BYTES];
 	struct vnf_frame frames[BURST_MAX + FRAME_AHEAD] = {0};
 	uint8_t expected[FRAME_STORE_BYTES], *data[BURST_MAX];
@@ -298,7 +298,7 @@ static void bursts_run_over_every_sum(void **state)
 static void ends_at_another_length(const struct frame_run *run)
 {
 	struct frame_template t = template_make(1024);
-	struct frame_look look = look_make(&t);
+	struct frame_signature look = look_make(&t);
 	struct burst b;
 
 	burst_make(&b, &t, 9);
@@ -318,12 +318,12 @@ static void a_run_ends_at_another_length(void **state)
 static void only_ours_are_learned(void **state)
 {
 	struct frame_template t = template_make(100);
-	struct frame_look look = look_make(&t);
+	struct frame_signature look = look_make(&t);
 	uint8_t data[FRAME_SIZE_MAX];
 
 	frame_fill_payload(data, sizeof(data));
 	frame_write(&t, data, FIRST + 7);
-	assert_true(frame_look_learn(&look, data, t.length));
+	assert_true(frame_signature_learn(&look, data, t.length));
 	frame_write(&t, data, FIRST);
 	assert_int_equal(check_one(frame_run_current(), &look, data, t.length, FIRST), 1);
 	for (uint32_t at = 12; at < t.length; at++) {
@@ -332,13 +332,13 @@ static void only_ours_are_learned(void **state)
 		// Addresses and ports are a flow's own, the IP checksum covers the addresses.
 		varies = varies || at == 34 || at == 35;
 		data[at] ^= 1;
-		assert_int_equal(frame_look_learn(&look, data, t.length), varies);
+		assert_int_equal(frame_signature_learn(&look, data, t.length), varies);
 		assert_int_equal(look.length, varies ? t.length : 0);
 		data[at] ^= 1;
 	}
-	assert_false(frame_look_learn(&look, data, t.length - 1));
-	assert_false(frame_look_learn(&look, data, FRAME_HEADER_BYTES - 1));
-	assert_false(frame_look_learn(&look, data, FRAME_SIZE_MAX));
+	assert_false(frame_signature_learn(&look, data, t.length - 1));
+	assert_false(frame_signature_learn(&look, data, FRAME_HEADER_BYTES - 1));
+	assert_false(frame_signature_learn(&look, data, FRAME_SIZE_MAX));
 }
 
 // Of every length and with any addresses; a probe or another number ends it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Generator task: load, pace and counts. A poll asks the pacer for slots and has the generator's way
-// (generator_way.h) send as many frames.
+// (generator_tx.h) send as many frames.
 #include "tester/generator.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "tester/generator_way.h"
+#include "tester/generator_tx.h"
 #include "task/task.h"
 
 // --- Report ----------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ static int generator_create(const struct config_task *config, struct port *const
 	g->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
 	g->probe_index = PROBE_NONE;
 	g->write = frame_run_current()->write;
-	g->way = port_lends(ports[0]) ? &generator_way_room : &generator_way_copy;
+	g->way = port_lends(ports[0]) ? &generator_tx_in_place : &generator_tx_copy;
 	g->send = g->way->send;
 	flow_set(&g->flow, config->settings);
 	rc = g->way->open(g);

@@ -3,7 +3,7 @@
 //
 // A packet costs a write of 64 bytes whatever its size, and what the port asks for: mbufs, which come from a
 // pool of the task's own, to devices of DPDK; nothing where the port lends its buffers; one
-// copy into a guest's (generator_way.h).
+// copy into a guest's (generator_tx.h).
 // Everything here is for the control thread; all but generator_running() with the worker parked.
 //
 // Conservation, paced, when done: intended == offered + unsent late + unsent ring full. Offered frames carry

@@ -67,13 +67,13 @@ struct monitor {
 	uint64_t arrived_tsc;   // when this burst was there, if one of its frames has a time stamp; else 0
 	uint32_t heard;         // bit n: this burst holds a frame of stream n that counts as forwarded
 	struct stream *streams; // FRAME_STREAMS of them
-	unsigned (*run)(const struct frame_look *look, const struct vnf_frame *frames, unsigned n,
+	unsigned (*run)(const struct frame_signature *look, const struct vnf_frame *frames, unsigned n,
 	                uint32_t sequence);
-	unsigned (*receive)(struct monitor *m); // mbufs, or frames in place
-	struct frame_look looks[FRAME_STREAMS]; // of this epoch, and with the stream's number
-	uint64_t nonce;                         // of its frames, or 0
-	const struct trial_offered *offered;    // or NULL
-	uint64_t start_tsc, sending_tsc;        // of the trial; how long it sends
+	unsigned (*receive)(struct monitor *m);      // mbufs, or frames in place
+	struct frame_signature looks[FRAME_STREAMS]; // of this epoch, and with the stream's number
+	uint64_t nonce;                              // of its frames, or 0
+	const struct trial_offered *offered;         // or NULL
+	uint64_t start_tsc, sending_tsc;             // of the trial; how long it sends
 };
 
 static inline uint64_t monitor_ns(const struct monitor *m, uint64_t ticks)
@@ -414,13 +414,13 @@ static inline bool count_number(struct monitor *m, unsigned stream, uint32_t num
 // which hardly any is like the one before.
 static void learn(struct monitor *m, const struct vnf_frame *frame, uint8_t stream)
 {
-	struct frame_look *look = &m->looks[stream];
+	struct frame_signature *look = &m->looks[stream];
 	struct frame_fields fields;
 
 	if (m->streams[stream].looks == LOOKS_MAX)
 		return;
 	m->streams[stream].looks++;
-	if (!frame_look_learn(look, frame->data, frame->length))
+	if (!frame_signature_learn(look, frame->data, frame->length))
 		return;
 	frame_fields_read(look->image + FRAME_OFFSET_MAGIC, &fields);
 	if (fields.stream != stream || (m->nonce && fields.stamp != m->nonce) ||

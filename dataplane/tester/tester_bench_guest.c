@@ -5,22 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tester/generator_way.h"
+#include "tester/generator_tx.h"
 #include "tester/frame_run.h"
 #include "test/guest.h"
 #include "tester/tester_bench.h"
-#include "port/vring_port.h"
+#include "port/shm_port.h"
 
 // As DPDK's drivers do it: the frame begins with a cache line, the header ends the one before.
 enum { BUFFER_BYTES = 2048 + RING_HEADER, BUFFER_OFFSET = RTE_CACHE_LINE_SIZE - RING_HEADER };
 
 struct bench_guest {
 	struct guest guest;
-	struct vring_port vhost;
+	struct shm_port vhost;
 	const struct frame_run *run;
 	struct frame_room *room;
 	struct frame frames[BENCH_BURST];
-	struct ring_piece pieces[BENCH_BURST];
+	struct piece pieces[BENCH_BURST];
 	unsigned lent_next;
 	uint32_t sequence;
 	struct frame_template template;
@@ -90,7 +90,7 @@ static unsigned deliver_bare(struct bench *b)
 	struct bench_guest *g = b->guest;
 
 	for (unsigned i = 0; i < BENCH_BURST; i++) {
-		g->pieces[i] = (struct ring_piece){g->memory[i], b->length};
+		g->pieces[i] = (struct piece){g->memory[i], b->length};
 		g->frames[i] = (struct frame){.at = {&g->pieces[i], 0}, .length = b->length};
 	}
 	return port_deliver(&b->port, 0, g->frames, BENCH_BURST);

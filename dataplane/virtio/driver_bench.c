@@ -32,8 +32,8 @@ enum way { IN, OUT, PASS, WAYS };
 // A ring of ours and its device.
 struct wire {
 	struct driver_ring driver;
-	struct ring device;
-	struct ring_piece pieces[RING_SIZE];
+	struct device_ring device;
+	struct piece pieces[RING_SIZE];
 };
 
 static struct bench {
@@ -58,14 +58,14 @@ static void wire_open(struct wire *w, bool receive, uint8_t *at)
 		w->pieces[i].data = buffers + i * stride + LINE;
 	driver_ring_init(&w->driver, receive, RING_SIZE, ROOM, at, w->pieces);
 	driver_ring_reset(&w->driver, true);
-	if (ring_init(&w->device,
-	              &(struct ring_layout){.desc = w->driver.desc,
-	                                    .driver = w->driver.avail,
-	                                    .device = w->driver.used,
-	                                    .size = RING_SIZE,
-	                                    .features = FEATURES,
-	                                    .writable = receive},
-	              &bench.memory))
+	if (device_ring_init(&w->device,
+	                     &(struct device_ring_layout){.desc = w->driver.desc,
+	                                                  .driver = w->driver.avail,
+	                                                  .device = w->driver.used,
+	                                                  .size = RING_SIZE,
+	                                                  .features = FEATURES,
+	                                                  .writable = receive},
+	                     &bench.memory))
 		abort();
 }
 
@@ -98,7 +98,7 @@ static void bench_close(void)
 static void wire_send(void)
 {
 	static uint8_t bytes[ROOM];
-	struct ring_piece piece = {bytes, sizeof(bytes)};
+	struct piece piece = {bytes, sizeof(bytes)};
 	struct frame frames[BURST];
 	uint64_t too_long = 0;
 
@@ -139,7 +139,7 @@ static void *others(void *unused)
 
 static unsigned poll_out(void)
 {
-	struct ring *from = &bench.guest.transmit.ring;
+	struct device_ring *from = &bench.guest.transmit.ring;
 	struct frames_lost lost = {0};
 	uint64_t too_long = 0;
 	struct view view;
@@ -156,7 +156,7 @@ static unsigned poll_out(void)
 static unsigned poll_from_driver(void)
 {
 	struct driver_ring *from = &bench.receive.driver;
-	struct ring *guest = &bench.guest.receive.ring;
+	struct device_ring *guest = &bench.guest.receive.ring;
 	struct frame frames[BURST];
 	unsigned count, empty, taken, n = driver_ring_peek(from, BURST, frames, &count, &empty);
 	uint64_t too_long = 0;

@@ -5,7 +5,7 @@
 
 static void receive_lie(void (*lie)(struct pair *), enum driver_fault fault)
 {
-	struct frame frames[RING_BATCH_MAX];
+	struct frame frames[BURST_FRAMES_MAX];
 	unsigned count, empty;
 	struct pair p;
 
@@ -76,7 +76,7 @@ static void a_device_that_lies_stops_its_receive_ring(void **state)
 
 static void what_came_before_a_lie_is_received(void **state)
 {
-	struct frame frames[RING_BATCH_MAX];
+	struct frame frames[BURST_FRAMES_MAX];
 	struct pair p;
 
 	pair_open(&p, 16);
@@ -124,7 +124,7 @@ static void a_sleeping_device_is_kicked_once(void **state)
 	pair_open(&p, 16);
 	assert_false(doorbell_look(bell));
 	pair_send_reserved(&p, 2);
-	assert_false(doorbell_look(bell)); // the device polls (ring_init())
+	assert_false(doorbell_look(bell)); // the device polls (device_ring_init())
 	p.transmit.driver.used->flags = 0;
 	assert_true(doorbell_look(bell)); // the first look may have come too early
 	assert_false(doorbell_look(bell));

@@ -43,7 +43,7 @@ size_t driver_buffer_stride(uint32_t room)
 }
 
 void driver_ring_init(struct driver_ring *ring, bool receive, uint16_t size, uint32_t room, void *memory,
-                      struct ring_piece *pieces)
+                      struct piece *pieces)
 {
 	uint8_t *at = memory;
 
@@ -124,7 +124,7 @@ unsigned driver_ring_peek(struct driver_ring *ring, unsigned n, struct frame *fr
 	*count = *empty = 0;
 	if (unlikely(ring->fault != DRIVER_OK))
 		return 0;
-	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	n = RTE_MIN(n, (unsigned)BURST_FRAMES_MAX);
 	n = RTE_MIN(arrived(ring, n), n);
 	for (i = 0; i < n; i++) {
 		uint16_t slot = slot_of(ring, ring->head + i);
@@ -148,7 +148,7 @@ unsigned driver_ring_peek(struct driver_ring *ring, unsigned n, struct frame *fr
 // Frames in slots that follow one another: their first lines are asked for.
 static inline void fetch_slots(const struct driver_ring *ring, unsigned slot, unsigned n)
 {
-	const struct ring_piece *pieces = &ring->pieces[slot];
+	const struct piece *pieces = &ring->pieces[slot];
 
 #pragma GCC unroll 4
 	for (unsigned i = 0; i < n; i++)
@@ -174,7 +174,7 @@ static inline unsigned spans_of(const struct driver_ring *ring, unsigned slot, u
                                 struct vnf_frame *spans)
 {
 	const ring_word *used = (const ring_word *)(const void *)&ring->used->ring[slot];
-	const struct ring_piece *pieces = &ring->pieces[slot];
+	const struct piece *pieces = &ring->pieces[slot];
 	uint64_t due =
 	        (uint64_t)(RING_HEADER + length) << 32 | slot; // an element: the length, and the slot's id
 	unsigned i;
@@ -195,7 +195,7 @@ unsigned driver_ring_peek_spans(struct driver_ring *ring, struct vnf_frame *span
 
 	if (unlikely(ring->fault != DRIVER_OK))
 		return 0;
-	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	n = RTE_MIN(n, (unsigned)BURST_FRAMES_MAX);
 	ready = arrived(ring, n);
 	n = RTE_MIN(ready, n);
 	if (n == 0)
@@ -242,10 +242,10 @@ static inline void set_lengths(struct driver_ring *ring, const uint16_t *lengths
 
 unsigned driver_ring_reserve(struct driver_ring *ring, const uint16_t *lengths, uint8_t **data, unsigned n)
 {
-	const struct ring_piece *pieces = ring->pieces;
+	const struct piece *pieces = ring->pieces;
 	unsigned slot = slot_of(ring, ring->head), straight, i;
 
-	n = free_slots(ring, RTE_MIN(n, (unsigned)RING_BATCH_MAX));
+	n = free_slots(ring, RTE_MIN(n, (unsigned)BURST_FRAMES_MAX));
 	set_lengths(ring, lengths, n);
 	straight = RTE_MIN(n, ring->size - slot);
 	for (i = 0; i < straight; i++)

@@ -50,7 +50,7 @@ struct driver_ring {
 	struct vring_desc *desc;
 	struct vring_avail *avail;
 	struct vring_used *used;
-	struct ring_piece *pieces; // of each slot: its frame's first byte, and the room
+	struct piece *pieces; // of each slot: its frame's first byte, and the room
 };
 
 // Bytes of memory that a ring needs for what it shares with the device, and those from one buffer of a frame
@@ -61,7 +61,7 @@ size_t driver_buffer_stride(uint32_t room);
 // Give a ring its memory: driver_ring_bytes(size), aligned to a line, and size pieces, whose data points to
 // buffers: room bytes each, aligned to a line, with a line before it. size: a power of two. Not running yet.
 void driver_ring_init(struct driver_ring *ring, bool receive, uint16_t size, uint32_t room, void *memory,
-                      struct ring_piece *pieces);
+                      struct piece *pieces);
 
 // Begin afresh at index 0, with the buffers that the pieces say: no device may use the ring.
 void driver_ring_reset(struct driver_ring *ring, bool in_order);
@@ -69,7 +69,7 @@ void driver_ring_reset(struct driver_ring *ring, bool in_order);
 // A fault in words: what the device did.
 const char *driver_fault_text(enum driver_fault fault);
 
-// Receive: describe up to n (at most RING_BATCH_MAX) frames that have come, in *count; *empty counts buffers
+// Receive: describe up to n (at most BURST_FRAMES_MAX) frames that have come, in *count; *empty counts buffers
 // without a byte, which make none. Returns how many buffers these are; the ring is unchanged until
 // driver_ring_release() gives that many back.
 unsigned driver_ring_peek(struct driver_ring *ring, unsigned n, struct frame *frames, unsigned *count,
@@ -86,7 +86,7 @@ unsigned driver_ring_peek_spans(struct driver_ring *ring, struct vnf_frame *span
 unsigned driver_ring_reserve(struct driver_ring *ring, const uint16_t *lengths, uint8_t **data, unsigned n);
 unsigned driver_ring_publish(struct driver_ring *ring, unsigned n);
 
-// Transmit: copy up to n frames (at most RING_BATCH_MAX). Returns how many were taken; one longer than the
+// Transmit: copy up to n frames (at most BURST_FRAMES_MAX). Returns how many were taken; one longer than the
 // room is taken and counted in *too_long.
 ISA_DECLARE(unsigned, driver_ring_deliver,
             (struct driver_ring * ring, const struct frame *frames, unsigned n, uint64_t *too_long));
@@ -114,5 +114,5 @@ static inline unsigned driver_ring_pass(struct driver_ring *from, struct driver_
 	return table[to->isa](from, to, frames, n);
 }
 
-// Transmit, nothing to send: have in this core's cache what the next frame needs. As ring_warm().
+// Transmit, nothing to send: have in this core's cache what the next frame needs. As device_ring_warm().
 void driver_ring_warm(const struct driver_ring *ring);

@@ -24,7 +24,7 @@ static void all_sizes_and_bursts(unsigned (*send)(struct pair *, unsigned))
 				unsigned n = RTE_MIN(bursts[b], sizes[s]);
 
 				assert_int_equal(send(&p, n), n);
-				assert_int_equal(pair_device_take(&p, RING_BATCH_MAX), n);
+				assert_int_equal(pair_device_take(&p, BURST_FRAMES_MAX), n);
 			}
 			assert_int_equal(p.transmit.device.fault, RING_OK);
 			pair_close(&p);
@@ -55,7 +55,7 @@ static void a_full_ring_takes_what_fits(void **state)
 		assert_int_equal(pair_send_reserved(&p, 1), 0);
 		assert_int_equal(pair_device_take(&p, 5), 5);
 		assert_int_equal(pair_send_reserved(&p, 64), 5);
-		while (pair_device_take(&p, RING_BATCH_MAX))
+		while (pair_device_take(&p, BURST_FRAMES_MAX))
 			;
 	}
 	assert_int_equal(p.sent, p.came);
@@ -93,7 +93,7 @@ static void what_was_reserved_before_a_reset_is_not_sent(void **state)
 
 static void device_takes_all(struct pair *p)
 {
-	while (pair_device_take(p, RING_BATCH_MAX))
+	while (pair_device_take(p, BURST_FRAMES_MAX))
 		;
 }
 
@@ -129,7 +129,7 @@ static void the_device_sees_the_length_of_each_frame(void **state)
 static void a_frame_too_long_is_taken_and_counted(void **state)
 {
 	static uint8_t bytes[PAIR_ROOM + 1];
-	struct ring_piece piece = {bytes, sizeof(bytes)};
+	struct piece piece = {bytes, sizeof(bytes)};
 	struct frame frames[3] = {{{&piece, 0}, PAIR_ROOM + 1, 0},
 	                          {{&piece, 0}, PAIR_ROOM, 0},
 	                          {{&piece, 0}, PAIR_ROOM + 1, 0}};
@@ -140,7 +140,7 @@ static void a_frame_too_long_is_taken_and_counted(void **state)
 	pair_open(&p, 16);
 	assert_int_equal(driver_ring_deliver(&p.transmit.driver, frames, 3, &too_long), 3);
 	assert_int_equal(too_long, 2);
-	assert_int_equal(ring_peek(&p.transmit.device, &batch, 16), 1);
+	assert_int_equal(device_ring_peek(&p.transmit.device, &batch, 16), 1);
 	assert_int_equal(batch.buffers[0].length, RING_HEADER + PAIR_ROOM);
 	pair_close(&p);
 }
@@ -149,7 +149,7 @@ static void a_frame_too_long_is_taken_and_counted(void **state)
 
 static void frames_come_in(void **state)
 {
-	struct frame frames[RING_BATCH_MAX];
+	struct frame frames[BURST_FRAMES_MAX];
 
 	for (unsigned s = 0; s < RTE_DIM(sizes); s++)
 		for (unsigned b = 0; b < RTE_DIM(bursts); b++) {
@@ -160,8 +160,9 @@ static void frames_come_in(void **state)
 				unsigned n = RTE_MIN(bursts[b], sizes[s]);
 
 				assert_int_equal(pair_device_give(&p, n), n);
-				assert_int_equal(pair_look(&p, RING_BATCH_MAX, frames), n);
-				assert_int_equal(pair_look(&p, RING_BATCH_MAX, frames), n); // nothing changed
+				assert_int_equal(pair_look(&p, BURST_FRAMES_MAX, frames), n);
+				assert_int_equal(pair_look(&p, BURST_FRAMES_MAX, frames),
+				                 n); // nothing changed
 				driver_ring_release(&p.receive.driver, n);
 				p.came += n;
 			}
@@ -183,10 +184,10 @@ static void frames_of_one_length_come_in_as_spans(void **state)
 
 				assert_int_equal(pair_device_give(&p, n), n);
 				assert_int_equal(pair_look_at_spans(&p, part), part);
-				assert_int_equal(pair_look_at_spans(&p, RING_BATCH_MAX), n);
+				assert_int_equal(pair_look_at_spans(&p, BURST_FRAMES_MAX), n);
 				driver_ring_release(&p.receive.driver, part);
 				p.came += part;
-				assert_int_equal(pair_look_at_spans(&p, RING_BATCH_MAX), n - part);
+				assert_int_equal(pair_look_at_spans(&p, BURST_FRAMES_MAX), n - part);
 				driver_ring_release(&p.receive.driver, n - part);
 				p.came += n - part;
 			}
@@ -197,15 +198,15 @@ static void frames_of_one_length_come_in_as_spans(void **state)
 
 static void frames_of_several_lengths_are_no_spans(void **state)
 {
-	struct frame frames[RING_BATCH_MAX];
+	struct frame frames[BURST_FRAMES_MAX];
 	struct pair p;
 
 	pair_open(&p, 16);
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		assert_int_equal(pair_device_give(&p, 5), 5);
-		assert_int_equal(pair_look_at_spans(&p, RING_BATCH_MAX), 0);
+		assert_int_equal(pair_look_at_spans(&p, BURST_FRAMES_MAX), 0);
 		assert_int_equal(pair_look_at_spans(&p, 1), 1);
-		assert_int_equal(pair_look(&p, RING_BATCH_MAX, frames), 5);
+		assert_int_equal(pair_look(&p, BURST_FRAMES_MAX, frames), 5);
 		driver_ring_release(&p.receive.driver, 5);
 		p.came += 5;
 	}
@@ -214,7 +215,7 @@ static void frames_of_several_lengths_are_no_spans(void **state)
 
 static void a_device_fills_the_ring_and_no_more(void **state)
 {
-	struct frame frames[RING_BATCH_MAX];
+	struct frame frames[BURST_FRAMES_MAX];
 	struct pair p;
 
 	pair_open(&p, 64);
@@ -230,16 +231,16 @@ static void a_device_fills_the_ring_and_no_more(void **state)
 
 static void buffers_without_a_frame_are_counted(void **state)
 {
-	struct frame frames[RING_BATCH_MAX];
+	struct frame frames[BURST_FRAMES_MAX];
 	unsigned count, empty;
 	struct ring_batch batch;
 	struct pair p;
 
 	pair_open(&p, 16);
-	assert_int_equal(ring_peek(&p.receive.device, &batch, 3), 3);
+	assert_int_equal(device_ring_peek(&p.receive.device, &batch, 3), 3);
 	batch.buffers[0].written = batch.buffers[2].written = RING_HEADER;
 	batch.buffers[1].written = RING_HEADER + 60;
-	ring_commit(&p.receive.device, &batch, 3);
+	device_ring_commit(&p.receive.device, &batch, 3);
 	assert_int_equal(driver_ring_peek(&p.receive.driver, 16, frames, &count, &empty), 3);
 	assert_true(count == 1 && empty == 2 && frames[0].length == 60);
 	pair_close(&p);
@@ -247,7 +248,7 @@ static void buffers_without_a_frame_are_counted(void **state)
 
 static void a_reset_ring_begins_anew(void **state)
 {
-	struct frame frames[RING_BATCH_MAX];
+	struct frame frames[BURST_FRAMES_MAX];
 	struct pair p;
 
 	pair_open(&p, 16);
@@ -297,7 +298,7 @@ static void check_buffers(const struct pair *p)
 // every frame that was taken, in order, and every buffer.
 static void passing_on_keeps_frames_and_buffers(void **state)
 {
-	struct frame frames[RING_BATCH_MAX];
+	struct frame frames[BURST_FRAMES_MAX];
 	unsigned seed = 7;
 	struct pair p;
 

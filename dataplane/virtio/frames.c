@@ -26,8 +26,8 @@ void scatter_copy(struct scatter *to, struct scatter *from, uint32_t length)
 // --- Into a guest ----------------------------------------------------------------------------------------
 
 // How many buffers from first on hold bytes; 0 if the batch has not enough.
-static inline unsigned buffers_for(const struct ring *ring, const struct ring_batch *batch, unsigned first,
-                                   uint64_t bytes)
+static inline unsigned buffers_for(const struct device_ring *ring, const struct ring_batch *batch,
+                                   unsigned first, uint64_t bytes)
 {
 	uint64_t room = 0;
 
@@ -42,23 +42,24 @@ static inline unsigned buffers_for(const struct ring *ring, const struct ring_ba
 }
 
 // A frame that does not fit the first buffers of a batch never will, if these are all that one can have.
-static inline bool never_fits(const struct ring *ring, const struct ring_batch *batch, unsigned first)
+static inline bool never_fits(const struct device_ring *ring, const struct ring_batch *batch, unsigned first)
 {
 	if (first == batch->count)
 		return false; // no buffer at all: the ring is merely full
 	if (!ring->mergeable)
 		return true;
-	return first == 0 && (batch->limited || batch->count == RING_BATCH_MAX || batch->count == ring->size);
+	return first == 0 &&
+	       (batch->limited || batch->count == BURST_FRAMES_MAX || batch->count == ring->size);
 }
 
 // Header and frame in pieces of any sizes.
-static __attribute__((noinline)) void place_scattered(const struct ring *ring, struct ring_batch *batch,
-                                                      struct ring_buffer *buffers, unsigned count,
-                                                      const struct frame *frame,
+static __attribute__((noinline)) void place_scattered(const struct device_ring *ring,
+                                                      struct ring_batch *batch, struct ring_buffer *buffers,
+                                                      unsigned count, const struct frame *frame,
                                                       const struct virtio_net_hdr *offload)
 {
 	struct virtio_net_hdr_mrg_rxbuf header = {.num_buffers = (uint16_t)count};
-	const struct ring_piece piece = {(uint8_t *)&header, sizeof(header)};
+	const struct piece piece = {(uint8_t *)&header, sizeof(header)};
 	struct scatter to = {&batch->pieces[buffers->first_piece], 0}, from = {&piece, 0}, at = frame->at;
 	uint32_t left = ring->header_bytes + frame->length;
 
@@ -72,12 +73,12 @@ static __attribute__((noinline)) void place_scattered(const struct ring *ring, s
 	}
 }
 
-static __rte_always_inline void place(const struct ring *ring, struct ring_batch *batch, unsigned first,
-                                      unsigned count, const struct frame *frame,
+static __rte_always_inline void place(const struct device_ring *ring, struct ring_batch *batch,
+                                      unsigned first, unsigned count, const struct frame *frame,
                                       const struct virtio_net_hdr *offload)
 {
 	struct ring_buffer *buffer = &batch->buffers[first];
-	const struct ring_piece *to = &batch->pieces[buffer->first_piece], *from = frame->at.piece;
+	const struct piece *to = &batch->pieces[buffer->first_piece], *from = frame->at.piece;
 	uint32_t bytes = ring->header_bytes + frame->length;
 
 	if (unlikely(offload || count > 1 || to->length < bytes ||
@@ -90,7 +91,7 @@ static __rte_always_inline void place(const struct ring *ring, struct ring_batch
 	buffer->written = bytes;
 }
 
-static inline void prefetch_buffers(const struct ring *ring, const struct ring_batch *batch)
+static inline void prefetch_buffers(const struct device_ring *ring, const struct ring_batch *batch)
 {
 	for (unsigned i = 0; i < batch->count; i++) {
 		uint8_t *data = batch->pieces[batch->buffers[i].first_piece].data;
@@ -103,7 +104,7 @@ static inline void prefetch_buffers(const struct ring *ring, const struct ring_b
 }
 
 // From one batch. Returns the frames taken, and in *used the buffers.
-static __rte_always_inline unsigned fill(const struct ring *ring, struct ring_batch *batch,
+static __rte_always_inline unsigned fill(const struct device_ring *ring, struct ring_batch *batch,
                                          const struct frame *frames, const struct virtio_net_hdr *offloads,
                                          unsigned n, unsigned *used, uint64_t *too_long)
 {
@@ -133,81 +134,81 @@ static __rte_always_inline unsigned fill(const struct ring *ring, struct ring_ba
 }
 
 // Descriptors from which on no more are read: a guest whose buffers are mostly empty descriptors must not hold the
-// worker. An honest one needs two a buffer, and POLL_BYTES_MAX fill about a hundred of 1500 bytes; or more (ring_honest()).
+// worker. An honest one needs two a buffer, and POLL_BYTES_MAX fill about a hundred of 1500 bytes; or more (device_ring_honest()).
 enum { DELIVER_DESCRIPTORS_MAX = 256 };
 
 // Buffers for the frames that are left, if all are as long as the first one.
-static unsigned buffers_wanted(const struct ring *to, const struct ring_batch *batch,
+static unsigned buffers_wanted(const struct device_ring *to, const struct ring_batch *batch,
                                const struct frame *frames, unsigned n)
 {
 	uint64_t wanted = n;
 
 	for (unsigned i = 0; i < n; i++)
 		wanted += (to->header_bytes + frames[i].length) / batch->buffers[0].length;
-	return (unsigned)RTE_MIN(wanted, (uint64_t)RING_BATCH_MAX);
+	return (unsigned)RTE_MIN(wanted, (uint64_t)BURST_FRAMES_MAX);
 }
 
-static __rte_always_inline unsigned deliver_with(struct ring *to, const struct frame *frames,
+static __rte_always_inline unsigned deliver_with(struct device_ring *to, const struct frame *frames,
                                                  const struct virtio_net_hdr *offloads, unsigned n,
                                                  uint64_t *too_long)
 {
 	struct ring_batch batch;
 	uint64_t bytes = 0;
 	unsigned taken = 0, wanted = n, descriptors = 0, used;
-	const unsigned most = RTE_MAX((unsigned)DELIVER_DESCRIPTORS_MAX, n * ring_honest(to));
+	const unsigned most = RTE_MAX((unsigned)DELIVER_DESCRIPTORS_MAX, n * device_ring_honest(to));
 	bool first = true;
 
-	while (taken < n && ring_peek(to, &batch, wanted)) {
+	while (taken < n && device_ring_peek(to, &batch, wanted)) {
 		bool more = batch.limited || batch.count == wanted;
 
 		prefetch_buffers(to, &batch);
 		taken += fill(to, &batch, &frames[taken], offloads ? &offloads[taken] : NULL, n - taken,
 		              &used, too_long);
-		ring_commit(to, &batch, used);
+		device_ring_commit(to, &batch, used);
 		descriptors += batch.descriptor_count;
 		if (!more || descriptors >= most)
 			break;
 		// Frames take several buffers each. What is read and not needed costs its guest polls.
-		wanted = first ? buffers_wanted(to, &batch, &frames[taken], n - taken) : RING_BATCH_MAX;
+		wanted = first ? buffers_wanted(to, &batch, &frames[taken], n - taken) : BURST_FRAMES_MAX;
 		first = false;
 	}
 	for (unsigned i = 0; i < n; i++)
 		bytes += frames[i].length;
-	ring_tire(to, descriptors, n, bytes);
+	device_ring_charge(to, descriptors, n, bytes);
 	return taken;
 }
 
-unsigned deliver_any(struct ring *to, const struct frame *frames, unsigned n, uint64_t *too_long)
+unsigned deliver_any(struct device_ring *to, const struct frame *frames, unsigned n, uint64_t *too_long)
 {
 	return deliver_with(to, frames, NULL, n, too_long);
 }
 
-unsigned deliver_offloads(struct ring *to, const struct frame *frames, const struct virtio_net_hdr *headers,
-                          unsigned n, uint64_t *too_long)
+unsigned deliver_offloads(struct device_ring *to, const struct frame *frames,
+                          const struct virtio_net_hdr *headers, unsigned n, uint64_t *too_long)
 {
-	return ring_rests(to) ? 0 : deliver_with(to, frames, headers, n, too_long);
+	return device_ring_skips_poll(to) ? 0 : deliver_with(to, frames, headers, n, too_long);
 }
 
 // --- Where they lie --------------------------------------------------------------------------------------
 
-unsigned view_peek_any(struct ring *from, struct view *view, unsigned n, struct frames_lost *lost)
+unsigned view_peek_any(struct device_ring *from, struct view *view, unsigned n, struct frames_lost *lost)
 {
 	struct ring_batch *batch = &view->batch;
 
 	view->count = 0;
 	view->held = VIEW_IN_PIECES;
-	if (ring_peek(from, batch, n) == 0)
+	if (device_ring_peek(from, batch, n) == 0)
 		return 0;
-	ring_tire(from, batch->descriptor_count, batch->count, batch->bytes);
+	device_ring_charge(from, batch->descriptor_count, batch->count, batch->bytes);
 	for (unsigned i = 0; i < batch->count; i++)
 		batch->buffers[i].written = 0;
-	view->count = hop_frames(from, batch, view->frames, lost);
+	view->count = xconnect_frames(from, batch, view->frames, lost);
 	return batch->count;
 }
 
-void view_commit(struct ring *from, const struct view *view)
+void view_commit(struct device_ring *from, const struct view *view)
 {
-	ring_commit(from, &view->batch, view->batch.count);
+	device_ring_commit(from, &view->batch, view->batch.count);
 }
 
 uint32_t view_copy(const struct view *view, unsigned i, uint8_t *to, uint32_t length)
@@ -220,7 +221,7 @@ uint32_t view_copy(const struct view *view, unsigned i, uint8_t *to, uint32_t le
 		if (from != to)
 			memcpy(to, from, length);
 	} else {
-		const struct ring_piece room = {to, length};
+		const struct piece room = {to, length};
 		struct scatter at = {&room, 0}, from = view->frames[i].at;
 
 		length = RTE_MIN(length, view->frames[i].length);
@@ -229,25 +230,25 @@ uint32_t view_copy(const struct view *view, unsigned i, uint8_t *to, uint32_t le
 	return length;
 }
 
-unsigned frames_describe(struct rte_mbuf *const *pkts, unsigned n, struct frame frames[static RING_BATCH_MAX],
-                         struct ring_piece pieces[static RING_PIECES_MAX])
+unsigned frames_describe(struct rte_mbuf *const *pkts, unsigned n,
+                         struct frame frames[static BURST_FRAMES_MAX], struct piece pieces[static PIECES_MAX])
 {
 	unsigned used = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		if (unlikely(used + pkts[i]->nb_segs > RING_PIECES_MAX))
+		if (unlikely(used + pkts[i]->nb_segs > PIECES_MAX))
 			return i;
 		frames[i] = (struct frame){{&pieces[used], 0}, pkts[i]->pkt_len, 0};
 		for (const struct rte_mbuf *m = pkts[i]; m; m = m->next)
-			pieces[used++] = (struct ring_piece){rte_pktmbuf_mtod(m, uint8_t *), m->data_len};
+			pieces[used++] = (struct piece){rte_pktmbuf_mtod(m, uint8_t *), m->data_len};
 	}
 	return n;
 }
 
 // --- From guest to guest ---------------------------------------------------------------------------------
 
-unsigned hop_frames(const struct ring *from, const struct ring_batch *batch,
-                    struct frame frames[static RING_BATCH_MAX], struct frames_lost *lost)
+unsigned xconnect_frames(const struct device_ring *from, const struct ring_batch *batch,
+                         struct frame frames[static BURST_FRAMES_MAX], struct frames_lost *lost)
 {
 	unsigned count = 0;
 
@@ -272,7 +273,8 @@ unsigned hop_frames(const struct ring *from, const struct ring_batch *batch,
 	return count;
 }
 
-void hop_any(struct ring *from, struct ring *to, unsigned n, struct hop_counts *counts)
+void xconnect_any(struct device_ring *from, struct device_ring *to, unsigned n,
+                  struct xconnect_counts *counts)
 {
 	struct view view;
 
@@ -296,7 +298,7 @@ static __attribute__((noinline)) bool copy_chained(struct rte_mempool *pool, str
 
 	for (;;) {
 		uint32_t room = rte_pktmbuf_tailroom(last), run = RTE_MIN(left, room);
-		const struct ring_piece piece = {rte_pktmbuf_mtod(last, uint8_t *), run};
+		const struct piece piece = {rte_pktmbuf_mtod(last, uint8_t *), run};
 		struct scatter to = {&piece, 0};
 
 		scatter_copy(&to, &at, run);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Frames in a guest's rings: looked at where they lie (view), copied in (deliver), moved from one guest to another
-// (hop), and copied to mbufs. On raw memory like ring.h; one worker uses a ring.
+// (xconnect), and copied to mbufs. On raw memory like ring.h; one worker uses a ring.
 #pragma once
 
 #include <stdint.h>
@@ -13,7 +13,7 @@
 
 #include "base/isa.h"
 #include "base/packet.h"
-#include "virtio/ring.h"
+#include "virtio/device_ring.h"
 
 // --- Bytes that lie in several pieces --------------------------------------------------------------------
 
@@ -21,7 +21,7 @@
 
 // A position in a list of pieces.
 struct scatter {
-	const struct ring_piece *piece;
+	const struct piece *piece;
 	uint32_t offset; // in the piece
 };
 
@@ -45,7 +45,7 @@ static inline void scatter_move_on(struct scatter *at, uint32_t run)
 }
 
 // The position length bytes further: within a piece, never at its end unless that is the last.
-static inline struct scatter scatter_skip(const struct ring_piece *piece, uint32_t length)
+static inline struct scatter scatter_skip(const struct piece *piece, uint32_t length)
 {
 	while (unlikely(length >= piece->length)) {
 		length -= piece->length;
@@ -55,14 +55,14 @@ static inline struct scatter scatter_skip(const struct ring_piece *piece, uint32
 }
 
 // Pieces for the length bytes from at on, which moves on. Returns how many.
-static inline unsigned scatter_describe(struct ring_piece *pieces, struct scatter *at, uint32_t length)
+static inline unsigned scatter_describe(struct piece *pieces, struct scatter *at, uint32_t length)
 {
 	unsigned count = 0;
 
 	while (length) {
 		uint32_t run = RTE_MIN(length, at->piece->length - at->offset);
 
-		pieces[count++] = (struct ring_piece){scatter_start(at), run};
+		pieces[count++] = (struct piece){scatter_start(at), run};
 		scatter_move_on(at, run);
 		length -= run;
 	}
@@ -81,27 +81,28 @@ struct frame {
 	        offload; // of a port with offloads: 0, or 1 + where its struct offload_room has what is to be done; else anything
 };
 
-// Copy up to n frames (at most RING_BATCH_MAX), in order, into the buffers that the guest has made available,
+// Copy up to n frames (at most BURST_FRAMES_MAX), in order, into the buffers that the guest has made available,
 // each behind a header that says no offload (virtio 1.2 s5.1.6.4), and hand the buffers over. Returns how
 // many the ring took: fewer than n if it has no more buffers, or has stopped. A frame that can never fit,
 // however empty the ring, is taken and counted in *too_long: what comes after it must not wait for it.
 ISA_DECLARE(unsigned, deliver,
-            (struct ring * to, const struct frame *frames, unsigned n, uint64_t *too_long));
+            (struct device_ring * to, const struct frame *frames, unsigned n, uint64_t *too_long));
 
-static inline unsigned deliver(struct ring *to, const struct frame *frames, unsigned n, uint64_t *too_long)
+static inline unsigned deliver(struct device_ring *to, const struct frame *frames, unsigned n,
+                               uint64_t *too_long)
 {
-	static unsigned (*const table[])(struct ring *, const struct frame *, unsigned, uint64_t *) =
+	static unsigned (*const table[])(struct device_ring *, const struct frame *, unsigned, uint64_t *) =
 	        ISA_TABLE(deliver);
 
 	return table[to->isa](to, frames, n, too_long);
 }
 
 // The same into buffers of any shape: where deliver() has come to one that is not plain.
-unsigned deliver_any(struct ring *to, const struct frame *frames, unsigned n, uint64_t *too_long);
+unsigned deliver_any(struct device_ring *to, const struct frame *frames, unsigned n, uint64_t *too_long);
 
 // The same, with a header for each frame that the guest accepts (virtio/offload.h); num_buffers is set here.
-unsigned deliver_offloads(struct ring *to, const struct frame *frames, const struct virtio_net_hdr *headers,
-                          unsigned n, uint64_t *too_long);
+unsigned deliver_offloads(struct device_ring *to, const struct frame *frames,
+                          const struct virtio_net_hdr *headers, unsigned n, uint64_t *too_long);
 
 // --- From guest to guest ---------------------------------------------------------------------------------
 
@@ -111,30 +112,33 @@ struct frames_lost {
 	uint64_t oversize; // longer than FRAME_LENGTH_MAX
 };
 
-struct hop_counts {
+struct xconnect_counts {
 	unsigned received;  // frames taken from the sender
 	unsigned forwarded; // of these, taken by the receiver
 	struct frames_lost lost;
 	uint64_t too_long; // of the forwarded, lost since no buffers of the receiver can hold them
 };
 
-// Move up to n frames (at most RING_BATCH_MAX). What the receiver has no buffers for is dropped, never left
+// Move up to n frames (at most BURST_FRAMES_MAX). What the receiver has no buffers for is dropped, never left
 // in the sender's ring: received - forwarded. to may be NULL or have stopped: then all is dropped.
-ISA_DECLARE(struct hop_counts, hop, (struct ring * from, struct ring *to, unsigned n));
+ISA_DECLARE(struct xconnect_counts, xconnect,
+            (struct device_ring * from, struct device_ring *to, unsigned n));
 
-static inline struct hop_counts hop(struct ring *from, struct ring *to, unsigned n)
+static inline struct xconnect_counts xconnect(struct device_ring *from, struct device_ring *to, unsigned n)
 {
-	static struct hop_counts (*const table[])(struct ring *, struct ring *, unsigned) = ISA_TABLE(hop);
+	static struct xconnect_counts (*const table[])(struct device_ring *, struct device_ring *, unsigned) =
+	        ISA_TABLE(xconnect);
 
 	return table[from->isa](from, to, n);
 }
 
-// The same for buffers of any shape, added to *counts: where hop() has come to one that is not plain.
-void hop_any(struct ring *from, struct ring *to, unsigned n, struct hop_counts *counts);
+// The same for buffers of any shape, added to *counts: where xconnect() has come to one that is not plain.
+void xconnect_any(struct device_ring *from, struct device_ring *to, unsigned n,
+                  struct xconnect_counts *counts);
 
 // The frames in the buffers of a batch, without their headers. Returns how many; *lost counts the others.
-unsigned hop_frames(const struct ring *from, const struct ring_batch *batch,
-                    struct frame frames[static RING_BATCH_MAX], struct frames_lost *lost);
+unsigned xconnect_frames(const struct device_ring *from, const struct ring_batch *batch,
+                         struct frame frames[static BURST_FRAMES_MAX], struct frames_lost *lost);
 
 // --- Where they lie --------------------------------------------------------------------------------------
 
@@ -147,9 +151,9 @@ struct view {
 	unsigned count; // of frames
 	int held; // in mbufs: so many of pkts[], or NULL in their place, are freed with the view; else below 0
 	union {
-		struct rte_mbuf *pkts[RING_BATCH_MAX];
+		struct rte_mbuf *pkts[BURST_FRAMES_MAX];
 		struct {
-			struct frame frames[RING_BATCH_MAX];
+			struct frame frames[BURST_FRAMES_MAX];
 			struct ring_batch batch; // the port's own
 		};
 	};
@@ -226,28 +230,30 @@ static inline void view_part_add(struct view *part, struct view *view, unsigned 
 }
 
 // Describe n frames in mbufs. Returns how many: all, unless they have more segments than there are pieces.
-unsigned frames_describe(struct rte_mbuf *const *pkts, unsigned n, struct frame frames[static RING_BATCH_MAX],
-                         struct ring_piece pieces[static RING_PIECES_MAX]);
+unsigned frames_describe(struct rte_mbuf *const *pkts, unsigned n,
+                         struct frame frames[static BURST_FRAMES_MAX],
+                         struct piece pieces[static PIECES_MAX]);
 
-// Read up to n (at most RING_BATCH_MAX) frames of a guest's transmit ring ahead. Returns how many buffers
+// Read up to n (at most BURST_FRAMES_MAX) frames of a guest's transmit ring ahead. Returns how many buffers
 // these are, in view->batch; of these, *lost counts those that make no frame. Where plain buffers
-// (ring_run.c) end, the view ends: the next one begins with the other.
+// (device_run.c) end, the view ends: the next one begins with the other.
 ISA_DECLARE(unsigned, view_peek,
-            (struct ring * from, struct view *view, unsigned n, struct frames_lost *lost));
+            (struct device_ring * from, struct view *view, unsigned n, struct frames_lost *lost));
 
-static inline unsigned view_peek(struct ring *from, struct view *view, unsigned n, struct frames_lost *lost)
+static inline unsigned view_peek(struct device_ring *from, struct view *view, unsigned n,
+                                 struct frames_lost *lost)
 {
-	static unsigned (*const table[])(struct ring *, struct view *, unsigned, struct frames_lost *) =
-	        ISA_TABLE(view_peek);
+	static unsigned (*const table[])(struct device_ring *, struct view *, unsigned,
+	                                 struct frames_lost *) = ISA_TABLE(view_peek);
 
 	return table[from->isa](from, view, n, lost);
 }
 
 // The same of buffers of any shape: where the first is not plain.
-unsigned view_peek_any(struct ring *from, struct view *view, unsigned n, struct frames_lost *lost);
+unsigned view_peek_any(struct device_ring *from, struct view *view, unsigned n, struct frames_lost *lost);
 
 // Give all buffers of a view back.
-void view_commit(struct ring *from, const struct view *view);
+void view_commit(struct device_ring *from, const struct view *view);
 
 // --- To mbufs, by one copy --------------------------------------------------------------------------------
 
@@ -256,7 +262,7 @@ void view_commit(struct ring *from, const struct view *view);
 uint16_t frames_fill(struct rte_mempool *pool, struct rte_mbuf **pkts, const struct frame *frames,
                      unsigned count, uint64_t *no_mbuf);
 
-// --- For frames.c and ring_run.c -------------------------------------------------------------------------
+// --- For frames.c and device_run.c -------------------------------------------------------------------------
 
 // The virtio-net header that we write before each frame: no offload, one buffer (virtio 1.2 s5.1.6.4).
 _Static_assert(sizeof(struct virtio_net_hdr_mrg_rxbuf) == RING_HEADER, "virtio 1.2 s5.1.6");

@@ -39,8 +39,8 @@ static void offer(struct guest *g, uint32_t length)
 }
 
 // Take up to n frames from a guest into mbufs. Returns how many.
-static unsigned receive(struct ring *from, struct rte_mempool *pool, struct rte_mbuf **pkts, unsigned n,
-                        struct frames_lost *lost, uint64_t *no_mbuf)
+static unsigned receive(struct device_ring *from, struct rte_mempool *pool, struct rte_mbuf **pkts,
+                        unsigned n, struct frames_lost *lost, uint64_t *no_mbuf)
 {
 	struct view view;
 	unsigned filled;
@@ -116,10 +116,10 @@ static void a_frame_without_mbufs_is_lost(void **state)
 }
 
 // Copy mbufs into a ring and free those that it took. Returns how many.
-static unsigned send_mbufs(struct ring *to, struct rte_mbuf **pkts, unsigned n)
+static unsigned send_mbufs(struct device_ring *to, struct rte_mbuf **pkts, unsigned n)
 {
-	struct ring_piece pieces[RING_PIECES_MAX];
-	struct frame frames[RING_BATCH_MAX];
+	struct piece pieces[PIECES_MAX];
+	struct frame frames[BURST_FRAMES_MAX];
 	uint64_t too_long = 0;
 	unsigned sent;
 

@@ -32,7 +32,7 @@ static int frontend_send(struct frontend *f, const struct vhost_message *message
                          unsigned fd_count)
 {
 	union {
-		char bytes[CMSG_SPACE(VHOST_REGIONS_MAX * sizeof(int))];
+		char bytes[CMSG_SPACE(PEER_REGIONS_MAX * sizeof(int))];
 		struct cmsghdr align;
 	} control = {0};
 	struct iovec data = {(void *)(uintptr_t)message, VHOST_MESSAGE_HEADER + message->size};
@@ -278,7 +278,7 @@ bool frontend_left(int fd)
 int frontend_share(struct frontend *f, const struct memory_table *table)
 {
 	struct vhost_message message = {.request = VHOST_USER_SET_MEM_TABLE};
-	int fds[VHOST_REGIONS_MAX], rc;
+	int fds[PEER_REGIONS_MAX], rc;
 	uint64_t ignored;
 
 	frontend_begin(f);

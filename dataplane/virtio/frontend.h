@@ -22,7 +22,7 @@ struct memory_region {
 
 struct memory_table {
 	unsigned count;
-	struct memory_region regions[VHOST_REGIONS_MAX];
+	struct memory_region regions[PEER_REGIONS_MAX];
 };
 
 enum { FRONTEND_PATIENCE_MS = 5000, FRONTEND_ERROR_MAX = 256, FRONTEND_PATH_MAX = 108 };

@@ -12,7 +12,7 @@
 enum {
 	SUM_BYTES_MAX =
 	        16384, // that checksum_add() is given at a time: its lanes hold 64 KB of ones just not
-	PIECES_SPARE = RING_PIECES_MAX + RING_BATCH_MAX, // that one more frame may take
+	PIECES_SPARE = PIECES_MAX + BURST_FRAMES_MAX, // that one more frame may take
 	SEGMENTS_ENOUGH =
 	        256, // frames of a poll that may become so many are the last: it takes a bounded time
 };
@@ -165,15 +165,15 @@ static enum offload_refusal check(const struct virtio_net_hdr *asked, uint8_t ac
 // --- Frames of a sender ----------------------------------------------------------------------------------
 
 // The frame gets its head from our memory. Returns whether there is a frame.
-static bool take_offload(struct ring *from, struct frame *frame, const struct virtio_net_hdr *asked,
+static bool take_offload(struct device_ring *from, struct frame *frame, const struct virtio_net_hdr *asked,
                          struct offload_room *room, unsigned *piece_count)
 {
 	struct frame_offload *o = &room->offloads[room->used];
 	uint8_t *head = room->heads[room->used];
 	uint32_t head_bytes = RTE_MIN(frame->length, (uint32_t)OFFLOAD_HEAD_BYTES);
-	const struct ring_piece whole = {head, head_bytes};
+	const struct piece whole = {head, head_bytes};
 	struct scatter to = {&whole, 0}, at = frame->at;
-	struct ring_piece *pieces = &room->pieces[*piece_count];
+	struct piece *pieces = &room->pieces[*piece_count];
 	enum offload_refusal why;
 
 	scatter_copy(&to, &at, head_bytes);
@@ -190,10 +190,10 @@ static bool take_offload(struct ring *from, struct frame *frame, const struct vi
 }
 
 // Once: what the guest makes of it later is not seen.
-static struct virtio_net_hdr read_header(const struct ring_piece *pieces)
+static struct virtio_net_hdr read_header(const struct piece *pieces)
 {
 	struct virtio_net_hdr header;
-	const struct ring_piece piece = {(uint8_t *)&header, sizeof(header)};
+	const struct piece piece = {(uint8_t *)&header, sizeof(header)};
 	struct scatter to = {&piece, 0}, from = {pieces, 0};
 
 	if (likely(pieces->length >= sizeof(header)))
@@ -205,12 +205,12 @@ static struct virtio_net_hdr read_header(const struct ring_piece *pieces)
 }
 
 // One buffer. Returns whether it is a frame; segments: those that it may become are added.
-static bool take(struct ring *from, const struct ring_batch *batch, unsigned i, struct frame *frame,
+static bool take(struct device_ring *from, const struct ring_batch *batch, unsigned i, struct frame *frame,
                  struct frames_lost *lost, struct offload_room *room, unsigned *piece_count,
                  unsigned *segments)
 {
 	const struct ring_buffer *buffer = &batch->buffers[i];
-	const struct ring_piece *pieces = &batch->pieces[buffer->first_piece];
+	const struct piece *pieces = &batch->pieces[buffer->first_piece];
 	struct virtio_net_hdr asked;
 	uint32_t longest = FRAME_LENGTH_MAX;
 
@@ -235,7 +235,7 @@ static bool take(struct ring *from, const struct ring_batch *batch, unsigned i, 
 	return true;
 }
 
-unsigned offload_peek(struct ring *from, struct view *view, unsigned n, struct frames_lost *lost,
+unsigned offload_peek(struct device_ring *from, struct view *view, unsigned n, struct frames_lost *lost,
                       struct offload_room *room)
 {
 	struct ring_batch *batch = &view->batch;
@@ -247,7 +247,7 @@ unsigned offload_peek(struct ring *from, struct view *view, unsigned n, struct f
 		return view_peek(from, view, n, lost);
 	view->count = 0;
 	view->held = VIEW_IN_PIECES;
-	if (ring_rests(from) || ring_peek(from, batch, n) == 0)
+	if (device_ring_skips_poll(from) || device_ring_peek(from, batch, n) == 0)
 		return 0;
 	for (i = 0; i < batch->count && segments < SEGMENTS_ENOUGH; i++) {
 		batch->buffers[i].written = 0;
@@ -256,8 +256,8 @@ unsigned offload_peek(struct ring *from, struct view *view, unsigned n, struct f
 		        take(from, batch, i, &view->frames[view->count], lost, room, &piece_count, &segments);
 	}
 	// Each segment is paid, also of a frame that is passed on whole: that many bytes take as long.
-	ring_tire(from, batch->descriptor_count, i, bytes);
-	from->rest += (uint8_t)(segments / RING_REST_EACH);
+	device_ring_charge(from, batch->descriptor_count, i, bytes);
+	from->debt += (uint8_t)(segments / RING_DEBT_EACH);
 	return batch->count = i;
 }
 
@@ -291,7 +291,7 @@ static unsigned begin(struct sending *s)
 {
 	struct offload_out *out = s->out;
 
-	if (out->count == RING_BATCH_MAX || out->piece_count > OFFLOAD_OUT_PIECES - PIECES_SPARE)
+	if (out->count == BURST_FRAMES_MAX || out->piece_count > OFFLOAD_OUT_PIECES - PIECES_SPARE)
 		flush(s);
 	out->headers[out->count] = (struct virtio_net_hdr){0};
 	return out->count++;
@@ -340,10 +340,10 @@ static uint8_t *compose(struct sending *s, const struct frame *frame, uint32_t h
 {
 	struct offload_out *out = s->out;
 	unsigned i = begin(s);
-	struct ring_piece *pieces = &out->pieces[out->piece_count];
+	struct piece *pieces = &out->pieces[out->piece_count];
 	struct scatter to = {pieces, 0}, from = frame->at;
 
-	pieces[0] = (struct ring_piece){out->heads[i], head_bytes};
+	pieces[0] = (struct piece){out->heads[i], head_bytes};
 	scatter_copy(&to, &from, head_bytes);
 	out->frames[i] = (struct frame){{pieces, 0}, head_bytes + length, 0};
 	out->piece_count += 1 + scatter_describe(&pieces[1], at, length);

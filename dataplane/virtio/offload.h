@@ -57,7 +57,7 @@ enum {
 	OFFLOAD_HEAD_BYTES = 256,   // read of a frame with an offload: all headers lie in them
 	OFFLOAD_SEGMENTS_MAX = 256, // of one frame: bounds the time that it takes
 	OFFLOAD_LENGTH_MAX = 65557, // a datagram of 65535 bytes, Ethernet header and two tags
-	OFFLOAD_OUT_PIECES = 3 * RING_PIECES_MAX,
+	OFFLOAD_OUT_PIECES = 3 * PIECES_MAX,
 	OFFLOAD_TAG_BYTES = 8, // that a bridge may add
 };
 
@@ -74,25 +74,25 @@ struct frame_offload {
 struct offload_out {
 	unsigned count, piece_count;
 	bool headers_needed;
-	struct frame frames[RING_BATCH_MAX];
-	struct virtio_net_hdr headers[RING_BATCH_MAX];
-	uint8_t heads[RING_BATCH_MAX][OFFLOAD_HEAD_BYTES + OFFLOAD_TAG_BYTES];
-	struct ring_piece pieces[OFFLOAD_OUT_PIECES];
+	struct frame frames[BURST_FRAMES_MAX];
+	struct virtio_net_hdr headers[BURST_FRAMES_MAX];
+	uint8_t heads[BURST_FRAMES_MAX][OFFLOAD_HEAD_BYTES + OFFLOAD_TAG_BYTES];
+	struct piece pieces[OFFLOAD_OUT_PIECES];
 };
 
 // What a queue of a sender has beside its ring. One worker; one view at a time.
 struct offload_room {
 	unsigned used; // offloads of the view that was peeked last
 	uint64_t refused[OFFLOAD_REFUSALS];
-	struct frame_offload offloads[RING_BATCH_MAX];
-	uint8_t heads[RING_BATCH_MAX][OFFLOAD_HEAD_BYTES];
-	struct ring_piece pieces[RING_PIECES_MAX + RING_BATCH_MAX];
+	struct frame_offload offloads[BURST_FRAMES_MAX];
+	uint8_t heads[BURST_FRAMES_MAX][OFFLOAD_HEAD_BYTES];
+	struct piece pieces[PIECES_MAX + BURST_FRAMES_MAX];
 	struct offload_out out;
 } __attribute__((aligned(64)));
 
 // view_peek() of a sender with offloads: frame.offload says which of them a frame has. What is refused is counted in room,
 // and is in no view.
-unsigned offload_peek(struct ring *from, struct view *view, unsigned n, struct frames_lost *lost,
+unsigned offload_peek(struct device_ring *from, struct view *view, unsigned n, struct frames_lost *lost,
                       struct offload_room *room);
 
 // Hands n frames on, with their headers or NULL; returns how many were taken.

@@ -41,13 +41,13 @@ struct sender {
 	uint8_t *rings, *buffer;
 	uint32_t bytes;
 	struct guest_memory memory;
-	struct ring ring;
+	struct device_ring ring;
 };
 
 static void sender_open(struct sender *s, uint32_t bytes)
 {
-	struct ring_layout layout = {.size = RING_SIZE,
-	                             .features = OFFLOAD_FEATURES | UINT64_C(1) << VIRTIO_F_VERSION_1};
+	struct device_ring_layout layout = {.size = RING_SIZE,
+	                                    .features = OFFLOAD_FEATURES | UINT64_C(1) << VIRTIO_F_VERSION_1};
 
 	s->rings = aligned_alloc(64, RINGS_BYTES);
 	s->buffer = malloc(bytes);
@@ -61,7 +61,7 @@ static void sender_open(struct sender *s, uint32_t bytes)
 	layout.device = s->rings + 16 * RING_SIZE + 1024;
 	if (guest_memory_add(&s->memory, ADDRESS, RINGS_BYTES, s->rings) ||
 	    guest_memory_add(&s->memory, ADDRESS + RINGS_BYTES, bytes, s->buffer) ||
-	    ring_init(&s->ring, &layout, &s->memory))
+	    device_ring_init(&s->ring, &layout, &s->memory))
 		abort();
 }
 
@@ -187,7 +187,7 @@ static void one_frame(struct input *in, struct caught *c)
 	make_available(&sender, in);
 	memset(room.refused, 0, sizeof(room.refused));
 	c->count = c->used = 0;
-	must(offload_peek(&sender.ring, &view, RING_BATCH_MAX, &lost, &room) == 1, "a buffer was peeked");
+	must(offload_peek(&sender.ring, &view, BURST_FRAMES_MAX, &lost, &room) == 1, "a buffer was peeked");
 	if (view.count) {
 		sent = offload_send(&room, view.frames, view.count, c->accepts, catch_frames, c);
 		must(sent.taken == c->count && sent.taken <= sent.offered &&

@@ -94,12 +94,12 @@ static void offer_sample(const struct sample *s, enum shape shape)
 // One poll: from A's ring to who catches. Returns what became of its frames.
 static struct offload_sent poll_caught(struct view *view, uint8_t accepts)
 {
-	struct ring *from = &rig.guests.a.transmit.ring;
+	struct device_ring *from = &rig.guests.a.transmit.ring;
 	struct offload_sent sent = {0};
 
 	rig.caught.count = rig.caught.used = 0;
-	from->rest = 0;
-	if (offload_peek(from, view, RING_BATCH_MAX, &rig.lost, &rig.room)) {
+	from->debt = 0;
+	if (offload_peek(from, view, BURST_FRAMES_MAX, &rig.lost, &rig.room)) {
 		sent = offload_send(&rig.room, view->frames, view->count, accepts, catch_frames, &rig.caught);
 		view_commit(from, view);
 	}
@@ -301,7 +301,7 @@ static void a_tag_moves_what_the_header_points_to(void **state)
 	rig_open(modern, modern);
 	for (unsigned how = 0; how < 4; how++) {
 		unsigned adds = how & 1, udp = how & 2 ? SAMPLE_UDP : 0;
-		struct ring_piece pieces[8];
+		struct piece pieces[8];
 		struct scatter at;
 		struct frame frame;
 		uint8_t head[16];
@@ -315,9 +315,8 @@ static void a_tag_moves_what_the_header_points_to(void **state)
 			assert_int_equal(
 			        offload_peek(&rig.guests.a.transmit.ring, &view, 1, &rig.lost, &rig.room), 1);
 			at = scatter_skip(view.frames[0].at.piece, adds ? 12 : 16);
-			pieces[0] = (struct ring_piece){head, adds ? 16 : 12};
-			pieces[1] =
-			        (struct ring_piece){at.piece->data + at.offset, at.piece->length - at.offset};
+			pieces[0] = (struct piece){head, adds ? 16 : 12};
+			pieces[1] = (struct piece){at.piece->data + at.offset, at.piece->length - at.offset};
 			pieces[2] = at.piece[1];
 			frame = (struct frame){{pieces, 0}, tagged.length, view.frames[0].offload};
 			offload_send(&rig.room, &frame, 1, accepts, catch_frames, &rig.caught);
@@ -483,7 +482,7 @@ static void a_frame_may_be_as_long_as_a_datagram(void **state)
 // Segments of a byte: a poll makes 511 at most, and the sender pays for them.
 static void tiny_segments_are_paid(void **state)
 {
-	struct ring *from = &rig.guests.a.transmit.ring;
+	struct device_ring *from = &rig.guests.a.transmit.ring;
 	static struct view view;
 	unsigned offered = 0, polls = 0;
 
@@ -495,14 +494,14 @@ static void tiny_segments_are_paid(void **state)
 		struct offload_sent sent = poll_caught(&view, 0);
 
 		assert_true(sent.offered == 510);
-		assert_true(from->rest > 30);
+		assert_true(from->debt > 30);
 		offered += sent.offered;
 	}
 	assert_int_equal(polls, 6);
 	sample_make(&sample, 0, 64000, 1448);
 	offer_sample(&sample, PAGES);
 	poll_caught(&view, 0);
-	assert_int_equal(from->rest, 45 / RING_REST_EACH); // an honest one
+	assert_int_equal(from->debt, 45 / RING_DEBT_EACH); // an honest one
 	rig_close();
 }
 
@@ -535,9 +534,9 @@ static void a_full_receiver_ends_it(void **state)
 static unsigned into_b(void *to, const struct frame *frames, const struct virtio_net_hdr *headers, unsigned n)
 {
 	uint64_t *too_long = to;
-	struct ring *ring = &rig.guests.b.receive.ring;
+	struct device_ring *ring = &rig.guests.b.receive.ring;
 
-	ring->rest = 0;
+	ring->debt = 0;
 	return headers ? deliver_offloads(ring, frames, headers, n, too_long)
 	               : deliver(ring, frames, n, too_long);
 }
@@ -545,13 +544,13 @@ static unsigned into_b(void *to, const struct frame *frames, const struct virtio
 // Poll A, and deliver to B as it accepts.
 static struct offload_sent poll_b(void)
 {
-	struct ring *from = &rig.guests.a.transmit.ring;
+	struct device_ring *from = &rig.guests.a.transmit.ring;
 	uint64_t too_long = 0;
 	struct offload_sent sent = {0};
 	static struct view view;
 
-	from->rest = 0;
-	if (offload_peek(from, &view, RING_BATCH_MAX, &rig.lost, &rig.room)) {
+	from->debt = 0;
+	if (offload_peek(from, &view, BURST_FRAMES_MAX, &rig.lost, &rig.room)) {
 		sent = offload_send(&rig.room, view.frames, view.count, rig.guests.b.receive.ring.offloads,
 		                    into_b, &too_long);
 		view_commit(from, &view);
@@ -611,10 +610,11 @@ static void long_frames_between_guests(void **state)
 				driver_offer_own(&rig.guests.b.receive, 60, buffers[i % COUNT(buffers)]);
 				assert_int_equal(poll_b().taken, 1);
 				collect_b(&wanted, sample.bytes, sample.length);
-				while (ring_peek(&rig.guests.b.receive.ring, &batch, RING_BATCH_MAX)) {
+				while (device_ring_peek(&rig.guests.b.receive.ring, &batch,
+				                        BURST_FRAMES_MAX)) {
 					for (unsigned k = 0; k < batch.count; k++)
 						batch.buffers[k].written = 0;
-					ring_commit(&rig.guests.b.receive.ring, &batch, batch.count);
+					device_ring_commit(&rig.guests.b.receive.ring, &batch, batch.count);
 				}
 				while (driver_collect(&rig.guests.b.receive, &(uint32_t){0}) >= 0)
 					;
@@ -668,7 +668,7 @@ static void buffers_of_pages(void **state)
 		offer(&nothing, plain, sizeof(plain), WHOLE);
 	}
 	assert_int_equal(poll_b().taken, FRAMES);
-	assert_int_equal(d->ring.rest, 0);
+	assert_int_equal(d->ring.debt, 0);
 	rig_close();
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ring_bench: what a hop between two guests costs, in TSC cycles a packet of the polls that moved something.
+// ring_bench: what a xconnect between two guests costs, in TSC cycles a packet of the polls that moved something.
 // One thread plays the drivers of both guests (test/lean_driver.h) on one core, the other hops on the other;
 // or both in turn in one thread (--single): instructions on warm caches, no line ever travels. Cases take
 // turns within each round; printed are medians over rounds. bench/ab.py compares two builds.
 //
 // A frame's 4 bytes of FCS are never in memory: "64" copies 60 bytes. Not covered: ports, gates, messages;
-// but the look at whether the guests want to be called is in it, as a hop of vhost ports has it.
+// but the look at whether the guests want to be called is in it, as a xconnect of vhost ports has it.
 #include <getopt.h>
 #include <pthread.h>
 #include <sched.h>
@@ -84,12 +84,12 @@ static void *drivers(void *argument)
 
 static unsigned calls; // that guests wanted: none, but the compiler does not know
 
-// As a patch does it: a direction's poll, and what a hop of vhost ports does after it.
+// As a patch does it: a direction's poll, and what a xconnect of vhost ports does after it.
 static inline unsigned poll_once(struct bench *bench, unsigned direction, unsigned burst)
 {
-	struct ring *from = direction ? &bench->b.transmit.ring : &bench->a.transmit.ring;
-	struct ring *to = direction ? &bench->a.receive.ring : &bench->b.receive.ring;
-	struct hop_counts counts = hop(from, to, burst);
+	struct device_ring *from = direction ? &bench->b.transmit.ring : &bench->a.transmit.ring;
+	struct device_ring *to = direction ? &bench->a.receive.ring : &bench->b.receive.ring;
+	struct xconnect_counts counts = xconnect(from, to, burst);
 
 	calls += doorbell_poll(&to->bell, counts.forwarded > 0);
 	calls += doorbell_poll(&from->bell, counts.received > 0);
@@ -238,7 +238,8 @@ static int parse_option(int option, char *text)
 	case 's':
 		return !(options.sizes.count = parse_list(text, NULL, 64, 2048, options.sizes.at));
 	case 'b':
-		return !(options.bursts.count = parse_list(text, NULL, 1, RING_BATCH_MAX, options.bursts.at));
+		return !(options.bursts.count =
+		                 parse_list(text, NULL, 1, BURST_FRAMES_MAX, options.bursts.at));
 	case 'd':
 		return !(options.directions.count = parse_list(text, NULL, 1, 2, options.directions.at));
 	case 'k':

@@ -181,17 +181,17 @@ static const struct {
 // To warm a ring is to believe nothing and change nothing, whatever is next in it.
 static void assert_warm_is_harmless(struct driver *d)
 {
-	uint16_t base = ring_base(&d->ring);
+	uint16_t base = device_ring_base(&d->ring);
 	enum ring_fault fault = d->ring.fault;
 	size_t size = d->guest->size;
 	void *before = malloc(size);
 
 	assert_non_null(before);
 	memcpy(before, d->guest->bytes, size);
-	ring_warm(&d->ring);
+	device_ring_warm(&d->ring);
 	assert_memory_equal(d->guest->bytes, before, size);
 	assert_int_equal(d->ring.fault, fault);
-	assert_int_equal(ring_base(&d->ring), base);
+	assert_int_equal(device_ring_base(&d->ring), base);
 	free(before);
 }
 
@@ -203,13 +203,13 @@ static void tell(struct driver *d, unsigned lie)
 	assert_int_equal(driver_offer_own(d, 3, 100), 3);
 	lies[lie].tell(d);
 	assert_warm_is_harmless(d);
-	assert_int_equal(ring_peek(&d->ring, &batch, 64), lies[lie].before);
+	assert_int_equal(device_ring_peek(&d->ring, &batch, 64), lies[lie].before);
 	for (unsigned i = 0; i < batch.count; i++)
 		batch.buffers[i].written = 0;
-	ring_commit(&d->ring, &batch, batch.count);
+	device_ring_commit(&d->ring, &batch, batch.count);
 	assert_warm_is_harmless(d);      // of what stopped it
 	for (unsigned i = 0; i < 3; i++) // for good
-		assert_int_equal(ring_peek(&d->ring, &batch, 64), 0);
+		assert_int_equal(device_ring_peek(&d->ring, &batch, 64), 0);
 	if (d->ring.fault != lies[lie].fault)
 		fail_msg("%s (%s): %s", lies[lie].name, d->ring.packed ? "packed" : "split",
 		         ring_fault_text(d->ring.fault));
@@ -223,7 +223,7 @@ static void assert_honest(struct driver *d)
 	struct ring_batch batch;
 
 	assert_int_equal(driver_offer_own(d, 16, 60), 16);
-	assert_int_equal(ring_peek(&d->ring, &batch, 64), 16);
+	assert_int_equal(device_ring_peek(&d->ring, &batch, 64), 16);
 	assert_int_equal(d->ring.fault, RING_OK);
 }
 
@@ -270,18 +270,18 @@ static void offer_mostly_empty(struct driver *d, unsigned count)
 static void empty_descriptors_are_bounded(void **state)
 {
 	for (unsigned k = 0; k < COUNT(kinds); k++) {
-		const unsigned a_batch = RING_PIECES_MAX / GUEST_TABLE_ENTRIES;
+		const unsigned a_batch = PIECES_MAX / GUEST_TABLE_ENTRIES;
 		struct ring_batch batch;
 		struct guest guest;
 
 		guest_open(&guest, kinds[k], 64, false);
 		offer_mostly_empty(&guest.transmit, 64);
 		for (unsigned i = 0; i < 64 / a_batch; i++) {
-			assert_int_equal(ring_peek(&guest.transmit.ring, &batch, 64), a_batch);
-			assert_int_equal(batch.descriptor_count, RING_PIECES_MAX);
-			ring_commit(&guest.transmit.ring, &batch, a_batch);
+			assert_int_equal(device_ring_peek(&guest.transmit.ring, &batch, 64), a_batch);
+			assert_int_equal(batch.descriptor_count, PIECES_MAX);
+			device_ring_commit(&guest.transmit.ring, &batch, a_batch);
 		}
-		assert_int_equal(ring_peek(&guest.transmit.ring, &batch, 64), 0);
+		assert_int_equal(device_ring_peek(&guest.transmit.ring, &batch, 64), 0);
 		assert_int_equal(guest.transmit.ring.fault, RING_OK);
 		guest_close(&guest);
 	}
@@ -291,8 +291,8 @@ static void empty_descriptors_are_bounded(void **state)
 static void a_deliver_reads_a_bounded_number_of_descriptors(void **state)
 {
 	static uint8_t bytes[60];
-	const struct ring_piece piece = {bytes, sizeof(bytes)};
-	struct frame frames[RING_BATCH_MAX];
+	const struct piece piece = {bytes, sizeof(bytes)};
+	struct frame frames[BURST_FRAMES_MAX];
 
 	for (unsigned i = 0; i < COUNT(frames); i++)
 		frames[i] = (struct frame){{&piece, 0}, sizeof(bytes), 0};
@@ -304,7 +304,7 @@ static void a_deliver_reads_a_bounded_number_of_descriptors(void **state)
 		offer_mostly_empty(&guest.receive, 64);
 		for (unsigned i = 0; i < 16; i++) {
 			assert_int_equal(deliver(&guest.receive.ring, frames, 64, &too_long), 4);
-			assert_int_equal(guest.receive.ring.rest, 14); // (256 - 64 - 64 * 60 / 256) / 12
+			assert_int_equal(guest.receive.ring.debt, 14); // (256 - 64 - 64 * 60 / 256) / 12
 			for (unsigned rest = 0; rest < 14; rest++)
 				assert_int_equal(deliver(&guest.receive.ring, frames, 64, &too_long), 0);
 		}
@@ -314,7 +314,7 @@ static void a_deliver_reads_a_bounded_number_of_descriptors(void **state)
 	}
 }
 
-// Of a sender: what its descriptors cost beyond an honest one's is paid in polls that read nothing, by a view and by a hop.
+// Of a sender: what its descriptors cost beyond an honest one's is paid in polls that read nothing, by a view and by a xconnect.
 static void a_sender_of_many_descriptors_rests(void **state)
 {
 	for (unsigned k = 0; k < COUNT(kinds); k++) {
@@ -328,13 +328,14 @@ static void a_sender_of_many_descriptors_rests(void **state)
 		driver_offer_own(&to.receive, 64, GUEST_BUFFER_BYTES);
 		for (unsigned i = 0; i < 8; i++) {
 			assert_int_equal(view_peek(&from.transmit.ring, &view, 64, &lost), 4);
-			assert_int_equal(from.transmit.ring.rest, 18); // (256 - 2 * 4 - 4 * 2048 / 256) / 12
+			assert_int_equal(from.transmit.ring.debt, 18); // (256 - 2 * 4 - 4 * 2048 / 256) / 12
 			view_commit(&from.transmit.ring, &view);
 			for (unsigned rest = 0; rest < 18; rest++)
 				assert_int_equal(view_peek(&from.transmit.ring, &view, 64, &lost), 0);
-			assert_int_equal(hop(&from.transmit.ring, &to.receive.ring, 64).forwarded, 4);
+			assert_int_equal(xconnect(&from.transmit.ring, &to.receive.ring, 64).forwarded, 4);
 			for (unsigned rest = 0; rest < 18; rest++)
-				assert_int_equal(hop(&from.transmit.ring, &to.receive.ring, 64).received, 0);
+				assert_int_equal(xconnect(&from.transmit.ring, &to.receive.ring, 64).received,
+				                 0);
 		}
 		assert_int_equal(from.transmit.ring.fault, RING_OK);
 		guest_close(&from);
@@ -346,7 +347,7 @@ static void a_sender_of_many_descriptors_rests(void **state)
 static void a_receiver_of_many_descriptors_rests(void **state)
 {
 	for (unsigned k = 0; k < COUNT(kinds); k++) {
-		struct hop_counts counts;
+		struct xconnect_counts counts;
 		struct guest from, to;
 		unsigned rest;
 
@@ -354,15 +355,15 @@ static void a_receiver_of_many_descriptors_rests(void **state)
 		guest_open(&to, kinds[k], 64, false);
 		offer_mostly_empty(&to.receive, 64);
 		driver_offer_own(&from.transmit, 64, 100);
-		counts = hop(&from.transmit.ring, &to.receive.ring, 16);
+		counts = xconnect(&from.transmit.ring, &to.receive.ring, 16);
 		assert_int_equal(counts.received, 16);
 		assert_int_equal(counts.forwarded, 4);
-		rest = to.receive.ring.rest;
+		rest = to.receive.ring.debt;
 		assert_int_equal(rest, 19); // (256 - 16 - 16 * 88 / 256) / 12
-		counts = hop(&from.transmit.ring, &to.receive.ring, 16);
+		counts = xconnect(&from.transmit.ring, &to.receive.ring, 16);
 		assert_int_equal(counts.received, 16);
 		assert_int_equal(counts.forwarded, 0);
-		assert_int_equal(to.receive.ring.rest, rest - 1);
+		assert_int_equal(to.receive.ring.debt, rest - 1);
 		guest_close(&from);
 		guest_close(&to);
 	}
@@ -372,16 +373,16 @@ static void a_receiver_of_many_descriptors_rests(void **state)
 static void a_receiver_of_tiny_buffers_rests(void **state)
 {
 	for (unsigned k = 0; k < COUNT(kinds); k++) {
-		struct hop_counts counts;
+		struct xconnect_counts counts;
 		struct guest from, to;
 
 		guest_open(&from, kinds[k] | UINT64_C(1) << VIRTIO_NET_F_MRG_RXBUF, 256, false);
 		guest_open(&to, kinds[k] | UINT64_C(1) << VIRTIO_NET_F_MRG_RXBUF, 256, false);
 		driver_offer_own(&to.receive, 256, 1);
 		driver_offer_own(&from.transmit, 64, RING_HEADER + 60);
-		counts = hop(&from.transmit.ring, &to.receive.ring, 32);
+		counts = xconnect(&from.transmit.ring, &to.receive.ring, 32);
 		assert_int_equal(counts.too_long, 32);
-		assert_int_equal(to.receive.ring.rest, 4); // (32 + 64 - 32 - 32 * 60 / 256) / 12
+		assert_int_equal(to.receive.ring.debt, 4); // (32 + 64 - 32 - 32 * 60 / 256) / 12
 		guest_close(&from);
 		guest_close(&to);
 	}
@@ -399,14 +400,14 @@ static void long_frames_do_not_tire_their_receiver(void **state)
 			guest_open(&to, kinds[k] | UINT64_C(1) << VIRTIO_NET_F_MRG_RXBUF, 64, false);
 			driver_offer_own(&to.receive, 64, 1526);
 			driver_offer_own(&from.transmit, 1, RING_HEADER + length);
-			assert_int_equal(hop(&from.transmit.ring, &to.receive.ring, 32).forwarded, 1);
-			assert_int_equal(to.receive.ring.rest, 0);
+			assert_int_equal(xconnect(&from.transmit.ring, &to.receive.ring, 32).forwarded, 1);
+			assert_int_equal(to.receive.ring.debt, 0);
 			guest_close(&from);
 			guest_close(&to);
 		}
 }
 
-// Bytes of a poll: 32 frames of 3 KB, whatever is asked for; plain buffers and chains, view and hop. Honest drivers do not
+// Bytes of a poll: 32 frames of 3 KB, whatever is asked for; plain buffers and chains, view and xconnect. Honest drivers do not
 // rest. What follows comes with the next poll.
 static void bytes_of_a_poll_are_bounded(void **state)
 {
@@ -431,9 +432,9 @@ static void bytes_of_a_poll_are_bounded(void **state)
 			assert_int_equal(view_peek(&from.transmit.ring, &view, 64, &lost), 32);
 			view_commit(&from.transmit.ring, &view);
 			for (unsigned i = 0; i < 2; i++)
-				assert_int_equal(hop(&from.transmit.ring, &to.receive.ring, 64).forwarded,
-				                 32);
-			assert_int_equal(from.transmit.ring.rest + to.receive.ring.rest, 0);
+				assert_int_equal(
+				        xconnect(&from.transmit.ring, &to.receive.ring, 64).forwarded, 32);
+			assert_int_equal(from.transmit.ring.debt + to.receive.ring.debt, 0);
 			guest_close(&from);
 			guest_close(&to);
 		}

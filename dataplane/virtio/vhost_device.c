@@ -89,14 +89,14 @@ bool vhost_device_ready(const struct vhost_device *device, unsigned ring)
 	return device->rings[ring].enabled && vhost_device_started(device, ring);
 }
 
-bool vhost_device_layout(const struct vhost_device *device, unsigned ring, struct ring_layout *layout)
+bool vhost_device_layout(const struct vhost_device *device, unsigned ring, struct device_ring_layout *layout)
 {
 	const struct vhost_device_ring *r = &device->rings[ring];
 
-	*layout = (struct ring_layout){
-	        .desc = vhost_memory_at(&device->memory, r->desc),
-	        .driver = vhost_memory_at(&device->memory, r->avail),
-	        .device = vhost_memory_at(&device->memory, r->used),
+	*layout = (struct device_ring_layout){
+	        .desc = peer_memory_at(&device->memory, r->desc),
+	        .driver = peer_memory_at(&device->memory, r->avail),
+	        .device = peer_memory_at(&device->memory, r->used),
 	        .size = (uint16_t)r->size,
 	        .base = r->base,
 	        .features = device->features,
@@ -114,15 +114,15 @@ void vhost_device_unblock(struct vhost_device *device)
 // --- Messages --------------------------------------------------------------------------------------------
 
 // SET_VRING_KICK, CALL, ERR. Only the descriptor to call is ever used; a worker writes to it, so it must not block.
-static enum vhost_refusal set_file(struct vhost_device *device, const struct vhost_message *message,
-                                   struct vhost_files *files)
+static enum peer_refusal set_file(struct vhost_device *device, const struct vhost_message *message,
+                                  struct peer_files *files)
 {
 	unsigned ring = vhost_message_file_ring(message);
 	int fd = files->count ? files->fds[0] : -1;
 	bool call = message->request == VHOST_USER_SET_VRING_CALL;
 
 	if (fd >= 0 && !(call ? doorbell_take(fd) : doorbell_is(fd)))
-		return VHOST_REFUSED_NO_EVENTFD;
+		return PEER_REFUSED_NO_EVENTFD;
 	files->count = 0;
 	if (call) {
 		take(device, ring);
@@ -136,38 +136,38 @@ static enum vhost_refusal set_file(struct vhost_device *device, const struct vho
 		take(device, ring);
 		kicked(device, ring);
 	}
-	return VHOST_ACCEPTED;
+	return PEER_ACCEPTED;
 }
 
-static enum vhost_refusal set_memory(struct vhost_device *device, const struct vhost_message *message,
-                                     struct vhost_files *files)
+static enum peer_refusal set_memory(struct vhost_device *device, const struct vhost_message *message,
+                                    struct peer_files *files)
 {
-	struct vhost_memory next;
-	enum vhost_refusal why = vhost_memory_open(&next, message, files, device->memory_max);
+	struct peer_memory next;
+	enum peer_refusal why = peer_memory_open(&next, message, files, device->memory_max);
 
 	if (why)
 		return why;
 	take_all(device);
 	device->replaced = device->memory;
 	device->memory = next;
-	return VHOST_ACCEPTED;
+	return PEER_ACCEPTED;
 }
 
-static enum vhost_refusal set_address(struct vhost_device *device, const struct vhost_message *message)
+static enum peer_refusal set_address(struct vhost_device *device, const struct vhost_message *message)
 {
 	struct vhost_device_ring *ring = &device->rings[message->address.index];
 
 	if (message->address.flags & VHOST_ADDRESS_LOG)
-		return VHOST_REFUSED_VALUE;
+		return PEER_REFUSED_VALUE;
 	take(device, message->address.index);
 	ring->desc = message->address.desc;
 	ring->avail = message->address.avail;
 	ring->used = message->address.used;
 	ring->addressed = true;
-	return VHOST_ACCEPTED;
+	return PEER_ACCEPTED;
 }
 
-static enum vhost_refusal set_ring(struct vhost_device *device, const struct vhost_message *message)
+static enum peer_refusal set_ring(struct vhost_device *device, const struct vhost_message *message)
 {
 	unsigned index = message->ring.index;
 	uint32_t number = message->ring.number;
@@ -175,7 +175,7 @@ static enum vhost_refusal set_ring(struct vhost_device *device, const struct vho
 	switch (message->request) {
 	case VHOST_USER_SET_VRING_NUM:
 		if (number == 0 || number > RING_SIZE_MAX)
-			return VHOST_REFUSED_VALUE;
+			return PEER_REFUSED_VALUE;
 		take(device, index);
 		device->rings[index].size = number;
 		break;
@@ -185,40 +185,40 @@ static enum vhost_refusal set_ring(struct vhost_device *device, const struct vho
 		break;
 	default:
 		if (number > 1)
-			return VHOST_REFUSED_VALUE;
+			return PEER_REFUSED_VALUE;
 		enable(device, index, number);
 	}
-	return VHOST_ACCEPTED;
+	return PEER_ACCEPTED;
 }
 
-static enum vhost_refusal set_features(struct vhost_device *device, uint64_t features)
+static enum peer_refusal set_features(struct vhost_device *device, uint64_t features)
 {
 	if (features & ~device->offered)
-		return VHOST_REFUSED_FEATURES;
+		return PEER_REFUSED_FEATURES;
 	if (features != device->features)
 		take_all(device);
 	device->features = features;
-	return VHOST_ACCEPTED;
+	return PEER_ACCEPTED;
 }
 
-static enum vhost_refusal set_protocol_features(struct vhost_device *device, uint64_t features)
+static enum peer_refusal set_protocol_features(struct vhost_device *device, uint64_t features)
 {
 	if (features & ~device->offered_protocol)
-		return VHOST_REFUSED_FEATURES;
+		return PEER_REFUSED_FEATURES;
 	if (features != device->protocol_features)
 		take_all(device);
 	device->protocol_features = features;
-	return VHOST_ACCEPTED;
+	return PEER_ACCEPTED;
 }
 
-static enum vhost_refusal set_status(struct vhost_device *device, uint64_t status)
+static enum peer_refusal set_status(struct vhost_device *device, uint64_t status)
 {
 	if (status > UINT8_MAX)
-		return VHOST_REFUSED_VALUE;
+		return PEER_REFUSED_VALUE;
 	if (!(status & VIRTIO_CONFIG_S_DRIVER_OK))
 		take_all(device);
 	device->status = (uint8_t)status;
-	return VHOST_ACCEPTED;
+	return PEER_ACCEPTED;
 }
 
 static void reset(struct vhost_device *device)
@@ -232,8 +232,8 @@ static void reset(struct vhost_device *device)
 }
 
 // Requests that change something.
-static enum vhost_refusal change(struct vhost_device *device, const struct vhost_message *message,
-                                 struct vhost_files *files)
+static enum peer_refusal change(struct vhost_device *device, const struct vhost_message *message,
+                                struct peer_files *files)
 {
 	switch (message->request) {
 	case VHOST_USER_SET_FEATURES:
@@ -256,9 +256,9 @@ static enum vhost_refusal change(struct vhost_device *device, const struct vhost
 		return set_file(device, message, files);
 	case VHOST_USER_RESET_OWNER:
 		reset(device);
-		return VHOST_ACCEPTED;
+		return PEER_ACCEPTED;
 	default: // SET_OWNER
-		return VHOST_ACCEPTED;
+		return PEER_ACCEPTED;
 	}
 }
 
@@ -290,10 +290,10 @@ static bool answer(struct vhost_device *device, const struct vhost_message *mess
 	}
 }
 
-enum vhost_refusal vhost_device_handle(struct vhost_device *device, const struct vhost_message *message,
-                                       struct vhost_files *files, struct vhost_message *reply)
+enum peer_refusal vhost_device_handle(struct vhost_device *device, const struct vhost_message *message,
+                                      struct peer_files *files, struct vhost_message *reply)
 {
-	enum vhost_refusal why = vhost_message_check(message, files->count, VHOST_RINGS_MAX);
+	enum peer_refusal why = vhost_message_check(message, files->count, VHOST_RINGS_MAX);
 	bool replies;
 
 	*reply = (struct vhost_message){.request = message->request};
@@ -305,9 +305,9 @@ enum vhost_refusal vhost_device_handle(struct vhost_device *device, const struct
 		replies = message->flags & VHOST_FLAG_NEED_REPLY &&
 		          negotiated(device, VHOST_PROTOCOL_F_REPLY_ACK);
 	}
-	if (replies && why == VHOST_ACCEPTED)
+	if (replies && why == PEER_ACCEPTED)
 		reply->flags = VHOST_FLAG_VERSION | VHOST_FLAG_REPLY;
-	if (why == VHOST_ACCEPTED)
+	if (why == PEER_ACCEPTED)
 		device->ops->settled(device);
 	return why;
 }

@@ -7,8 +7,8 @@
 // refusal the connection has to end.
 #pragma once
 
-#include "virtio/ring.h"
-#include "virtio/vhost_memory.h"
+#include "virtio/device_ring.h"
+#include "shm/peer_memory.h"
 #include "virtio/vhost_message.h"
 
 enum {
@@ -46,8 +46,8 @@ struct vhost_device {
 	bool blocked;    // by vhost_device_unblock()
 	unsigned beyond; // 0, or the first ring that was enabled and that the port has not; ops says so
 	unsigned taken;  // rings that a worker had and had to let go, ever: what messages cost others
-	struct vhost_memory memory;
-	struct vhost_memory replaced; // by a message: to be closed before the next is handled
+	struct peer_memory memory;
+	struct peer_memory replaced; // by a message: to be closed before the next is handled
 	struct vhost_device_ring rings[VHOST_RINGS_MAX];
 };
 
@@ -57,8 +57,8 @@ void vhost_device_begin(struct vhost_device *device, const struct vhost_device_o
 
 // Handle a whole message, whose header was checked. *reply is what to send, if its flags are not 0. The files that were
 // accepted are the device's; of a refused message all are the caller's.
-enum vhost_refusal vhost_device_handle(struct vhost_device *device, const struct vhost_message *message,
-                                       struct vhost_files *files, struct vhost_message *reply);
+enum peer_refusal vhost_device_handle(struct vhost_device *device, const struct vhost_message *message,
+                                      struct peer_files *files, struct vhost_message *reply);
 
 // The connection ends. memory is then the caller's to close; all descriptors are closed.
 void vhost_device_end(struct vhost_device *device);
@@ -73,4 +73,4 @@ bool vhost_device_started(const struct vhost_device *device, unsigned ring);
 bool vhost_device_ready(const struct vhost_device *device, unsigned ring);
 
 // Where a ring that is ready is. Returns false if that is not in the shared memory (now).
-bool vhost_device_layout(const struct vhost_device *device, unsigned ring, struct ring_layout *layout);
+bool vhost_device_layout(const struct vhost_device *device, unsigned ring, struct device_ring_layout *layout);

@@ -25,7 +25,7 @@ struct rig {
 	bool given[RINGS];
 	unsigned takes, settles;
 	bool gone;
-	enum vhost_refusal why;
+	enum peer_refusal why;
 	struct vhost_message reply;
 };
 
@@ -45,14 +45,14 @@ static bool take(struct vhost_device *device, unsigned ring, uint16_t *base)
 static void settled(struct vhost_device *device)
 {
 	struct rig *r = device->owner;
-	struct ring_layout layout;
-	struct ring ring;
+	struct device_ring_layout layout;
+	struct device_ring ring;
 
 	r->settles++;
 	for (unsigned i = 0; i < RINGS; i++)
 		r->given[i] = r->given[i] ||
 		              (vhost_device_ready(device, i) && vhost_device_layout(device, i, &layout) &&
-		               ring_init(&ring, &layout, &device->memory.guest) == 0);
+		               device_ring_init(&ring, &layout, &device->memory.guest) == 0);
 }
 
 static void gone(struct vhost_device *device)
@@ -83,7 +83,7 @@ static void rig_close(struct rig *r)
 {
 	vhost_device_end(&r->device);
 	assert_true(r->gone);
-	vhost_memory_close(&r->device.memory);
+	peer_memory_close(&r->device.memory);
 	for (unsigned i = 0; i < r->link.files.count; i++)
 		close(r->link.files.fds[i]);
 	close(r->peer);
@@ -93,9 +93,9 @@ static void rig_close(struct rig *r)
 }
 
 // Handle all that was sent, until a message is refused.
-static enum vhost_refusal hear(struct rig *r)
+static enum peer_refusal hear(struct rig *r)
 {
-	r->why = VHOST_ACCEPTED;
+	r->why = PEER_ACCEPTED;
 	for (;;) {
 		enum vhost_read read = vhost_link_read(&r->link, r->device.protocol_features, &r->why);
 
@@ -104,14 +104,14 @@ static enum vhost_refusal hear(struct rig *r)
 		r->why = vhost_device_handle(&r->device, &r->link.message, &r->link.files, &r->reply);
 		if (r->why)
 			return r->why;
-		vhost_memory_close(&r->device.replaced);
+		peer_memory_close(&r->device.replaced);
 		vhost_link_next(&r->link);
 	}
 }
 
 static void share(struct rig *r)
 {
-	const struct vhost_region region = {PEER_GUEST, PEER_MEMORY, PEER_USER, 0};
+	const struct peer_region region = {PEER_GUEST, PEER_MEMORY, PEER_USER, 0};
 
 	assert_true(peer_send_table(r->peer, &region, 1, &r->memory, 1));
 }
@@ -133,7 +133,7 @@ static void run(struct rig *r, uint64_t features)
 	share(r);
 	for (unsigned i = 0; i < RINGS; i++)
 		set_up(r, i);
-	assert_int_equal(hear(r), VHOST_ACCEPTED);
+	assert_int_equal(hear(r), PEER_ACCEPTED);
 }
 
 static void assert_given(const struct rig *r, const char *which)
@@ -155,7 +155,7 @@ static void rings_start(void **state)
 	run(&r, VHOST_BIT(VIRTIO_F_VERSION_1) | VHOST_BIT(VHOST_F_PROTOCOL_FEATURES));
 	assert_given(&r, "----");
 	peer_send_ring(r.peer, VHOST_USER_SET_VRING_ENABLE, 2, 1);
-	assert_int_equal(hear(&r), VHOST_ACCEPTED);
+	assert_int_equal(hear(&r), PEER_ACCEPTED);
 	assert_given(&r, "--+-");
 	assert_int_equal(r.takes, 0);
 	rig_close(&r);
@@ -196,7 +196,7 @@ static void a_ring_stops_and_starts_again(void **state)
 
 	run(&r, VHOST_BIT(VIRTIO_F_VERSION_1));
 	peer_send_ring(r.peer, VHOST_USER_GET_VRING_BASE, 1, 0);
-	assert_int_equal(hear(&r), VHOST_ACCEPTED);
+	assert_int_equal(hear(&r), PEER_ACCEPTED);
 	assert_given(&r, "+-++");
 	assert_int_equal(r.reply.flags, VHOST_FLAG_VERSION | VHOST_FLAG_REPLY);
 	assert_int_equal(r.reply.ring.index, 1);
@@ -226,18 +226,18 @@ static void the_position_of_a_packed_ring(void **state)
 // Memory without the rings: they wait for a table that has them again.
 static void memory_goes_and_comes(void **state)
 {
-	const struct vhost_region away = {PEER_GUEST, 4096, PEER_USER + PEER_MEMORY, 0};
+	const struct peer_region away = {PEER_GUEST, 4096, PEER_USER + PEER_MEMORY, 0};
 	struct rig r;
 
 	run(&r, VHOST_BIT(VIRTIO_F_VERSION_1));
 	peer_send_table(r.peer, &away, 1, &r.memory, 1);
-	assert_int_equal(hear(&r), VHOST_ACCEPTED);
+	assert_int_equal(hear(&r), PEER_ACCEPTED);
 	assert_given(&r, "----");
 	share(&r);
 	hear(&r);
 	assert_given(&r, "++++");
 	peer_send_table(r.peer, &away, 0, NULL, 0);
-	assert_int_equal(hear(&r), VHOST_ACCEPTED);
+	assert_int_equal(hear(&r), PEER_ACCEPTED);
 	assert_given(&r, "----");
 	rig_close(&r);
 }
@@ -268,7 +268,7 @@ static void a_reset_forgets_the_rings(void **state)
 
 	run(&r, VHOST_BIT(VIRTIO_F_VERSION_1));
 	peer_send(r.peer, VHOST_USER_RESET_OWNER, NULL, 0, NULL, 0);
-	assert_int_equal(hear(&r), VHOST_ACCEPTED);
+	assert_int_equal(hear(&r), PEER_ACCEPTED);
 	assert_given(&r, "----");
 	for (unsigned i = 0; i < RINGS; i++)
 		peer_send_file(r.peer, VHOST_USER_SET_VRING_KICK, i, r.event);
@@ -333,7 +333,7 @@ static void rings_beyond_the_port(void **state)
 	before = open_files();
 	for (unsigned i = RINGS; i < VHOST_RINGS_MAX; i++)
 		set_up(&r, i);
-	assert_int_equal(hear(&r), VHOST_ACCEPTED);
+	assert_int_equal(hear(&r), PEER_ACCEPTED);
 	with = open_files();
 	assert_int_equal(with, before);
 	assert_int_equal(r.device.beyond, RINGS);
@@ -351,7 +351,7 @@ static void a_message_in_bytes(void **state)
 		unsigned takes = r.takes;
 
 		peer_send_bytes(r.peer, (const char *)kick + i, 1, &r.event, i == sizeof(kick) - 1);
-		assert_int_equal(hear(&r), VHOST_ACCEPTED);
+		assert_int_equal(hear(&r), PEER_ACCEPTED);
 		assert_int_equal(r.takes - takes, i == sizeof(kick) - 1);
 	}
 	rig_close(&r);
@@ -397,7 +397,7 @@ static int open_file(enum file kind)
 }
 
 struct bad {
-	enum vhost_refusal why;
+	enum peer_refusal why;
 	uint32_t request, size;
 	uint64_t payload[5];
 	enum file file;
@@ -407,103 +407,93 @@ struct bad {
 // Sizes and descriptors as the sender has them.
 static const struct bad bad_messages[] = {
         // Audit findings 1, 2 and 7, and whatever else no port offers.
-        {VHOST_REFUSED_NOT_OFFERED, 0, 0, {0}, NONE, 0},
-        {VHOST_REFUSED_NOT_OFFERED, 6, 16, {0}, MEMORY, 1}, // SET_LOG_BASE
-        {VHOST_REFUSED_NOT_OFFERED, 7, 0, {0}, EVENT, 1},   // SET_LOG_FD
-        {VHOST_REFUSED_NOT_OFFERED, 19, 8, {0}, NONE, 0},   // SEND_RARP
-        {VHOST_REFUSED_NOT_OFFERED, 20, 8, {0}, NONE, 0},   // NET_SET_MTU
-        {VHOST_REFUSED_NOT_OFFERED, 21, 0, {0}, PIPE, 1},   // SET_BACKEND_REQ_FD
-        {VHOST_REFUSED_NOT_OFFERED, 22, 32, {0}, NONE, 0},  // IOTLB_MSG
-        {VHOST_REFUSED_NOT_OFFERED, 23, 8, {0}, NONE, 0},   // SET_VRING_ENDIAN
-        {VHOST_REFUSED_NOT_OFFERED, 24, 12, {0}, NONE, 0},  // GET_CONFIG
-        {VHOST_REFUSED_NOT_OFFERED, 25, 12, {0}, NONE, 0},  // SET_CONFIG
-        {VHOST_REFUSED_NOT_OFFERED, 28, 0, {0}, NONE, 0},   // POSTCOPY_ADVISE
-        {VHOST_REFUSED_NOT_OFFERED, 28, 0, {0}, EVENT, 8},
-        {VHOST_REFUSED_NOT_OFFERED, 29, 0, {0}, NONE, 0},    // POSTCOPY_LISTEN
-        {VHOST_REFUSED_NOT_OFFERED, 30, 0, {0}, NONE, 0},    // POSTCOPY_END
-        {VHOST_REFUSED_NOT_OFFERED, 31, 24, {0}, NONE, 0},   // GET_INFLIGHT_FD
-        {VHOST_REFUSED_NOT_OFFERED, 32, 24, {0}, MEMORY, 1}, // SET_INFLIGHT_FD
-        {VHOST_REFUSED_NOT_OFFERED, 33, 0, {0}, MEMORY, 1},  // GPU_SET_SOCKET
-        {VHOST_REFUSED_NOT_OFFERED, 34, 0, {0}, NONE, 0},    // RESET_DEVICE
-        {VHOST_REFUSED_NOT_OFFERED, 36, 0, {0}, NONE, 0},    // GET_MAX_MEM_SLOTS
-        {VHOST_REFUSED_NOT_OFFERED, 37, 40, {0}, MEMORY, 1}, // ADD_MEM_REG
-        {VHOST_REFUSED_NOT_OFFERED, 38, 40, {0}, NONE, 0},   // REM_MEM_REG
-        {VHOST_REFUSED_NOT_OFFERED, 41, 0, {0}, NONE, 0},
-        {VHOST_REFUSED_NOT_OFFERED, UINT32_MAX, 0, {0}, NONE, 0},
-        {VHOST_REFUSED_NOT_NEGOTIATED, VHOST_USER_SET_STATUS, 8, {0}, NONE, 0},
-        {VHOST_REFUSED_NOT_NEGOTIATED, VHOST_USER_GET_STATUS, 0, {0}, NONE, 0},
+        {PEER_REFUSED_NOT_OFFERED, 0, 0, {0}, NONE, 0},
+        {PEER_REFUSED_NOT_OFFERED, 6, 16, {0}, MEMORY, 1}, // SET_LOG_BASE
+        {PEER_REFUSED_NOT_OFFERED, 7, 0, {0}, EVENT, 1},   // SET_LOG_FD
+        {PEER_REFUSED_NOT_OFFERED, 19, 8, {0}, NONE, 0},   // SEND_RARP
+        {PEER_REFUSED_NOT_OFFERED, 20, 8, {0}, NONE, 0},   // NET_SET_MTU
+        {PEER_REFUSED_NOT_OFFERED, 21, 0, {0}, PIPE, 1},   // SET_BACKEND_REQ_FD
+        {PEER_REFUSED_NOT_OFFERED, 22, 32, {0}, NONE, 0},  // IOTLB_MSG
+        {PEER_REFUSED_NOT_OFFERED, 23, 8, {0}, NONE, 0},   // SET_VRING_ENDIAN
+        {PEER_REFUSED_NOT_OFFERED, 24, 12, {0}, NONE, 0},  // GET_CONFIG
+        {PEER_REFUSED_NOT_OFFERED, 25, 12, {0}, NONE, 0},  // SET_CONFIG
+        {PEER_REFUSED_NOT_OFFERED, 28, 0, {0}, NONE, 0},   // POSTCOPY_ADVISE
+        {PEER_REFUSED_NOT_OFFERED, 28, 0, {0}, EVENT, 8},
+        {PEER_REFUSED_NOT_OFFERED, 29, 0, {0}, NONE, 0},    // POSTCOPY_LISTEN
+        {PEER_REFUSED_NOT_OFFERED, 30, 0, {0}, NONE, 0},    // POSTCOPY_END
+        {PEER_REFUSED_NOT_OFFERED, 31, 24, {0}, NONE, 0},   // GET_INFLIGHT_FD
+        {PEER_REFUSED_NOT_OFFERED, 32, 24, {0}, MEMORY, 1}, // SET_INFLIGHT_FD
+        {PEER_REFUSED_NOT_OFFERED, 33, 0, {0}, MEMORY, 1},  // GPU_SET_SOCKET
+        {PEER_REFUSED_NOT_OFFERED, 34, 0, {0}, NONE, 0},    // RESET_DEVICE
+        {PEER_REFUSED_NOT_OFFERED, 36, 0, {0}, NONE, 0},    // GET_MAX_MEM_SLOTS
+        {PEER_REFUSED_NOT_OFFERED, 37, 40, {0}, MEMORY, 1}, // ADD_MEM_REG
+        {PEER_REFUSED_NOT_OFFERED, 38, 40, {0}, NONE, 0},   // REM_MEM_REG
+        {PEER_REFUSED_NOT_OFFERED, 41, 0, {0}, NONE, 0},
+        {PEER_REFUSED_NOT_OFFERED, UINT32_MAX, 0, {0}, NONE, 0},
+        {PEER_REFUSED_NOT_NEGOTIATED, VHOST_USER_SET_STATUS, 8, {0}, NONE, 0},
+        {PEER_REFUSED_NOT_NEGOTIATED, VHOST_USER_GET_STATUS, 0, {0}, NONE, 0},
         // Sizes, numbers of descriptors, rings.
-        {VHOST_REFUSED_SIZE, VHOST_USER_GET_FEATURES, 8, {0}, NONE, 0},
-        {VHOST_REFUSED_SIZE, VHOST_USER_SET_FEATURES, 0, {0}, NONE, 0},
-        {VHOST_REFUSED_SIZE, VHOST_USER_SET_VRING_ADDR, 8, {0}, NONE, 0},
-        {VHOST_REFUSED_SIZE, VHOST_USER_SET_MEM_TABLE, 0, {0}, NONE, 0},
-        {VHOST_REFUSED_SIZE, VHOST_USER_SET_MEM_TABLE, 9, {0}, NONE, 0},
-        {VHOST_REFUSED_SIZE, VHOST_USER_SET_MEM_TABLE, 8, {1}, NONE, 0},
-        {VHOST_REFUSED_SIZE, VHOST_USER_SET_MEM_TABLE, 8, {1000}, NONE, 0},
-        {VHOST_REFUSED_SIZE, VHOST_USER_SET_MEM_TABLE, 8, {UINT32_MAX}, NONE, 0},
-        {VHOST_REFUSED_FILES, VHOST_USER_GET_FEATURES, 0, {0}, EVENT, 1},
-        {VHOST_REFUSED_FILES, VHOST_USER_SET_VRING_KICK, 8, {0}, NONE, 0},
-        {VHOST_REFUSED_FILES, VHOST_USER_SET_VRING_KICK, 8, {0}, EVENT, 2},
-        {VHOST_REFUSED_FILES, VHOST_USER_SET_VRING_CALL, 8, {VHOST_NO_FILE}, EVENT, 1},
-        {VHOST_REFUSED_FILES, VHOST_USER_SET_MEM_TABLE, 8, {0}, MEMORY, 1},
-        {VHOST_REFUSED_FILES, VHOST_USER_SET_MEM_TABLE, 8, {0}, MEMORY, PEER_FDS_MAX},
-        {VHOST_REFUSED_RING, VHOST_USER_SET_VRING_NUM, 8, {VHOST_RINGS_MAX | 16LLU << 32}, NONE, 0},
-        {VHOST_REFUSED_RING, VHOST_USER_SET_VRING_ADDR, 40, {UINT32_MAX}, NONE, 0},
-        {VHOST_REFUSED_RING, VHOST_USER_GET_VRING_BASE, 8, {77}, NONE, 0},
-        {VHOST_REFUSED_RING, VHOST_USER_SET_VRING_CALL, 8, {VHOST_RINGS_MAX}, EVENT, 1},
+        {PEER_REFUSED_SIZE, VHOST_USER_GET_FEATURES, 8, {0}, NONE, 0},
+        {PEER_REFUSED_SIZE, VHOST_USER_SET_FEATURES, 0, {0}, NONE, 0},
+        {PEER_REFUSED_SIZE, VHOST_USER_SET_VRING_ADDR, 8, {0}, NONE, 0},
+        {PEER_REFUSED_SIZE, VHOST_USER_SET_MEM_TABLE, 0, {0}, NONE, 0},
+        {PEER_REFUSED_SIZE, VHOST_USER_SET_MEM_TABLE, 9, {0}, NONE, 0},
+        {PEER_REFUSED_SIZE, VHOST_USER_SET_MEM_TABLE, 8, {1}, NONE, 0},
+        {PEER_REFUSED_SIZE, VHOST_USER_SET_MEM_TABLE, 8, {1000}, NONE, 0},
+        {PEER_REFUSED_SIZE, VHOST_USER_SET_MEM_TABLE, 8, {UINT32_MAX}, NONE, 0},
+        {PEER_REFUSED_FILES, VHOST_USER_GET_FEATURES, 0, {0}, EVENT, 1},
+        {PEER_REFUSED_FILES, VHOST_USER_SET_VRING_KICK, 8, {0}, NONE, 0},
+        {PEER_REFUSED_FILES, VHOST_USER_SET_VRING_KICK, 8, {0}, EVENT, 2},
+        {PEER_REFUSED_FILES, VHOST_USER_SET_VRING_CALL, 8, {VHOST_NO_FILE}, EVENT, 1},
+        {PEER_REFUSED_FILES, VHOST_USER_SET_MEM_TABLE, 8, {0}, MEMORY, 1},
+        {PEER_REFUSED_FILES, VHOST_USER_SET_MEM_TABLE, 8, {0}, MEMORY, PEER_FDS_MAX},
+        {PEER_REFUSED_RING, VHOST_USER_SET_VRING_NUM, 8, {VHOST_RINGS_MAX | 16LLU << 32}, NONE, 0},
+        {PEER_REFUSED_RING, VHOST_USER_SET_VRING_ADDR, 40, {UINT32_MAX}, NONE, 0},
+        {PEER_REFUSED_RING, VHOST_USER_GET_VRING_BASE, 8, {77}, NONE, 0},
+        {PEER_REFUSED_RING, VHOST_USER_SET_VRING_CALL, 8, {VHOST_RINGS_MAX}, EVENT, 1},
         // Values.
-        {VHOST_REFUSED_VALUE, VHOST_USER_SET_VRING_KICK, 8, {0x200}, EVENT, 1},
-        {VHOST_REFUSED_VALUE, VHOST_USER_SET_VRING_NUM, 8, {0}, NONE, 0},
-        {VHOST_REFUSED_VALUE, VHOST_USER_SET_VRING_NUM, 8, {32769LLU << 32}, NONE, 0},
-        {VHOST_REFUSED_VALUE, VHOST_USER_SET_VRING_ENABLE, 8, {2LLU << 32}, NONE, 0},
-        {VHOST_REFUSED_VALUE, VHOST_USER_SET_VRING_ADDR, 40, {1LLU << 32}, NONE, 0}, // dirty logging
-        {VHOST_REFUSED_FEATURES, VHOST_USER_SET_FEATURES, 8, {1LLU << 26}, NONE, 0}, // VHOST_F_LOG_ALL
-        {VHOST_REFUSED_FEATURES, VHOST_USER_SET_PROTOCOL_FEATURES, 8, {1 << 12}, NONE, 0},
+        {PEER_REFUSED_VALUE, VHOST_USER_SET_VRING_KICK, 8, {0x200}, EVENT, 1},
+        {PEER_REFUSED_VALUE, VHOST_USER_SET_VRING_NUM, 8, {0}, NONE, 0},
+        {PEER_REFUSED_VALUE, VHOST_USER_SET_VRING_NUM, 8, {32769LLU << 32}, NONE, 0},
+        {PEER_REFUSED_VALUE, VHOST_USER_SET_VRING_ENABLE, 8, {2LLU << 32}, NONE, 0},
+        {PEER_REFUSED_VALUE, VHOST_USER_SET_VRING_ADDR, 40, {1LLU << 32}, NONE, 0}, // dirty logging
+        {PEER_REFUSED_FEATURES, VHOST_USER_SET_FEATURES, 8, {1LLU << 26}, NONE, 0}, // VHOST_F_LOG_ALL
+        {PEER_REFUSED_FEATURES, VHOST_USER_SET_PROTOCOL_FEATURES, 8, {1 << 12}, NONE, 0},
         // Descriptors of another kind (finding 6).
-        {VHOST_REFUSED_NO_EVENTFD, VHOST_USER_SET_VRING_CALL, 8, {0}, PIPE, 1},
-        {VHOST_REFUSED_NO_EVENTFD, VHOST_USER_SET_VRING_CALL, 8, {0}, NULL_DEVICE, 1},
-        {VHOST_REFUSED_NO_EVENTFD, VHOST_USER_SET_VRING_KICK, 8, {0}, MEMORY, 1},
-        {VHOST_REFUSED_NO_EVENTFD, VHOST_USER_SET_VRING_ERR, 8, {31}, FOLDER, 1},
+        {PEER_REFUSED_NO_EVENTFD, VHOST_USER_SET_VRING_CALL, 8, {0}, PIPE, 1},
+        {PEER_REFUSED_NO_EVENTFD, VHOST_USER_SET_VRING_CALL, 8, {0}, NULL_DEVICE, 1},
+        {PEER_REFUSED_NO_EVENTFD, VHOST_USER_SET_VRING_KICK, 8, {0}, MEMORY, 1},
+        {PEER_REFUSED_NO_EVENTFD, VHOST_USER_SET_VRING_ERR, 8, {31}, FOLDER, 1},
         // Memory (findings 5, 8 and 9).
-        {VHOST_REFUSED_MEMORY_FILE, VHOST_USER_SET_MEM_TABLE, 40, {1, PEER_GUEST, 4096, 0, 0}, EVENT, 1},
-        {VHOST_REFUSED_MEMORY_FILE, VHOST_USER_SET_MEM_TABLE, 40, {1, PEER_GUEST, 4096, 0, 0}, PIPE, 1},
-        {VHOST_REFUSED_MEMORY_FILE,
-         VHOST_USER_SET_MEM_TABLE,
-         40,
-         {1, PEER_GUEST, 4096, 0, 0},
-         NULL_DEVICE,
-         1},
-        {VHOST_REFUSED_MEMORY_FILE, VHOST_USER_SET_MEM_TABLE, 40, {1, PEER_GUEST, 4096, 0, 0}, FOLDER, 1},
-        {VHOST_REFUSED_MEMORY_FILE, VHOST_USER_SET_MEM_TABLE, 40, {1, PEER_GUEST, 4096, 0, 0}, PROC, 1},
-        {VHOST_REFUSED_MEMORY_MAP, VHOST_USER_SET_MEM_TABLE, 40, {1, PEER_GUEST, 4096, 0, 0}, READ_ONLY, 1},
-        {VHOST_REFUSED_MEMORY_MAP,
-         VHOST_USER_SET_MEM_TABLE,
-         40,
-         {1, PEER_GUEST, 4096, 0, 0},
-         SEALED_WRITE,
-         1},
-        {VHOST_REFUSED_MEMORY_END,
+        {PEER_REFUSED_MEMORY_FILE, VHOST_USER_SET_MEM_TABLE, 40, {1, PEER_GUEST, 4096, 0, 0}, EVENT, 1},
+        {PEER_REFUSED_MEMORY_FILE, VHOST_USER_SET_MEM_TABLE, 40, {1, PEER_GUEST, 4096, 0, 0}, PIPE, 1},
+        {PEER_REFUSED_MEMORY_FILE, VHOST_USER_SET_MEM_TABLE, 40, {1, PEER_GUEST, 4096, 0, 0}, NULL_DEVICE, 1},
+        {PEER_REFUSED_MEMORY_FILE, VHOST_USER_SET_MEM_TABLE, 40, {1, PEER_GUEST, 4096, 0, 0}, FOLDER, 1},
+        {PEER_REFUSED_MEMORY_FILE, VHOST_USER_SET_MEM_TABLE, 40, {1, PEER_GUEST, 4096, 0, 0}, PROC, 1},
+        {PEER_REFUSED_MEMORY_MAP, VHOST_USER_SET_MEM_TABLE, 40, {1, PEER_GUEST, 4096, 0, 0}, READ_ONLY, 1},
+        {PEER_REFUSED_MEMORY_MAP, VHOST_USER_SET_MEM_TABLE, 40, {1, PEER_GUEST, 4096, 0, 0}, SEALED_WRITE, 1},
+        {PEER_REFUSED_MEMORY_END,
          VHOST_USER_SET_MEM_TABLE,
          40,
          {1, PEER_GUEST, PEER_MEMORY + 1, 0, 0},
          MEMORY,
          1},
-        {VHOST_REFUSED_MEMORY_END,
+        {PEER_REFUSED_MEMORY_END,
          VHOST_USER_SET_MEM_TABLE,
          40,
          {1, PEER_GUEST, 4096, 0, PEER_MEMORY},
          MEMORY,
          1},
-        {VHOST_REFUSED_MEMORY_END,
+        {PEER_REFUSED_MEMORY_END,
          VHOST_USER_SET_MEM_TABLE,
          40,
          {1, PEER_GUEST, 4096, 0, -4095LLU},
          MEMORY,
          1},
-        {VHOST_REFUSED_MEMORY_END, VHOST_USER_SET_MEM_TABLE, 40, {1, PEER_GUEST, 0, 0, 0}, MEMORY, 1},
-        {VHOST_REFUSED_MEMORY_OVERLAP, VHOST_USER_SET_MEM_TABLE, 40, {1, -4095LLU, 4096, 0, 0}, MEMORY, 1},
-        {VHOST_REFUSED_MEMORY_OVERLAP, VHOST_USER_SET_MEM_TABLE, 40, {1, 0, 4096, -4095LLU, 0}, MEMORY, 1},
-        {VHOST_REFUSED_MEMORY_END, VHOST_USER_SET_MEM_TABLE, 40, {1, 0, 1LLU << 63, 0, 0}, MEMORY, 1},
+        {PEER_REFUSED_MEMORY_END, VHOST_USER_SET_MEM_TABLE, 40, {1, PEER_GUEST, 0, 0, 0}, MEMORY, 1},
+        {PEER_REFUSED_MEMORY_OVERLAP, VHOST_USER_SET_MEM_TABLE, 40, {1, -4095LLU, 4096, 0, 0}, MEMORY, 1},
+        {PEER_REFUSED_MEMORY_OVERLAP, VHOST_USER_SET_MEM_TABLE, 40, {1, 0, 4096, -4095LLU, 0}, MEMORY, 1},
+        {PEER_REFUSED_MEMORY_END, VHOST_USER_SET_MEM_TABLE, 40, {1, 0, 1LLU << 63, 0, 0}, MEMORY, 1},
 };
 
 // Refused as a whole: the rings stay with the worker, nothing is mapped, each descriptor is the caller's.
@@ -526,7 +516,7 @@ static void malformed_messages_are_refused(void **state)
 			close(fds[k]);
 		if (hear(&r) != bad->why)
 			fail_msg("message %zu, request %u: %s instead of %s", i, bad->request,
-			         r.why ? vhost_refusal_key(r.why) : "accepted", vhost_refusal_key(bad->why));
+			         r.why ? peer_refusal_key(r.why) : "accepted", peer_refusal_key(bad->why));
 		assert_int_equal(r.settles, settles);
 		assert_int_equal(r.takes, takes);
 		assert_given(&r, "++++");
@@ -542,11 +532,11 @@ static void malformed_messages_are_refused(void **state)
 static void a_header_is_refused_before_its_payload(void **state)
 {
 	static const uint32_t headers[][4] = {
-	        {VHOST_USER_SET_MEM_TABLE, VHOST_FLAG_VERSION, 1U << 31, VHOST_REFUSED_SIZE},
-	        {VHOST_USER_SET_MEM_TABLE, VHOST_FLAG_VERSION, 8 + 32 * 9, VHOST_REFUSED_SIZE},
-	        {VHOST_USER_SET_FEATURES, 2, 8, VHOST_REFUSED_VERSION},
-	        {VHOST_USER_SET_FEATURES, VHOST_FLAG_VERSION | VHOST_FLAG_REPLY, 8, VHOST_REFUSED_VERSION},
-	        {999, VHOST_FLAG_VERSION, UINT32_MAX, VHOST_REFUSED_NOT_OFFERED},
+	        {VHOST_USER_SET_MEM_TABLE, VHOST_FLAG_VERSION, 1U << 31, PEER_REFUSED_SIZE},
+	        {VHOST_USER_SET_MEM_TABLE, VHOST_FLAG_VERSION, 8 + 32 * 9, PEER_REFUSED_SIZE},
+	        {VHOST_USER_SET_FEATURES, 2, 8, PEER_REFUSED_VERSION},
+	        {VHOST_USER_SET_FEATURES, VHOST_FLAG_VERSION | VHOST_FLAG_REPLY, 8, PEER_REFUSED_VERSION},
+	        {999, VHOST_FLAG_VERSION, UINT32_MAX, PEER_REFUSED_NOT_OFFERED},
 	};
 
 	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
@@ -563,19 +553,19 @@ static void a_header_is_refused_before_its_payload(void **state)
 static void regions_that_overlap(void **state)
 {
 	static const struct {
-		struct vhost_region second;
-		enum vhost_refusal why;
+		struct peer_region second;
+		enum peer_refusal why;
 	} cases[] = {
-	        {{PEER_GUEST + 8192, 4096, PEER_USER + 8192, 0}, VHOST_ACCEPTED},
-	        {{PEER_GUEST - 4096, 4096, PEER_USER - 4096, 0}, VHOST_ACCEPTED},
-	        {{PEER_GUEST + 8191, 4096, PEER_USER + 8192, 0}, VHOST_REFUSED_MEMORY_OVERLAP},
-	        {{PEER_GUEST + 8192, 4096, PEER_USER + 8191, 0}, VHOST_REFUSED_MEMORY_OVERLAP},
-	        {{PEER_GUEST - 4095, 4096, PEER_USER + 8192, 0}, VHOST_REFUSED_MEMORY_OVERLAP},
-	        {{PEER_GUEST, 8192, PEER_USER + 8192, 0}, VHOST_REFUSED_MEMORY_OVERLAP},
+	        {{PEER_GUEST + 8192, 4096, PEER_USER + 8192, 0}, PEER_ACCEPTED},
+	        {{PEER_GUEST - 4096, 4096, PEER_USER - 4096, 0}, PEER_ACCEPTED},
+	        {{PEER_GUEST + 8191, 4096, PEER_USER + 8192, 0}, PEER_REFUSED_MEMORY_OVERLAP},
+	        {{PEER_GUEST + 8192, 4096, PEER_USER + 8191, 0}, PEER_REFUSED_MEMORY_OVERLAP},
+	        {{PEER_GUEST - 4095, 4096, PEER_USER + 8192, 0}, PEER_REFUSED_MEMORY_OVERLAP},
+	        {{PEER_GUEST, 8192, PEER_USER + 8192, 0}, PEER_REFUSED_MEMORY_OVERLAP},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct vhost_region regions[] = {{PEER_GUEST, 8192, PEER_USER, 0}, cases[i].second};
+		struct peer_region regions[] = {{PEER_GUEST, 8192, PEER_USER, 0}, cases[i].second};
 		struct rig r;
 
 		rig_open(&r);
@@ -589,7 +579,7 @@ static void regions_that_overlap(void **state)
 static void too_much_memory(void **state)
 {
 	const uint64_t half = ((uint64_t)CONFIG_DRIVER_MEMORY_MB_MAX << 20) / 2;
-	struct vhost_region regions[] = {
+	struct peer_region regions[] = {
 	        {0, half, 0, 0}, {half, half, half, 0}, {2 * half, 4096, 2 * half, 0}};
 	int huge = peer_memory(0, (off_t)half);
 
@@ -598,7 +588,7 @@ static void too_much_memory(void **state)
 
 		rig_open(&r);
 		peer_send_table(r.peer, regions, count, (int[]){huge, huge, huge}, count);
-		assert_int_equal(hear(&r), count == 2 ? VHOST_ACCEPTED : VHOST_REFUSED_MEMORY_LIMIT);
+		assert_int_equal(hear(&r), count == 2 ? PEER_ACCEPTED : PEER_REFUSED_MEMORY_LIMIT);
 		rig_close(&r);
 	}
 	close(huge);
@@ -607,24 +597,24 @@ static void too_much_memory(void **state)
 // A region may begin anywhere in its file; its bytes are where the driver has them.
 static void a_region_inside_of_its_file(void **state)
 {
-	const struct vhost_region region = {PEER_GUEST, 5000, PEER_USER, 4100};
+	const struct peer_region region = {PEER_GUEST, 5000, PEER_USER, 4100};
 	uint8_t byte = 42;
 	struct rig r;
 
 	rig_open(&r);
 	assert_int_equal(pwrite(r.memory, &byte, 1, 4100 + 4999), 1);
 	peer_send_table(r.peer, &region, 1, &r.memory, 1);
-	assert_int_equal(hear(&r), VHOST_ACCEPTED);
-	assert_int_equal(*(uint8_t *)vhost_memory_at(&r.device.memory, PEER_USER + 4999), 42);
-	assert_null(vhost_memory_at(&r.device.memory, PEER_USER + 5000));
-	assert_null(vhost_memory_at(&r.device.memory, PEER_USER - 1));
+	assert_int_equal(hear(&r), PEER_ACCEPTED);
+	assert_int_equal(*(uint8_t *)peer_memory_at(&r.device.memory, PEER_USER + 4999), 42);
+	assert_null(peer_memory_at(&r.device.memory, PEER_USER + 5000));
+	assert_null(peer_memory_at(&r.device.memory, PEER_USER - 1));
 	rig_close(&r);
 }
 
 // Whole hugepages are mapped, whatever part of them is the region. Nothing of them is touched: there may be none.
 static void a_region_in_hugepages(void **state)
 {
-	const struct vhost_region region = {PEER_GUEST, 8192, PEER_USER, 4096};
+	const struct peer_region region = {PEER_GUEST, 8192, PEER_USER, 4096};
 	int memory = peer_memory(MFD_HUGETLB, 4 << 20);
 	struct rig r;
 
@@ -632,8 +622,8 @@ static void a_region_in_hugepages(void **state)
 		skip();
 	rig_open(&r);
 	peer_send_table(r.peer, &region, 1, &memory, 1);
-	assert_int_equal(hear(&r), VHOST_ACCEPTED);
-	assert_ptr_equal(vhost_memory_at(&r.device.memory, PEER_USER),
+	assert_int_equal(hear(&r), PEER_ACCEPTED);
+	assert_ptr_equal(peer_memory_at(&r.device.memory, PEER_USER),
 	                 (uint8_t *)r.device.memory.maps[0].at + 4096);
 	assert_int_equal(r.device.memory.maps[0].bytes % (2 << 20), 0);
 	rig_close(&r);
@@ -661,7 +651,7 @@ static void rings_that_cannot_be(void **state)
 
 		run(&r, VHOST_BIT(VIRTIO_F_VERSION_1));
 		peer_send(r.peer, VHOST_USER_SET_VRING_ADDR, payload, sizeof(payload), NULL, 0);
-		assert_int_equal(hear(&r), VHOST_ACCEPTED);
+		assert_int_equal(hear(&r), PEER_ACCEPTED);
 		assert_given(&r, "-+++");
 		rig_close(&r);
 	}

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 // The kernel gives no more than there is room for, and says so if it has kept some back.
-bool vhost_files_keep(struct vhost_files *files, struct msghdr *header)
+bool peer_files_keep(struct peer_files *files, struct msghdr *header)
 {
 	bool kept = (header->msg_flags & MSG_CTRUNC) == 0;
 
@@ -24,12 +24,12 @@ bool vhost_files_keep(struct vhost_files *files, struct msghdr *header)
 }
 
 // Up to the given bytes of the message.
-static enum vhost_read read_to(struct vhost_link *link, unsigned bytes, enum vhost_refusal *why)
+static enum vhost_read read_to(struct vhost_link *link, unsigned bytes, enum peer_refusal *why)
 {
-	alignas(struct cmsghdr) char control[CMSG_SPACE(VHOST_FILES_MAX * sizeof(int))];
+	alignas(struct cmsghdr) char control[CMSG_SPACE(PEER_FILES_MAX * sizeof(int))];
 	struct iovec at = {(char *)&link->message + link->have, bytes - link->have};
 	struct msghdr header = {.msg_iov = &at, .msg_iovlen = 1, .msg_control = control};
-	unsigned room = VHOST_FILES_MAX - link->files.count;
+	unsigned room = PEER_FILES_MAX - link->files.count;
 	ssize_t got;
 
 	if (at.iov_len == 0)
@@ -38,8 +38,8 @@ static enum vhost_read read_to(struct vhost_link *link, unsigned bytes, enum vho
 	got = recvmsg(link->fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (got < 0)
 		return errno == EAGAIN || errno == EINTR ? VHOST_READ_PART : VHOST_READ_GONE;
-	if (!vhost_files_keep(&link->files, &header)) {
-		*why = VHOST_REFUSED_FILES;
+	if (!peer_files_keep(&link->files, &header)) {
+		*why = PEER_REFUSED_FILES;
 		return VHOST_READ_REFUSED;
 	}
 	if (got == 0)
@@ -48,7 +48,7 @@ static enum vhost_read read_to(struct vhost_link *link, unsigned bytes, enum vho
 	return link->have == bytes ? VHOST_READ_WHOLE : VHOST_READ_PART;
 }
 
-enum vhost_read vhost_link_read(struct vhost_link *link, uint64_t protocol_features, enum vhost_refusal *why)
+enum vhost_read vhost_link_read(struct vhost_link *link, uint64_t protocol_features, enum peer_refusal *why)
 {
 	if (link->have < VHOST_MESSAGE_HEADER) {
 		enum vhost_read header = read_to(link, VHOST_MESSAGE_HEADER, why);

@@ -11,7 +11,7 @@ struct vhost_link {
 	int fd;        // the socket; the caller's
 	unsigned have; // bytes of message
 	struct vhost_message message;
-	struct vhost_files files; // of message; the caller's, once it is whole or refused
+	struct peer_files files; // of message; the caller's, once it is whole or refused
 };
 
 enum vhost_read {
@@ -22,10 +22,10 @@ enum vhost_read {
 };
 
 // Keep the descriptors that recvmsg() has brought with a message. Returns false if there were more than it had room for.
-bool vhost_files_keep(struct vhost_files *files, struct msghdr *header);
+bool peer_files_keep(struct peer_files *files, struct msghdr *header);
 
 // Read on. protocol_features: negotiated.
-enum vhost_read vhost_link_read(struct vhost_link *link, uint64_t protocol_features, enum vhost_refusal *why);
+enum vhost_read vhost_link_read(struct vhost_link *link, uint64_t protocol_features, enum peer_refusal *why);
 
 // The message was handled: its descriptors have found their owners.
 void vhost_link_next(struct vhost_link *link);

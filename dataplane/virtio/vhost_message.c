@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 _Static_assert(offsetof(struct vhost_message, value) == VHOST_MESSAGE_HEADER, "as on the wire");
-_Static_assert(sizeof(struct vhost_message) == VHOST_MESSAGE_HEADER + 8 + 32 * VHOST_REGIONS_MAX,
+_Static_assert(sizeof(struct vhost_message) == VHOST_MESSAGE_HEADER + 8 + 32 * PEER_REGIONS_MAX,
                "without gaps");
 
 enum { TABLE_HEADER = 8 };
@@ -40,8 +40,8 @@ static const struct rule {
 };
 
 #define REQUEST_TEXT(name, number)    [number] = #name,
-#define REFUSAL_KEY(name, key, text)  [VHOST_REFUSED_##name] = key,
-#define REFUSAL_TEXT(name, key, text) [VHOST_REFUSED_##name] = text,
+#define REFUSAL_KEY(name, key, text)  [PEER_REFUSED_##name] = key,
+#define REFUSAL_TEXT(name, key, text) [PEER_REFUSED_##name] = text,
 
 const char *vhost_request_text(uint32_t request)
 {
@@ -50,16 +50,16 @@ const char *vhost_request_text(uint32_t request)
 	return request < sizeof(texts) / sizeof(texts[0]) && texts[request] ? texts[request] : "?";
 }
 
-const char *vhost_refusal_key(enum vhost_refusal refusal)
+const char *peer_refusal_key(enum peer_refusal refusal)
 {
-	static const char *const keys[VHOST_REFUSALS] = {FOR_EACH_VHOST_REFUSAL(REFUSAL_KEY)};
+	static const char *const keys[PEER_REFUSALS] = {FOR_EACH_PEER_REFUSAL(REFUSAL_KEY)};
 
 	return keys[refusal];
 }
 
-const char *vhost_refusal_text(enum vhost_refusal refusal)
+const char *peer_refusal_text(enum peer_refusal refusal)
 {
-	static const char *const texts[VHOST_REFUSALS] = {FOR_EACH_VHOST_REFUSAL(REFUSAL_TEXT)};
+	static const char *const texts[PEER_REFUSALS] = {FOR_EACH_PEER_REFUSAL(REFUSAL_TEXT)};
 
 	return texts[refusal];
 }
@@ -73,40 +73,40 @@ static const struct rule *rule_of(const struct vhost_message *message)
 
 static unsigned most_files(const struct rule *rule)
 {
-	return rule->shape == MEMORY_TABLE ? VHOST_REGIONS_MAX : rule->shape == RING_FILE;
+	return rule->shape == MEMORY_TABLE ? PEER_REGIONS_MAX : rule->shape == RING_FILE;
 }
 
 static bool table_fits(uint32_t size)
 {
-	return size >= TABLE_HEADER && (size - TABLE_HEADER) % sizeof(struct vhost_region) == 0 &&
-	       size <= TABLE_HEADER + VHOST_REGIONS_MAX * sizeof(struct vhost_region);
+	return size >= TABLE_HEADER && (size - TABLE_HEADER) % sizeof(struct peer_region) == 0 &&
+	       size <= TABLE_HEADER + PEER_REGIONS_MAX * sizeof(struct peer_region);
 }
 
-enum vhost_refusal vhost_message_check_header(const struct vhost_message *message, unsigned files,
-                                              uint64_t protocol_features)
+enum peer_refusal vhost_message_check_header(const struct vhost_message *message, unsigned files,
+                                             uint64_t protocol_features)
 {
 	const struct rule *rule = rule_of(message);
 
 	if (rule == NULL)
-		return VHOST_REFUSED_NOT_OFFERED;
+		return PEER_REFUSED_NOT_OFFERED;
 	if (rule->needs && !(protocol_features & VHOST_BIT(rule->needs - 1)))
-		return VHOST_REFUSED_NOT_NEGOTIATED;
+		return PEER_REFUSED_NOT_NEGOTIATED;
 	if ((message->flags & ~(uint32_t)VHOST_FLAG_NEED_REPLY) != VHOST_FLAG_VERSION)
-		return VHOST_REFUSED_VERSION;
+		return PEER_REFUSED_VERSION;
 	if (rule->shape == MEMORY_TABLE ? !table_fits(message->size) : message->size != rule->size)
-		return VHOST_REFUSED_SIZE;
-	return files > most_files(rule) ? VHOST_REFUSED_FILES : VHOST_ACCEPTED;
+		return PEER_REFUSED_SIZE;
+	return files > most_files(rule) ? PEER_REFUSED_FILES : PEER_ACCEPTED;
 }
 
-static enum vhost_refusal check_table(const struct vhost_message *message, unsigned files)
+static enum peer_refusal check_table(const struct vhost_message *message, unsigned files)
 {
-	if (message->memory.count > VHOST_REGIONS_MAX ||
-	    message->size != TABLE_HEADER + message->memory.count * sizeof(struct vhost_region))
-		return VHOST_REFUSED_SIZE;
-	return files == message->memory.count ? VHOST_ACCEPTED : VHOST_REFUSED_FILES;
+	if (message->memory.count > PEER_REGIONS_MAX ||
+	    message->size != TABLE_HEADER + message->memory.count * sizeof(struct peer_region))
+		return PEER_REFUSED_SIZE;
+	return files == message->memory.count ? PEER_ACCEPTED : PEER_REFUSED_FILES;
 }
 
-enum vhost_refusal vhost_message_check(const struct vhost_message *message, unsigned files, unsigned rings)
+enum peer_refusal vhost_message_check(const struct vhost_message *message, unsigned files, unsigned rings)
 {
 	unsigned ring = 0, wanted = 0;
 
@@ -118,12 +118,12 @@ enum vhost_refusal vhost_message_check(const struct vhost_message *message, unsi
 		break;
 	case RING_FILE:
 		if (message->value & ~(uint64_t)(VHOST_NO_FILE | 0xff))
-			return VHOST_REFUSED_VALUE;
+			return PEER_REFUSED_VALUE;
 		ring = vhost_message_file_ring(message);
 		wanted = (message->value & VHOST_NO_FILE) == 0;
 		break;
 	}
 	if (ring >= rings)
-		return VHOST_REFUSED_RING;
-	return files == wanted ? VHOST_ACCEPTED : VHOST_REFUSED_FILES;
+		return PEER_REFUSED_RING;
+	return files == wanted ? PEER_ACCEPTED : PEER_REFUSED_FILES;
 }

@@ -37,8 +37,8 @@ enum vhost_request { FOR_EACH_VHOST_REQUEST(VHOST_REQUEST_NUMBER) };
 
 enum {
 	VHOST_MESSAGE_HEADER = 12,
-	VHOST_REGIONS_MAX = 8, // VHOST_MEMORY_BASELINE_NREGIONS of most devices
-	VHOST_FILES_MAX = VHOST_REGIONS_MAX,
+	PEER_REGIONS_MAX = 8, // VHOST_MEMORY_BASELINE_NREGIONS of most devices
+	PEER_FILES_MAX = PEER_REGIONS_MAX,
 
 	VHOST_FLAG_VERSION = 1, // "Header"
 	VHOST_FLAG_VERSION_MASK = 3,
@@ -54,7 +54,7 @@ enum {
 	VHOST_ADDRESS_LOG = 1,  // in the flags of a ring's addresses
 };
 
-struct vhost_region {
+struct peer_region {
 	uint64_t guest_address, bytes, user_address, offset;
 };
 
@@ -72,19 +72,19 @@ struct __attribute__((packed, aligned(4))) vhost_message {
 		} address;
 		struct __attribute__((packed)) {
 			uint32_t count, padding;
-			struct vhost_region regions[VHOST_REGIONS_MAX];
+			struct peer_region regions[PEER_REGIONS_MAX];
 		} memory;
 	};
 };
 
 // Descriptors that came with a message and have no other owner yet.
-struct vhost_files {
+struct peer_files {
 	unsigned count;
-	int fds[VHOST_FILES_MAX];
+	int fds[PEER_FILES_MAX];
 };
 
 // Why a message ended its connection. Name, as it is counted, and a sentence about the message.
-#define FOR_EACH_VHOST_REFUSAL(DO)                                                                           \
+#define FOR_EACH_PEER_REFUSAL(DO)                                                                            \
 	DO(NOT_OFFERED, "not_offered", "the request is not offered")                                         \
 	DO(NOT_NEGOTIATED, "not_negotiated", "the request was not negotiated")                               \
 	DO(VERSION, "version", "it is of another version of the protocol")                                   \
@@ -104,24 +104,24 @@ struct vhost_files {
 	DO(BLOCKING, "blocking_eventfd", "the driver has made its eventfd block again")                      \
 	DO(HOLES, "holes_punched", "pages of its memory go away again and again while they are used")        \
 	DO(MEMORY_GONE, "memory_gone", "a file of its memory was truncated, or has no page left")
-#define VHOST_REFUSAL_NAME(name, key, text) VHOST_REFUSED_##name,
+#define PEER_REFUSAL_NAME(name, key, text) PEER_REFUSED_##name,
 
-enum vhost_refusal { VHOST_ACCEPTED, FOR_EACH_VHOST_REFUSAL(VHOST_REFUSAL_NAME) VHOST_REFUSALS };
+enum peer_refusal { PEER_ACCEPTED, FOR_EACH_PEER_REFUSAL(PEER_REFUSAL_NAME) PEER_REFUSALS };
 
 // Return the name of a request, or "?".
 const char *vhost_request_text(uint32_t request);
 
 // Return the key under which a refusal is counted, and its sentence.
-const char *vhost_refusal_key(enum vhost_refusal refusal);
-const char *vhost_refusal_text(enum vhost_refusal refusal);
+const char *peer_refusal_key(enum peer_refusal refusal);
+const char *peer_refusal_text(enum peer_refusal refusal);
 
 // Whether a device takes a message with this header, of which so many descriptors have come with the header.
-enum vhost_refusal vhost_message_check_header(const struct vhost_message *message, unsigned files,
-                                              uint64_t protocol_features);
+enum peer_refusal vhost_message_check_header(const struct vhost_message *message, unsigned files,
+                                             uint64_t protocol_features);
 
 // Whether it takes the whole message: all that can be said without a look at the descriptors. rings: how many there
 // may be of them.
-enum vhost_refusal vhost_message_check(const struct vhost_message *message, unsigned files, unsigned rings);
+enum peer_refusal vhost_message_check(const struct vhost_message *message, unsigned files, unsigned rings);
 
 // Return the ring that a message with a descriptor (SET_VRING_KICK, CALL, ERR) is of.
 static inline unsigned vhost_message_file_ring(const struct vhost_message *message)

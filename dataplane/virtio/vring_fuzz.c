@@ -44,9 +44,9 @@ static void must(bool is, const char *what)
 	abort();
 }
 
-static void poll_hop(struct ring *from, struct ring *to, unsigned n)
+static void poll_hop(struct device_ring *from, struct device_ring *to, unsigned n)
 {
-	struct hop_counts counts = hop(from, to, n);
+	struct xconnect_counts counts = xconnect(from, to, n);
 
 	must(counts.received <= n && counts.forwarded <= counts.received, "forwarded <= received <= n");
 	must(counts.too_long <= counts.forwarded, "too_long <= forwarded");
@@ -68,7 +68,7 @@ static unsigned into_ring(void *to, const struct frame *frames, const struct vir
 }
 
 // As if both had negotiated all offloads, or the receiver none.
-static void poll_offloads(struct ring *from, struct ring *to, unsigned n, bool accepts)
+static void poll_offloads(struct device_ring *from, struct device_ring *to, unsigned n, bool accepts)
 {
 	static struct offload_room room;
 	struct frames_lost bad = {0};
@@ -97,12 +97,12 @@ static void check_mbuf(const struct rte_mbuf *m)
 		must(m->data_len > 0 && m->data_off + m->data_len <= m->buf_len, "the data is in the mbuf");
 }
 
-static void poll_mbufs(struct ring *from, struct ring *to, unsigned n)
+static void poll_mbufs(struct device_ring *from, struct device_ring *to, unsigned n)
 {
-	struct rte_mbuf *pkts[RING_BATCH_MAX];
+	struct rte_mbuf *pkts[BURST_FRAMES_MAX];
 	struct frames_lost bad = {0};
-	struct ring_piece pieces[RING_PIECES_MAX];
-	struct frame frames[RING_BATCH_MAX];
+	struct piece pieces[PIECES_MAX];
+	struct frame frames[BURST_FRAMES_MAX];
 	uint64_t empty = 0, too_long = 0;
 	struct view view;
 	unsigned got, sent;
@@ -126,7 +126,7 @@ static void poll_mbufs(struct ring *from, struct ring *to, unsigned n)
 }
 
 // Frames are changed in the receiver's buffers, then all or none of them are sent.
-static void poll_placed(struct ring *from, struct ring *to, unsigned n, bool send)
+static void poll_placed(struct device_ring *from, struct device_ring *to, unsigned n, bool send)
 {
 	struct frames_lost bad = {0};
 	struct placed placed;
@@ -146,22 +146,22 @@ static void poll_placed(struct ring *from, struct ring *to, unsigned n, bool sen
 }
 
 // Look at all and take some: the others are there the next time.
-static void poll_partly(struct ring *ring, unsigned n)
+static void poll_partly(struct device_ring *ring, unsigned n)
 {
 	struct ring_batch batch, again;
-	unsigned count = ring_peek(ring, &batch, n), take = (count + 1) / 2;
+	unsigned count = device_ring_peek(ring, &batch, n), take = (count + 1) / 2;
 
-	must(count <= n && batch.piece_count <= RING_PIECES_MAX, "a batch has its bounds");
-	must(ring_peek(ring, &again, n) == count, "peeking changes nothing");
+	must(count <= n && batch.piece_count <= PIECES_MAX, "a batch has its bounds");
+	must(device_ring_peek(ring, &again, n) == count, "peeking changes nothing");
 	for (unsigned i = 0; i < take; i++) {
 		must(batch.buffers[i].length && batch.buffers[i].id == again.buffers[i].id,
 		     "the same buffers");
 		batch.buffers[i].written = 0;
 	}
 	if (take)
-		ring_commit(ring, &batch, take);
+		device_ring_commit(ring, &batch, take);
 	// It need not be as it was: a ring may lie in its own buffers.
-	must(ring_peek(ring, &again, count - take) <= count - take, "no more than were asked for");
+	must(device_ring_peek(ring, &again, count - take) <= count - take, "no more than were asked for");
 }
 
 static void poll(struct hostile *a, struct hostile *b, uint8_t how)
@@ -171,8 +171,8 @@ static void poll(struct hostile *a, struct hostile *b, uint8_t how)
 	unsigned n = 1 + (how >> 3) % 8 * 9; // 1 to 64
 
 	hostile_remember(a, was);
-	ring_warm(&a->ring); // as an idle poll does
-	ring_warm(&b->ring);
+	device_ring_warm(&a->ring); // as an idle poll does
+	device_ring_warm(&b->ring);
 	switch (how & 7) {
 	case 0:
 		poll_hop(&a->ring, NULL, n);

@@ -57,7 +57,7 @@ static void drive(struct hostile *a, struct hostile *b, struct input *in)
 		for (unsigned i = 0; i < 8; i++)
 			hostile_change(input_byte(in) & 1 ? a : b, in);
 		for (unsigned i = 0; i < 8; i++)
-			forwarded += hop(&a->ring, &b->ring, RING_BATCH_MAX).forwarded;
+			forwarded += xconnect(&a->ring, &b->ring, BURST_FRAMES_MAX).forwarded;
 		faults += hostile_revive(a) != RING_OK;
 		faults += hostile_revive(b) != RING_OK;
 	}

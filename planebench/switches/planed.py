@@ -51,8 +51,8 @@ FUNCTIONS = {
     "patch": "patch: one task per cross-connect, both directions",
     "bridge": "bridge: one learning switch per cross-connect",
 }
-BACKENDS = ("dpdk", "vring")
-DEFAULT_BACKEND = "vring"
+BACKENDS = ("dpdk", "planed")
+DEFAULT_BACKEND = "planed"
 """planed's default for a document without the key."""
 INSTRUCTION_SETS = ("scalar", "avx2", "avx512")
 DROP_ONE_IN_MAX = 2**32 - 1

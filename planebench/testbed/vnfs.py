@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The network functions of planed that a chain is made of: what there is, and what a user writes. No processes.
 
-Lists, parsing, placement and docs use them. Adding one = a file in dataplane/tasks/KIND/ and an entry in ``_KINDS``.
+Lists, parsing, placement and docs use them. Adding one = a file in dataplane/nf/KIND/ and an entry in ``_KINDS``.
 Defaults are planed's: nothing that a user leaves out is sent.
 
 How much memory a function needs is an upper bound by its settings, in bytes of memory.size_mb, beside what ports need

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the named inputs of tests/fuzz/{vring,vhost_door,frontend,memif,offload,nf,frame,capture,fib_message}: what a
-fuzzer would be long to find out.
+"""Writes the named inputs of tests/fuzz/{vring,vhost_listener,frontend,memif,offload,nf,frame,capture,fib_message}:
+what a fuzzer would be long to find out.
 
     python tests/fuzz/make_seeds.py
 
-The bytes are those that dataplane/test/hostile.c, dataplane/virtio/vhost_door_fuzz.c, offload_fuzz.c,
+The bytes are those that dataplane/test/hostile.c, dataplane/virtio/vhost_listener_fuzz.c, offload_fuzz.c,
 dataplane/nf/nf_fuzz.c, dataplane/tester/frame_fuzz.c, capture_fuzz.c and
 dataplane/fib/fib_message_fuzz.c read. Files named by a hash are libFuzzer's (scripts/fuzz.sh --keep).
 """
@@ -378,7 +378,7 @@ def offload_seeds() -> dict[str, bytes]:
 
 if __name__ == "__main__":
     made = {"vring": seeds(), "nf": nf_seeds(), "frame": frame_seeds(), "capture": capture_seeds()}
-    made |= {"fib_message": fib_seeds(), "vhost_door": door_seeds(), "frontend": frontend_seeds()}
+    made |= {"fib_message": fib_seeds(), "vhost_listener": door_seeds(), "frontend": frontend_seeds()}
     made["memif"] = memif_seeds()
     made["offload"] = offload_seeds()
     for folder, named in made.items():

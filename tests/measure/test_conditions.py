@@ -39,7 +39,7 @@ class Switch:
 def answer(**ports: Any) -> dict[str, Any]:
     return {
         "ports": [
-            {"name": name, "kind": "vhost-user", "device": "vring", "mac": "", **it} for name, it in ports.items()
+            {"name": name, "kind": "vhost-user", "device": "planed", "mac": "", **it} for name, it in ports.items()
         ]
     }
 

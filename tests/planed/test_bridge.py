@@ -21,7 +21,7 @@ COPY_DROPS = ("tx_full", "no_mbuf", "no_headroom")
 Came = dict[str, list[bytes]]
 
 
-def wire(planed: Planed, name: str, backend: str = "vring") -> Document:
+def wire(planed: Planed, name: str, backend: str = "planed") -> Document:
     return {"name": name, "kind": "vhost-user", "path": str(planed.workdir / f"{name}.sock"), "backend": backend}
 
 
@@ -68,7 +68,7 @@ class Bridge:
 Make = Callable[..., Bridge]
 
 
-@pytest.fixture(params=["vring", "dpdk"])
+@pytest.fixture(params=["planed", "dpdk"])
 def make(request: pytest.FixtureRequest, planed: Planed) -> Iterator[Make]:
     """With frames in place, and with mbufs."""
     made: list[Bridge] = []
@@ -253,7 +253,7 @@ def test_generators_at_three_ports_add_up(planed: Planed, other: Planed, flat_ou
         assert flat_out or lost == 0
 
 
-@pytest.mark.parametrize("backend", ["vring", "dpdk"])
+@pytest.mark.parametrize("backend", ["planed", "dpdk"])
 def test_two_bridges_and_a_trunk_between(planed: Planed, other: Planed, backend: str) -> None:
     """VLAN 10 at a and c, 20 at b and d: tags are put on before the trunk and taken off behind it, in full flight."""
     names, to = "abcd", {"a": "c", "b": "d", "c": "a", "d": "b"}

@@ -81,7 +81,7 @@ def switch(switch_running: Planed) -> Iterator[Planed]:
 
 def start_switch(
     switch: Planed,
-    backends: tuple[str, str] = ("vring", "vring"),
+    backends: tuple[str, str] = ("planed", "planed"),
     queues: int = QUEUES,
     kind: str = "vhost-user",
     **keys: Any,
@@ -180,7 +180,7 @@ def assert_every_queue(switch: Planed, guest: Planed, epoch: int = 1, **rate: An
             assert port[key] == sum(queue[key] for queue in port["queues"])
 
 
-@pytest.mark.parametrize("backends", [("vring", "vring"), ("vring", "dpdk"), ("dpdk", "dpdk")])
+@pytest.mark.parametrize("backends", [("planed", "planed"), ("planed", "dpdk"), ("dpdk", "dpdk")])
 def test_every_frame_of_every_queue(switch: Planed, guest: Planed, backends: tuple[str, str]) -> None:
     start_switch(switch, backends)
     join(switch, guest)
@@ -192,16 +192,16 @@ def test_every_frame_of_every_queue(switch: Planed, guest: Planed, backends: tup
 def test_every_frame_of_every_queue_between_our_memif_and_that_of_dpdk(
     switch: Planed, guest: Planed, end: Document
 ) -> None:
-    start_switch(switch, ("own", "own"), kind="memif-client" if end is MEMIF_SERVER else "memif-server")
+    start_switch(switch, ("planed", "planed"), kind="memif-client" if end is MEMIF_SERVER else "memif-server")
     join(switch, guest, end={**end, "backend": "dpdk"})
     for epoch, rate in enumerate((PACED, FLAT_OUT), start=1):
         assert_every_queue(switch, guest, epoch, **rate)
 
 
-@pytest.mark.parametrize("backend", ["own", "dpdk"])
+@pytest.mark.parametrize("backend", ["planed", "dpdk"])
 def test_memif_clients_that_exchange_buffers(switch: Planed, guest: Planed, backend: str) -> None:
     """Patches of a switch with zero_copy, whose servers are ours or DPDK's: all queues share one pool of buffers."""
-    start_switch(switch, ("own", "own"), kind="memif-client", zero_copy=True)
+    start_switch(switch, ("planed", "planed"), kind="memif-client", zero_copy=True)
     join(switch, guest, end={**MEMIF_SERVER, "backend": backend})
     for epoch, rate in enumerate((PACED, FLAT_OUT), start=1):
         assert_every_queue(switch, guest, epoch, **rate)
@@ -209,7 +209,7 @@ def test_memif_clients_that_exchange_buffers(switch: Planed, guest: Planed, back
 
 def test_only_clients_with_zero_copy_exchange_buffers(switch: Planed, guest: Planed) -> None:
     """Only one of two clients has zero_copy: the patch copies the frames between them and counts each one."""
-    start_switch(switch, ("own", "own"), kind="memif-client")
+    start_switch(switch, ("planed", "planed"), kind="memif-client")
     switch.wires = ({**switch.wires[0], "zero_copy": True}, switch.wires[1])
     switch.apply((), memory=BIG)
     patches = [task(f"sw{queue}", "patch", "a", "b", queue=queue) for queue in range(QUEUES)]
@@ -328,7 +328,7 @@ def test_guests_that_are_killed_in_full_flight(switch: Planed, guest: Planed, su
 def test_ends_of_memifs_that_are_killed_in_full_flight(
     switch: Planed, guest: Planed, supervisor: Supervisor, kind: str, end: Document, keys: Document
 ) -> None:
-    start_switch(switch, ("own", "own"), kind=kind, **keys)
+    start_switch(switch, ("planed", "planed"), kind=kind, **keys)
     before = handles(switch)
     name = f"mqvictim-{kind}{len(keys)}"
     victim = Planed(supervisor, name, document(name, memory=BIG))

@@ -19,7 +19,7 @@ def asked(layout: str) -> set[str]:
     return {NAMES[key] for key, value in (part.split("=") for part in layout.split(",")) if value == "1"}
 
 
-@pytest.mark.parametrize("backend", ["vring", "dpdk"])
+@pytest.mark.parametrize("backend", ["planed", "dpdk"])
 def test_what_a_driver_asks_for_is_what_the_device_says(planed: Planed, other: Planed, backend: str) -> None:
     for number, layout in enumerate((LAYOUTS[0], LAYOUTS[-1], LAYOUTS[3])):
         if number:
@@ -32,11 +32,11 @@ def test_what_a_driver_asks_for_is_what_the_device_says(planed: Planed, other: P
             assert {"version_1"} | asked(layout) == features & {"version_1", *NAMES.values()}
             assert not features & {"csum", "guest_csum", "host_tso4", "guest_tso4"}
             assert port["virtio"]["ring_sizes"] == [128, 128]
-            assert (port["queues"], port["driver"]) == (1, "planed" if backend == "vring" else "net_vhost")
+            assert (port["queues"], port["driver"]) == (1, "planed" if backend == "planed" else "net_vhost")
     assert all(port["virtio"] is None for port in ports(other).values()), "DPDK's virtio-user driver does not say"
 
 
-@pytest.mark.parametrize("backend", ["vring", "dpdk"])
+@pytest.mark.parametrize("backend", ["planed", "dpdk"])
 def test_our_driver_says_the_same_as_the_device(planed: Planed, other: Planed, backend: str) -> None:
     path = planed.workdir / f"negotiated-{backend}.sock"
     planed.apply([{**vhost("a", path), "queues": 2, "backend": backend}])

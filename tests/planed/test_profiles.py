@@ -320,7 +320,7 @@ def test_a_monitor_finds_all_of_it(planed: Planed, profile: Document) -> None:
         assert 1 <= sent["profile"]["bursts"] <= 101
 
 
-@pytest.mark.parametrize("backend", ["vring", "dpdk"])
+@pytest.mark.parametrize("backend", ["planed", "dpdk"])
 @pytest.mark.parametrize("sender", ["vhost", "virtio"])
 def test_every_way_to_a_port(planed: Planed, other: Planed, sender: str, backend: str) -> None:
     """By a copy into a guest's buffers, in buffers that are lent, and in mbufs: flat out too, so that rings refuse."""

@@ -90,7 +90,7 @@ def assert_conserved(switch: Planed, guest: Planed, epoch: int = 1, frame_bytes:
     assert sum(port["tx_packets"] for port in ports(guest).values()) == sent
 
 
-@pytest.mark.parametrize("backend", ["vring", "dpdk"])
+@pytest.mark.parametrize("backend", ["planed", "dpdk"])
 @pytest.mark.parametrize("ring_size", [16, 64, 256, 1024])
 def test_every_frame_through_a_switch(
     planed: Planed, other: Planed, sockets: list[Path], backend: str, ring_size: int
@@ -111,7 +111,7 @@ def test_the_pmd_is_still_there(planed: Planed, other: Planed, sockets: list[Pat
     wires = [{**virtio(f"v{index}", path), "backend": "dpdk"} for index, path in enumerate(sockets)]
     other.apply(wires)
     assert all(port["device"].startswith("net_virtio_user_") for port in other.call("ports.get")["ports"])
-    wires[0]["backend"] = "vring"
+    wires[0]["backend"] = "planed"
     with pytest.raises(RpcError, match="another kind, backend, path"):
         other.apply(wires)
 

@@ -81,7 +81,7 @@ def make_rig(mode: str, count: int, planed: Planed, switch: Planed) -> Rig:
     kind, _, backend = mode.partition("-")
     number = next(_NAMES)
     ends = [planed.workdir / f"end{number}.{i}" for i in range(count)]
-    with_backend = {"backend": backend or "vring"}
+    with_backend = {"backend": backend or "planed"}
     if kind == "vhost":
         wires = [{"name": f"v{i}", "kind": "vhost-user", "path": str(ends[i]), **with_backend} for i in range(count)]
         return Rig(planed, None, wires, ends)

@@ -29,7 +29,7 @@ def test_rings_of_other_sizes(planed: Planed, other: Planed, queue_size: int) ->
     assert_conserved(planed, other, **FLAT_OUT)
 
 
-@pytest.mark.parametrize("backends", [("vring", "dpdk"), ("dpdk", "vring"), ("dpdk", "dpdk")])
+@pytest.mark.parametrize("backends", [("planed", "dpdk"), ("dpdk", "planed"), ("dpdk", "dpdk")])
 def test_a_patch_with_mbufs_between(planed: Planed, other: Planed, backends: tuple[str, str]) -> None:
     connect(planed, other, "packed_vq=0,mrg_rxbuf=1", backends)
     for epoch, rate in enumerate((PACED, FLAT_OUT), start=1):

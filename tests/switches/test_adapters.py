@@ -351,18 +351,18 @@ def test_planed_refuses_a_fault_that_cannot_be(value: str) -> None:
 
 
 def test_planed_with_a_backend_has_it_in_its_ports_and_in_its_settings() -> None:
-    chosen = planed.ADAPTER.with_options({"backend": "vring"}).with_options({"drop_one_in": "7"})
+    chosen = planed.ADAPTER.with_options({"backend": "planed"}).with_options({"drop_one_in": "7"})
     assert (chosen.values.get("backend"), chosen.values.get("drop_one_in"), planed.ADAPTER.values.get("backend")) == (
-        "vring",
+        "planed",
         7,
         None,
     )
-    assert chosen.settings(LOOPBACK)["backend"] == planed.ADAPTER.settings(LOOPBACK)["backend"] == "vring"
+    assert chosen.settings(LOOPBACK)["backend"] == planed.ADAPTER.settings(LOOPBACK)["backend"] == "planed"
     assert planed.ADAPTER.with_options({"backend": "dpdk"}).settings(LOOPBACK)["backend"] == "dpdk"
     assert "index_look" in planed.ADAPTER.settings(LOOPBACK)
     assert "index_look" not in planed.ADAPTER.with_options({"backend": "dpdk"}).settings(LOOPBACK)
     ports = switch_document(LOOPBACK, "pb", chosen.values).to_json()["ports"]
-    assert {(port["kind"], port["backend"]) for port in ports} == {("vhost-user", "vring"), ("virtio-user", "vring")}
+    assert {(port["kind"], port["backend"]) for port in ports} == {("vhost-user", "planed"), ("virtio-user", "planed")}
     assert not any("backend" in port for port in switch_document(LOOPBACK, "pb").to_json()["ports"])
     with pytest.raises(UsageError, match=r'backend "ring" is not valid\. Valid: dpdk, vring'):
         planed.ADAPTER.with_options({"backend": "ring"})

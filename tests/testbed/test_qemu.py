@@ -47,7 +47,7 @@ DOCUMENT: dict[str, Any] = {
             "queues": 2,
             "mac": "02:00:00:00:04:02",
         },
-        {"name": "v0", "kind": "virtio-user", "path": "/run/v0.sock", "backend": "vring"},
+        {"name": "v0", "kind": "virtio-user", "path": "/run/v0.sock", "backend": "planed"},
     ],
     "tasks": [{"name": "vnf0", "kind": "l2fwd", "ports": ["v0", "v1"]}],
     "workers": [{"name": "w", "cpu": 7, "tasks": ["vnf0"], "idle": "sleep"}],

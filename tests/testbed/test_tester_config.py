@@ -184,7 +184,7 @@ def test_a_chain_by_name_has_its_kinds_and_settings(tmp_path: Path) -> None:
 
 def test_a_document_has_only_keys_that_planed_knows() -> None:
     """By the table of keys in planed, an object of a document that has every one of its own."""
-    port = Port("p", "vhost-user", 256, 2, Path("p"), "d", "vring", "m", "c", True, True, 1)
+    port = Port("p", "vhost-user", 256, 2, Path("p"), "d", "planed", "m", "c", True, True, 1)
     document: Any = Document(
         "x", Memory(True, 64, 64, 2048), (port,), (), (Worker("w", 0, (), "sleep", 50, 20_000),)
     ).to_json()

@@ -651,7 +651,7 @@ static void firewall_clear(struct task *task)
 
 static const struct vnf_ops firewall_vnf = {
         .size = sizeof(struct firewall),
-        .dear = true,
+        .cost_is_process = true,
         .settings_fields = fields,
         .settings_check = firewall_settings_check,
         .open = firewall_open,

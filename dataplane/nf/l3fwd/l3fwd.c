@@ -23,7 +23,7 @@ enum {
 	OPTION_NOP = 1,
 	OPTION_LSRR = 131,
 	OPTION_SSRR = 137,
-	TOIL_CLASSIFY = 1, // see task_tire()
+	CHARGE_CLASSIFY = 1, // see task_charge()
 };
 
 // --- Addresses -------------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ static __rte_noinline uint8_t l3fwd_classify(struct l3fwd *l, unsigned in, const
 	enum packet_fault parsed = vnf_parse(&l->vnf, frame, p);
 	uint8_t fault;
 
-	l->vnf.task.toil += TOIL_CLASSIFY;
+	l->vnf.task.charge += CHARGE_CLASSIFY;
 	if (parsed != PACKET_FINE)
 		return (uint8_t)(VNF_DROP | parsed);
 	if (frame->data[0] & 1)
@@ -420,7 +420,7 @@ static void l3fwd_clear(struct task *task)
 
 static const struct vnf_ops l3fwd_vnf = {
         .size = sizeof(struct l3fwd),
-        .dear = true,
+        .cost_is_process = true,
         .settings_fields = l3fwd_fields,
         .settings_check = l3fwd_settings_check,
         .open = l3fwd_open,

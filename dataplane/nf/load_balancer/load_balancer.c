@@ -254,7 +254,7 @@ static void lb_clear(struct task *task)
 
 static const struct vnf_ops load_balancer_vnf = {
         .size = sizeof(struct lb),
-        .dear = true,
+        .cost_is_process = true,
         .settings_fields = lb_fields,
         .settings_check = lb_settings_check,
         .open = lb_open,

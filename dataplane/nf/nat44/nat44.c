@@ -365,11 +365,11 @@ static uint8_t error_from_inside(struct nat44 *nat, const struct vnf_frame *fram
 // --- Either ----------------------------------------------------------------------------------------------
 
 // Checksums of the whole message are made, some of them twice.
-static void toil(struct nat44 *nat, const struct packet *p)
+static void charge(struct nat44 *nat, const struct packet *p)
 {
 	enum { BYTES_A_FRAME = 192 };
 
-	nat->vnf.task.toil += 1u + p->l4_bytes / BYTES_A_FRAME;
+	nat->vnf.task.charge += 1u + p->l4_bytes / BYTES_A_FRAME;
 }
 
 static __rte_noinline uint8_t nat44_icmp_out(struct nat44 *nat, const struct vnf_frame *frame,
@@ -377,7 +377,7 @@ static __rte_noinline uint8_t nat44_icmp_out(struct nat44 *nat, const struct vnf
 {
 	uint8_t type = frame->data[p->l4];
 
-	toil(nat, p);
+	charge(nat, p);
 	if (is_request(type))
 		return query_out(nat, frame, p, now_tsc);
 	return is_error(type) ? error_from_inside(nat, frame, p, now_tsc) : VNF_DROP | NAT44_ICMP_TYPE;
@@ -389,7 +389,7 @@ static __rte_noinline uint8_t nat44_icmp_in(struct nat44 *nat, const struct vnf_
 	int address = nat44_address_find(nat, ip_of(frame, p)->dst_addr);
 	uint8_t type = frame->data[p->l4];
 
-	toil(nat, p);
+	charge(nat, p);
 	if (address < 0)
 		return VNF_DROP | NAT44_NOT_OURS;
 	if (is_reply(type))
@@ -707,7 +707,7 @@ static void nat44_close(struct vnf *vnf)
 
 static const struct vnf_ops nat44_vnf = {
         .size = sizeof(struct nat44),
-        .dear = true,
+        .cost_is_process = true,
         .settings_fields = nat44_fields,
         .settings_check = nat44_settings_check,
         .open = nat44_open,

@@ -225,10 +225,10 @@ void nat44_host_leave(struct nat44 *nat, uint32_t index)
 // --- Sessions --------------------------------------------------------------------------------------------
 
 enum {
-	CHAIN_MAX = 64,  // nobody who does not know the seed gets near it
-	TOIL_CREATE = 2, // see task_tire()
-	REAP_CREATE = 2, // each new session pays for the end of two
-	REAP_SHORT = 64, // before one is refused
+	CHAIN_MAX = 64,    // nobody who does not know the seed gets near it
+	CHARGE_CREATE = 2, // see task_charge()
+	REAP_CREATE = 2,   // each new session pays for the end of two
+	REAP_SHORT = 64,   // before one is refused
 };
 
 // --- Lists -----------------------------------------------------------------------------------------------
@@ -458,7 +458,7 @@ struct nat44_session *nat44_create(struct nat44 *nat, uint64_t key, uint64_t now
 {
 	struct nat44_session *s;
 
-	nat->vnf.task.toil += TOIL_CREATE;
+	nat->vnf.task.charge += CHARGE_CREATE;
 	nat44_reap(nat, now_tsc, REAP_CREATE);
 	s = try(nat, key, now_tsc, drop);
 	if (s || *drop == NAT44_NOT_INSIDE)

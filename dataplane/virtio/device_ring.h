@@ -6,8 +6,8 @@
 // address against its memory, every index against the ring, every chain against the ring's size. A ring that
 // breaks a rule stops, with its fault, until it is set up anew; nothing else is touched.
 //
-// The cycle is peek, copy, commit. ring_peek() reads ahead what the guest has made available and changes
-// nothing, so that what is not used is simply peeked again; ring_commit() hands back the first n buffers, in
+// The cycle is peek, copy, commit. device_ring_peek() reads ahead what the guest has made available and changes
+// nothing, so that what is not used is simply peeked again; device_ring_commit() hands back the first n buffers, in
 // order, with one release store for all. Buffers are never kept from one poll to the next. Thus one index is
 // enough for both sides of the ring, and VIRTIO_F_IN_ORDER is kept without doing anything for it.
 #pragma once
@@ -20,9 +20,8 @@
 #include "shm/guest_memory.h"
 
 enum {
-	RING_BATCH_MAX = 64, // buffers read ahead
-	RING_PIECES_MAX =
-	        256,          // pieces, and descriptors, of all these together: an honest driver needs one or
+	BURST_FRAMES_MAX = 64, // buffers read ahead
+	PIECES_MAX = 256,     // pieces, and descriptors, of all these together: an honest driver needs one or
 	                      // two a buffer
 	RING_CHAIN_MAX = 256, // descriptors of one chain: bounds the time that one buffer can take
 	// Bytes that one poll takes from a guest, unless the first frame alone has more: a whole batch of 1518 bytes has less,
@@ -43,7 +42,7 @@ enum ring_fault {
 	RING_BAD_INDIRECT,  // an indirect table that is empty, odd, nested, too long or chained
 	RING_BAD_DIRECTION, // read-only where we write, or writable where we read
 	RING_EMPTY_CHAIN,   // no byte in it
-	RING_BAD_LAYOUT,    // refused by ring_init()
+	RING_BAD_LAYOUT,    // refused by device_ring_init()
 	RING_FAULTS,
 };
 
@@ -51,7 +50,7 @@ enum ring_fault {
 typedef uint64_t __attribute__((may_alias)) ring_word;
 
 // A run of the guest's memory, checked.
-struct ring_piece {
+struct piece {
 	uint8_t *data;
 	uint32_t length;
 };
@@ -66,26 +65,26 @@ struct ring_buffer {
 	uint16_t piece_count;
 };
 
-// What was read ahead. Not initialised: ring_peek() does.
+// What was read ahead. Not initialised: device_ring_peek() does.
 struct ring_batch {
 	unsigned count, piece_count;
 	unsigned descriptor_count; // read, also those without a byte and those of a chain that is not in here
 	uint64_t bytes;            // of the buffers of a guest that sends
 	bool limited; // ended by something other than the ring's end or n: the next peek tells more
-	struct ring_buffer buffers[RING_BATCH_MAX];
-	struct ring_piece pieces[RING_PIECES_MAX];
+	struct ring_buffer buffers[BURST_FRAMES_MAX];
+	struct piece pieces[PIECES_MAX];
 };
 
-struct ring {
+struct device_ring {
 	struct doorbell bell; // first, as in all rings
 	bool packed;
 	bool writable;  // we write: the guest's receive ring
 	bool mergeable; // a frame may take several buffers (VIRTIO_NET_F_MRG_RXBUF)
 	bool in_order;  // VIRTIO_F_IN_ORDER
 	bool wrap;      // packed: our wrap counter, s2.8.1
-	uint8_t rest;   // polls in which nothing is read: see ring_rests()
-	bool starved;   // had no buffer for the last hop: the frames of the next one are not fetched ahead
-	uint8_t isa;    // enum isa: whose code moves the frames
+	uint8_t debt;   // polls in which nothing is read: see device_ring_skips_poll()
+	bool starved; // had no buffer for the last xconnect: the frames of the next one are not fetched ahead
+	uint8_t isa;  // enum isa: whose code moves the frames
 	uint8_t header_bytes;
 	uint8_t offloads; // that were negotiated for frames in this ring: enum offload_bits (virtio/offload.h)
 	uint16_t size;
@@ -110,7 +109,7 @@ struct ring {
 
 // Where a ring's parts are and what was negotiated. base: where to go on, as in VHOST_USER_SET_VRING_BASE;
 // packed rings have their wrap counter in bit 15.
-struct ring_layout {
+struct device_ring_layout {
 	void *desc, *driver, *device;
 	uint16_t size, base;
 	uint64_t features; // negotiated
@@ -118,7 +117,7 @@ struct ring_layout {
 };
 
 // A poll of a ring takes a bounded time, and a guest that makes it a long one is polled less often: what its descriptors
-// cost beyond those of an honest driver is paid in polls without work, one for each RING_REST_EACH. So it takes no more of
+// cost beyond those of an honest driver is paid in polls without work, one for each RING_DEBT_EACH. So it takes no more of
 // its worker's time than others. An honest driver sends a frame in two descriptors (the header apart), receives it in one
 // buffer, and has one more for each 256 bytes. Without merged buffers, whoever accepts frames of 64 KB has a buffer of that size
 // for each frame: header, and pages, one more since they may not begin at one.
@@ -127,11 +126,11 @@ enum {
 	RING_HONEST_RECEIVED = 1,
 	RING_HONEST_LONG = 19,
 	RING_HONEST_BYTES = 256,
-	RING_REST_EACH = 12,
+	RING_DEBT_EACH = 12,
 };
 
 // Descriptors of an honest driver's frame, as short as it may be.
-static inline unsigned ring_honest(const struct ring *ring)
+static inline unsigned device_ring_honest(const struct device_ring *ring)
 {
 	if (!ring->writable)
 		return RING_HONEST_SENT;
@@ -139,35 +138,37 @@ static inline unsigned ring_honest(const struct ring *ring)
 }
 
 // So many descriptors were read for these frames, of bytes in all.
-static inline void ring_tire(struct ring *ring, unsigned descriptors, unsigned frames, uint64_t bytes)
+static inline void device_ring_charge(struct device_ring *ring, unsigned descriptors, unsigned frames,
+                                      uint64_t bytes)
 {
-	uint64_t honest = (uint64_t)ring_honest(ring) * frames + bytes / RING_HONEST_BYTES;
+	uint64_t honest = (uint64_t)device_ring_honest(ring) * frames + bytes / RING_HONEST_BYTES;
 
 	if (descriptors > honest)
-		ring->rest = (uint8_t)((descriptors - honest) / RING_REST_EACH);
+		ring->debt = (uint8_t)((descriptors - honest) / RING_DEBT_EACH);
 }
 
 // Whether this poll is one of those.
-static inline bool ring_rests(struct ring *ring)
+static inline bool device_ring_skips_poll(struct device_ring *ring)
 {
-	if (likely(ring->rest == 0))
+	if (likely(ring->debt == 0))
 		return false;
-	ring->rest--;
+	ring->debt--;
 	return true;
 }
 
 // Set a ring up and tell the guest that it need not notify us: we poll. memory stays the caller's and must
 // outlive the ring. Returns 0, or -EINVAL for a ring that no rule allows: missing, misaligned, of a size
 // that cannot be, or not wholly in the guest's memory.
-int ring_init(struct ring *ring, const struct ring_layout *layout, const struct guest_memory *memory);
+int device_ring_init(struct device_ring *ring, const struct device_ring_layout *layout,
+                     const struct guest_memory *memory);
 
-// The position to go on from, in the form of ring_layout.base.
-uint16_t ring_base(const struct ring *ring);
+// The position to go on from, in the form of device_ring_layout.base.
+uint16_t device_ring_base(const struct device_ring *ring);
 
 // Nothing has come: have in this core's cache what the next buffer needs. Between frames that are
 // milliseconds apart all of it is forgotten, and each line would be waited for in turn. Changes nothing,
 // reports nothing.
-void ring_warm(struct ring *ring);
+void device_ring_warm(struct device_ring *ring);
 
 // A fault in words: what the guest did.
 const char *ring_fault_text(enum ring_fault fault);
@@ -175,26 +176,26 @@ const char *ring_fault_text(enum ring_fault fault);
 // --- The data path, of a ring of either kind -------------------------------------------------------------
 
 // Split virtqueues, virtio 1.2 s2.7: a descriptor table, a ring of what is available, a ring of what is used. As
-// ring_peek() and ring_commit().
-unsigned ring_split_peek(struct ring *ring, struct ring_batch *batch, unsigned n);
-void ring_split_commit(struct ring *ring, const struct ring_batch *batch, unsigned n);
+// device_ring_peek() and device_ring_commit().
+unsigned ring_split_peek(struct device_ring *ring, struct ring_batch *batch, unsigned n);
+void ring_split_commit(struct device_ring *ring, const struct ring_batch *batch, unsigned n);
 
 // Packed virtqueues, s2.8: one ring of descriptors, each either the driver's or the device's by two bits that change
 // their meaning each time around.
-unsigned ring_packed_peek(struct ring *ring, struct ring_batch *batch, unsigned n);
-void ring_packed_commit(struct ring *ring, const struct ring_batch *batch, unsigned n);
+unsigned ring_packed_peek(struct device_ring *ring, struct ring_batch *batch, unsigned n);
+void ring_packed_commit(struct device_ring *ring, const struct ring_batch *batch, unsigned n);
 
-// Read ahead up to n (at most RING_BATCH_MAX) buffers that the guest has made available. Returns how many, in
+// Read ahead up to n (at most BURST_FRAMES_MAX) buffers that the guest has made available. Returns how many, in
 // batch. A chain that cannot be read ends the batch; if it is the first one it stops the ring, and the fault
 // says why.
-static inline unsigned ring_peek(struct ring *ring, struct ring_batch *batch, unsigned n)
+static inline unsigned device_ring_peek(struct device_ring *ring, struct ring_batch *batch, unsigned n)
 {
 	return ring->packed ? ring_packed_peek(ring, batch, n) : ring_split_peek(ring, batch, n);
 }
 
 // Hand the first n buffers of a batch back to the guest, each with the bytes written to it. The batch must be
 // of the last peek, and is spent.
-static inline void ring_commit(struct ring *ring, const struct ring_batch *batch, unsigned n)
+static inline void device_ring_commit(struct device_ring *ring, const struct ring_batch *batch, unsigned n)
 {
 	if (ring->packed)
 		ring_packed_commit(ring, batch, n);

@@ -27,7 +27,7 @@ enum generator_state { STATE_IDLE, STATE_RUNNING, STATE_DONE };
 
 struct generator;
 
-struct generator_way {
+struct generator_tx {
 	// Control thread. open, begin: 0, or -errno after logging one line. begin: a new load, the template
 	// or the profile is there.
 	int (*open)(struct generator *g);
@@ -42,7 +42,7 @@ struct generator_way {
 	uint16_t (*send_profile)(struct generator *g, uint16_t n, uint64_t now_tsc);
 };
 
-extern const struct generator_way generator_way_room, generator_way_copy;
+extern const struct generator_tx generator_tx_in_place, generator_tx_copy;
 
 struct generator {
 	struct task task;
@@ -52,7 +52,7 @@ struct generator {
 	uint16_t burst;
 	int16_t probe_index;    // of the frames that are next: which becomes a probe, or PROBE_NONE
 	uint32_t next_sequence; // of the first frame that no port has taken
-	const struct generator_way *way;
+	const struct generator_tx *way;
 	uint16_t (*send)(struct generator *g, uint16_t n, uint64_t now_tsc); // of the way, for this load
 	void *own;                                                           // the way's
 	void (*write)(const struct frame_template *t, uint8_t *const *data, unsigned n, uint32_t sequence);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "port/vring_port.h"
+#include "port/shm_port.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,10 +13,10 @@
 
 enum { LINES_BURST = 64, LINES_PER_MINUTE = 60 }; // of a port
 
-void *vring_port_create(struct port *port, size_t bytes, const struct vring_end *end)
+void *shm_port_create(struct port *port, size_t bytes, const struct vring_end *end)
 {
 	const struct config_port *config = &port->config;
-	struct vring_port *own;
+	struct shm_port *own;
 	int rc = gate_prepare();
 
 	if (rc) {
@@ -37,7 +37,7 @@ void *vring_port_create(struct port *port, size_t bytes, const struct vring_end 
 	own->pairs = config->queues;
 	own->end = end;
 	log_rate_init(&own->lines, LINES_BURST, LINES_PER_MINUTE, clock_now_ms());
-	for (unsigned i = 0; i < VRING_PORT_RINGS_MAX; i++)
+	for (unsigned i = 0; i < SHM_PORT_RINGS_MAX; i++)
 		own->queues[i].call_fd = own->queues[i].kick_fd = -1;
 	snprintf(port->device, sizeof(port->device), "%s", end->device);
 	port->mac = port_own_mac(config);
@@ -76,11 +76,11 @@ void bell_flush(struct ring_queue *queue)
 	gate_hand_over(&queue->gate);
 }
 
-void vring_port_say_faults(struct vring_port *port)
+void shm_port_say_faults(struct shm_port *port)
 {
 	char unsaid[LOG_UNSAID_BYTES];
 
-	for (unsigned i = 0; i < vring_port_rings(port); i++) {
+	for (unsigned i = 0; i < shm_port_rings(port); i++) {
 		unsigned fault = fault_take(&port->queues[i].fault);
 
 		if (fault == 0)
@@ -94,37 +94,37 @@ void vring_port_say_faults(struct vring_port *port)
 	}
 }
 
-void vring_port_forgive(struct vring_port *port)
+void shm_port_forgive(struct shm_port *port)
 {
-	for (unsigned i = 0; i < vring_port_rings(port); i++)
+	for (unsigned i = 0; i < shm_port_rings(port); i++)
 		fault_forgive(&port->queues[i].fault);
 }
 
-void vring_port_flush_all(const struct port *port)
+void shm_port_flush_all(const struct port *port)
 {
-	struct vring_port *own = port->own;
+	struct shm_port *own = port->own;
 
-	for (unsigned i = 0; i < vring_port_rings(own); i++) {
+	for (unsigned i = 0; i < shm_port_rings(own); i++) {
 		bell_flush(&own->queues[i]);
 		own->queues[i].pay_polls = 0; // it is paid; the next task may only receive here
 	}
 }
 
-bool vring_port_link_up(const struct port *port)
+bool shm_port_link_up(const struct port *port)
 {
-	struct vring_port *own = port->own;
+	struct shm_port *own = port->own;
 	bool up = atomic_load(&own->link_up);
 
-	for (unsigned i = 0; i < vring_port_rings(own); i++)
+	for (unsigned i = 0; i < shm_port_rings(own); i++)
 		up = up && !fault_there(&own->queues[i].fault);
 	return up;
 }
 
-void vring_port_counters(const struct port *port, struct port_counters *out)
+void shm_port_counters(const struct port *port, struct port_counters *out)
 {
-	struct vring_port *own = port->own;
+	struct shm_port *own = port->own;
 
-	vring_port_say_faults(own);
+	shm_port_say_faults(own);
 	for (unsigned i = 0; i < own->pairs; i++) {
 		const struct ring_queue *pair = &own->queues[PAIR_RINGS * i];
 		const struct ring_queue *rx = &pair[own->end->drives ? GUEST_RECEIVEQ : GUEST_TRANSMITQ];
@@ -138,14 +138,14 @@ void vring_port_counters(const struct port *port, struct port_counters *out)
 	out->broken_rings = atomic_load(&own->broken);
 }
 
-bool vring_port_negotiated(const struct port *port, struct negotiated *out)
+bool shm_port_negotiated(const struct port *port, struct negotiated *out)
 {
-	struct vring_port *own = port->own;
+	struct shm_port *own = port->own;
 
 	if (!atomic_load(&own->link_up))
 		return false;
 	out->features = atomic_load(&own->features);
-	out->rings = vring_port_rings(own);
+	out->rings = shm_port_rings(own);
 	for (unsigned i = 0; i < out->rings; i++)
 		out->sizes[i] = atomic_load(&own->sizes[i]);
 	return true;

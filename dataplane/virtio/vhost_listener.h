@@ -4,18 +4,18 @@
 // block, a message has a deadline, and connections and messages have a rate. What the other end may make slow, closing
 // its descriptors and unmapping its memory, is done by a thread of each port.
 //
-// Open and close on the control thread. The operations of the devices are called on the door's thread, or by
-// vhost_door_close(), never by two threads at a time.
+// Open and close on the control thread. The operations of the devices are called on the listener's thread, or by
+// vhost_listener_close(), never by two threads at a time.
 #pragma once
 
 #include <sys/types.h>
 
 #include "virtio/vhost_device.h"
 
-struct vhost_door;
+struct vhost_listener;
 
-struct vhost_door_config {
-	const char *name, *path; // name: for the log; must outlive the door
+struct vhost_listener_config {
+	const char *name, *path; // name: for the log; must outlive the listener
 	unsigned pairs;          // queue pairs of the port
 	uint64_t features;       // offered
 	unsigned connections, connections_per_s;
@@ -26,14 +26,14 @@ struct vhost_door_config {
 };
 
 // Listen. Returns 0 and *out, or -errno.
-int vhost_door_open(const struct vhost_door_config *config, struct vhost_door **out);
+int vhost_listener_open(const struct vhost_listener_config *config, struct vhost_listener **out);
 
-// End all connections and stop listening. Waits for nobody: who closes several doors stops all of them first.
-void vhost_door_stop(struct vhost_door *door);
+// End all connections and stop listening. Waits for nobody: who closes several listeners stops all of them first.
+void vhost_listener_stop(struct vhost_listener *listener);
 
-// The same if it was not stopped, and free the door; NULL does nothing. Returns within two seconds of the stop: what the
+// The same if it was not stopped, and free the listener; NULL does nothing. Returns within two seconds of the stop: what the
 // other end keeps from being closed is left to the port's thread.
-void vhost_door_close(struct vhost_door *door);
+void vhost_listener_close(struct vhost_listener *listener);
 
 // How many connections were ended for this reason. Any thread.
-uint64_t vhost_door_refused(const struct vhost_door *door, enum vhost_refusal refusal);
+uint64_t vhost_listener_refused(const struct vhost_listener *listener, enum peer_refusal refusal);

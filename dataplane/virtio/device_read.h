@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reading the entries of a ring of either kind, and marking them as used. For ring.c and ring_run.c only.
+// Reading the entries of a ring of either kind, and marking them as used. For ring.c and device_run.c only.
 #pragma once
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include <rte_common.h>
 #include <rte_prefetch.h>
 
-#include "virtio/ring.h"
+#include "virtio/device_ring.h"
 
 // --- Descriptors and chains ------------------------------------------------------------------------------
 
@@ -20,7 +20,7 @@ enum { RING_DESCRIPTOR_BYTES = 16 };
 enum { RING_NO_ROOM = RING_FAULTS };
 
 // How many descriptors a chain may have.
-static inline unsigned ring_chain_max(const struct ring *ring)
+static inline unsigned ring_chain_max(const struct device_ring *ring)
 {
 	return ring->size < RING_CHAIN_MAX ? ring->size : RING_CHAIN_MAX;
 }
@@ -74,14 +74,14 @@ static inline struct ring_buffer *ring_buffer_begin(struct ring_batch *batch)
 
 // Add what a descriptor describes to a buffer: one piece, or several where regions meet. Returns RING_OK, a
 // fault or RING_NO_ROOM.
-static inline unsigned ring_buffer_add(struct ring *ring, struct ring_batch *batch,
+static inline unsigned ring_buffer_add(struct device_ring *ring, struct ring_batch *batch,
                                        struct ring_buffer *buffer, const struct ring_descriptor *d)
 {
 	uint64_t address = d->address;
 	uint32_t left = d->length;
 
 	// A descriptor without a byte adds no piece, but takes as long to read.
-	if (unlikely(batch->descriptor_count == RING_PIECES_MAX))
+	if (unlikely(batch->descriptor_count == PIECES_MAX))
 		return RING_NO_ROOM;
 	batch->descriptor_count++;
 	if (unlikely(((d->flags & VRING_DESC_F_WRITE) != 0) != ring->writable))
@@ -95,9 +95,9 @@ static inline unsigned ring_buffer_add(struct ring *ring, struct ring_batch *bat
 
 		if (unlikely(data == NULL))
 			return RING_BAD_ADDRESS;
-		if (unlikely(batch->piece_count == RING_PIECES_MAX))
+		if (unlikely(batch->piece_count == PIECES_MAX))
 			return RING_NO_ROOM;
-		batch->pieces[batch->piece_count++] = (struct ring_piece){data, run};
+		batch->pieces[batch->piece_count++] = (struct piece){data, run};
 		buffer->piece_count++;
 		address += run;
 		left -= run;
@@ -107,7 +107,7 @@ static inline unsigned ring_buffer_add(struct ring *ring, struct ring_batch *bat
 
 // The table of an indirect descriptor: where it is and how many entries it has. NULL: *fault says why not.
 // It must not break at a region's end: it is one array to the guest's device too (s2.7.5.3).
-static inline const char *ring_indirect_table(struct ring *ring, const struct ring_descriptor *d,
+static inline const char *ring_indirect_table(struct device_ring *ring, const struct ring_descriptor *d,
                                               unsigned *entries, unsigned *fault)
 {
 	uint32_t run = d->length;
@@ -124,7 +124,7 @@ static inline const char *ring_indirect_table(struct ring *ring, const struct ri
 }
 
 // The buffer is read, or cannot be: keep it, or end the batch. Returns whether it is kept.
-static inline bool ring_buffer_end(struct ring *ring, struct ring_batch *batch, unsigned fault)
+static inline bool ring_buffer_end(struct device_ring *ring, struct ring_batch *batch, unsigned fault)
 {
 	struct ring_buffer *buffer = &batch->buffers[batch->count];
 
@@ -154,7 +154,7 @@ enum {
 
 // Split: how many of n are available. The guest's index is looked at only when what we know is not enough:
 // its cache line travels between the cores each time.
-static inline unsigned ring_split_available(struct ring *ring, unsigned n)
+static inline unsigned ring_split_available(struct device_ring *ring, unsigned n)
 {
 	uint16_t ready = ring->avail_seen - ring->next;
 
@@ -170,7 +170,7 @@ static inline unsigned ring_split_available(struct ring *ring, unsigned n)
 }
 
 // An element that says what it said the last time round is not written: its line stays in both caches.
-static inline void ring_split_use(struct ring *ring, uint16_t slot, uint16_t id, uint32_t written)
+static inline void ring_split_use(struct device_ring *ring, uint16_t slot, uint16_t id, uint32_t written)
 {
 	const struct vring_used_elem element = {id, written};
 
@@ -179,7 +179,7 @@ static inline void ring_split_use(struct ring *ring, uint16_t slot, uint16_t id,
 }
 
 // Packed: length, id and flags of a descriptor: its second half, written and read as one.
-static inline ring_word *ring_packed_half(const struct ring *ring, uint16_t slot)
+static inline ring_word *ring_packed_half(const struct device_ring *ring, uint16_t slot)
 {
 	return (ring_word *)(void *)&ring->desc_packed[slot].len;
 }

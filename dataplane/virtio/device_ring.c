@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "virtio/ring.h"
+#include "virtio/device_ring.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "base/isa.h"
 #include "shm/copy.h"
 #include "virtio/offload.h"
-#include "virtio/ring_read.h"
+#include "virtio/device_read.h"
 
 static bool has(uint64_t features, unsigned bit)
 {
@@ -26,7 +26,7 @@ static bool aligned(const void *at, uintptr_t bytes)
 
 // Sizes and alignment: s2.7 and s2.8.10. A split ring is a power of two (s2.7), a packed one need not be. Who
 // told us where the ring is may have looked when it was smaller: all of it must be the guest's memory.
-static bool split_valid(const struct ring_layout *layout, const struct guest_memory *memory)
+static bool split_valid(const struct device_ring_layout *layout, const struct guest_memory *memory)
 {
 	uint64_t size = layout->size;
 
@@ -36,7 +36,7 @@ static bool split_valid(const struct ring_layout *layout, const struct guest_mem
 	                          sizeof(struct vring_used) + size * sizeof(struct vring_used_elem));
 }
 
-static bool packed_valid(const struct ring_layout *layout, const struct guest_memory *memory)
+static bool packed_valid(const struct device_ring_layout *layout, const struct guest_memory *memory)
 {
 	const uint64_t bytes = sizeof(struct vring_packed_desc_event);
 
@@ -45,21 +45,23 @@ static bool packed_valid(const struct ring_layout *layout, const struct guest_me
 	       guest_memory_holds(memory, layout->device, bytes);
 }
 
-static bool layout_valid(const struct ring_layout *layout, const struct guest_memory *memory, bool packed)
+static bool layout_valid(const struct device_ring_layout *layout, const struct guest_memory *memory,
+                         bool packed)
 {
 	return layout->size > 0 && layout->size <= RING_SIZE_MAX && aligned(layout->desc, 16) &&
 	       guest_memory_holds(memory, layout->desc, UINT64_C(16) * layout->size) &&
 	       (packed ? packed_valid : split_valid)(layout, memory);
 }
 
-int ring_init(struct ring *ring, const struct ring_layout *layout, const struct guest_memory *memory)
+int device_ring_init(struct device_ring *ring, const struct device_ring_layout *layout,
+                     const struct guest_memory *memory)
 {
 	bool packed = has(layout->features, VIRTIO_F_RING_PACKED);
 	bool mergeable = has(layout->features, VIRTIO_NET_F_MRG_RXBUF);
 
 	if (!layout_valid(layout, memory, packed))
 		return -EINVAL;
-	*ring = (struct ring){
+	*ring = (struct device_ring){
 	        .packed = packed,
 	        .writable = layout->writable,
 	        .mergeable = mergeable,
@@ -87,14 +89,14 @@ int ring_init(struct ring *ring, const struct ring_layout *layout, const struct 
 	return 0;
 }
 
-uint16_t ring_base(const struct ring *ring)
+uint16_t device_ring_base(const struct device_ring *ring)
 {
 	return ring->packed ? (uint16_t)(ring->next | ring->wrap << 15) : ring->next;
 }
 
 // The buffer of a descriptor that may be any: what is next, or what was there the last time round. To read or
 // to write are not the same to a cache: a line that the guest will write is left to it.
-static void warm_buffer(struct ring *ring, const struct ring_descriptor *d)
+static void warm_buffer(struct device_ring *ring, const struct ring_descriptor *d)
 {
 	uint32_t run = d->length;
 	uint8_t *data;
@@ -109,7 +111,7 @@ static void warm_buffer(struct ring *ring, const struct ring_descriptor *d)
 		prefetch_to_write(data + ring->header_bytes);
 }
 
-void ring_warm(struct ring *ring)
+void device_ring_warm(struct device_ring *ring)
 {
 	struct ring_descriptor d;
 
@@ -150,7 +152,7 @@ const char *ring_fault_text(enum ring_fault fault)
 // A chain of several descriptors: direct ones, then at most one that is indirect (s2.7.5.3.2). Its length
 // bounds the loop: a chain has at most as many descriptors as the ring (s2.7.5.3.1), here
 // RING_CHAIN_MAX.
-static __attribute__((noinline)) unsigned split_chain(struct ring *ring, struct ring_batch *batch,
+static __attribute__((noinline)) unsigned split_chain(struct device_ring *ring, struct ring_batch *batch,
                                                       struct ring_buffer *buffer, struct ring_descriptor d)
 {
 	const char *table = (const char *)ring->desc;
@@ -179,7 +181,7 @@ static __attribute__((noinline)) unsigned split_chain(struct ring *ring, struct 
 	return RING_BAD_CHAIN;
 }
 
-static inline unsigned split_buffer(struct ring *ring, struct ring_batch *batch, uint16_t head)
+static inline unsigned split_buffer(struct device_ring *ring, struct ring_batch *batch, uint16_t head)
 {
 	struct ring_buffer *buffer = ring_buffer_begin(batch);
 	struct ring_descriptor d;
@@ -193,16 +195,16 @@ static inline unsigned split_buffer(struct ring *ring, struct ring_batch *batch,
 	return split_chain(ring, batch, buffer, d);
 }
 
-unsigned ring_split_peek(struct ring *ring, struct ring_batch *batch, unsigned n)
+unsigned ring_split_peek(struct device_ring *ring, struct ring_batch *batch, unsigned n)
 {
-	uint16_t heads[RING_BATCH_MAX], mask = ring->size - 1;
+	uint16_t heads[BURST_FRAMES_MAX], mask = ring->size - 1;
 
 	batch->count = batch->piece_count = batch->descriptor_count = 0;
 	batch->bytes = 0;
 	batch->limited = false;
 	if (unlikely(ring->fault != RING_OK))
 		return 0;
-	n = ring_split_available(ring, RTE_MIN(n, (unsigned)RING_BATCH_MAX));
+	n = ring_split_available(ring, RTE_MIN(n, (unsigned)BURST_FRAMES_MAX));
 	// All heads first: the descriptors come while the next ones are looked up.
 	for (unsigned i = 0; i < n; i++) {
 		heads[i] = __atomic_load_n(&ring->avail->ring[(ring->next + i) & mask], __ATOMIC_RELAXED);
@@ -214,7 +216,7 @@ unsigned ring_split_peek(struct ring *ring, struct ring_batch *batch, unsigned n
 	return batch->count;
 }
 
-void ring_split_commit(struct ring *ring, const struct ring_batch *batch, unsigned n)
+void ring_split_commit(struct device_ring *ring, const struct ring_batch *batch, unsigned n)
 {
 	uint16_t mask = ring->size - 1;
 
@@ -238,7 +240,7 @@ struct place {
 	bool wrap;
 };
 
-static inline struct place place_after(const struct ring *ring, struct place at, unsigned slots)
+static inline struct place place_after(const struct device_ring *ring, struct place at, unsigned slots)
 {
 	unsigned slot = at.slot + slots;
 
@@ -248,8 +250,8 @@ static inline struct place place_after(const struct ring *ring, struct place at,
 }
 
 // The entries of an indirect table lie in order; of their flags only WRITE has a meaning (s2.8.7).
-static unsigned packed_indirect(struct ring *ring, struct ring_batch *batch, struct ring_buffer *buffer,
-                                const struct ring_descriptor *d)
+static unsigned packed_indirect(struct device_ring *ring, struct ring_batch *batch,
+                                struct ring_buffer *buffer, const struct ring_descriptor *d)
 {
 	unsigned entries, fault;
 	const char *table = ring_indirect_table(ring, d, &entries, &fault);
@@ -270,7 +272,7 @@ static unsigned packed_indirect(struct ring *ring, struct ring_batch *batch, str
 
 // A chain of several descriptors: successive slots, the id in the last (s2.8.6). left: slots that this batch
 // may still take, and so the bound of the loop: nothing is read twice in one turn around the ring.
-static __attribute__((noinline)) unsigned packed_chain(struct ring *ring, struct ring_batch *batch,
+static __attribute__((noinline)) unsigned packed_chain(struct device_ring *ring, struct ring_batch *batch,
                                                        struct ring_buffer *buffer, struct ring_descriptor d,
                                                        struct place at, unsigned left)
 {
@@ -297,7 +299,7 @@ static __attribute__((noinline)) unsigned packed_chain(struct ring *ring, struct
 	return most == max ? (unsigned)RING_BAD_CHAIN : (unsigned)RING_NO_ROOM;
 }
 
-unsigned ring_packed_peek(struct ring *ring, struct ring_batch *batch, unsigned n)
+unsigned ring_packed_peek(struct device_ring *ring, struct ring_batch *batch, unsigned n)
 {
 	struct place at = {ring->next, ring->wrap};
 	unsigned left = ring->size;
@@ -307,7 +309,7 @@ unsigned ring_packed_peek(struct ring *ring, struct ring_batch *batch, unsigned 
 	batch->limited = false;
 	if (unlikely(ring->fault != RING_OK))
 		return 0;
-	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	n = RTE_MIN(n, (unsigned)BURST_FRAMES_MAX);
 	while (batch->count < n && left) {
 		// The flags decide about the rest (s2.8.21.1): they come first, in the same load as length
 		// and id.
@@ -338,7 +340,7 @@ static inline uint64_t used_half(const struct ring_buffer *buffer, bool wrap)
 	return ring_packed_used(buffer->id, buffer->written, wrap);
 }
 
-void ring_packed_commit(struct ring *ring, const struct ring_batch *batch, unsigned n)
+void ring_packed_commit(struct device_ring *ring, const struct ring_batch *batch, unsigned n)
 {
 	struct place first = {ring->next, ring->wrap}, at = first;
 	bool one = ring->in_order && !ring->writable; // for all (s2.8.9), as ring_run_commit_packed()

@@ -21,7 +21,7 @@
 
 // The rings of pair i, as a driver calls them: receiveq 2i, transmitq 2i + 1 (virtio 1.2 s5.1.2). A memif's client calls
 // them so.
-enum { GUEST_RECEIVEQ, GUEST_TRANSMITQ, PAIR_RINGS, VRING_PORT_RINGS_MAX = PAIR_RINGS * CONFIG_QUEUES_MAX };
+enum { GUEST_RECEIVEQ, GUEST_TRANSMITQ, PAIR_RINGS, SHM_PORT_RINGS_MAX = PAIR_RINGS * CONFIG_QUEUES_MAX };
 
 // One ring. Used by one worker, cache lines of its own: two workers share none. Behind the gate: the ring, and the
 // eventfd that wakes the other end.
@@ -33,7 +33,7 @@ struct ring_queue {
 	        kick_fd; // the driver's, and the device's, doorbell; -1 for none. bell.fd is the one that is not ours
 	union {
 		struct doorbell bell;      // of all three
-		struct ring ring;          // we are the device
+		struct device_ring ring;   // we are the device
 		struct driver_ring driver; // we are the driver
 		struct memif_ring memif;
 	};
@@ -53,16 +53,16 @@ struct vring_end {
 	const char *(*fault_text)(unsigned fault);
 };
 
-struct vring_port {
-	struct ring_queue queues[VRING_PORT_RINGS_MAX]; // of these, the first PAIR_RINGS * pairs
+struct shm_port {
+	struct ring_queue queues[SHM_PORT_RINGS_MAX]; // of these, the first PAIR_RINGS * pairs
 	unsigned pairs;
 	const struct vring_end *end;
 	char name[CONFIG_NAME_MAX], path[CONFIG_PATH_MAX];
 	_Atomic(bool) link_up; // the other end is connected and the first pair runs
 	_Atomic(uint64_t) broken;
 	struct log_rate lines;
-	_Atomic(uint64_t) features;                    // negotiated; for who reports it
-	_Atomic(uint16_t) sizes[VRING_PORT_RINGS_MAX]; // of the rings that run, else 0; the same
+	_Atomic(uint64_t) features;                  // negotiated; for who reports it
+	_Atomic(uint16_t) sizes[SHM_PORT_RINGS_MAX]; // of the rings that run, else 0; the same
 };
 
 // --- Doorbells (shm/doorbell.h): behind the gate of the queue that they are of -----------------------------------------------
@@ -103,31 +103,31 @@ static inline void bell_at_poll(struct ring_queue *source, struct ring_queue *si
 // wait for a gap.
 void bell_flush(struct ring_queue *queue);
 
-static inline unsigned vring_port_rings(const struct vring_port *port)
+static inline unsigned shm_port_rings(const struct shm_port *port)
 {
 	return PAIR_RINGS * port->pairs;
 }
 
-// Make the port of a kind, which begins with a struct vring_port and has bytes in all, zeros but for what the document
+// Make the port of a kind, which begins with a struct shm_port and has bytes in all, zeros but for what the document
 // says. To be freed. Returns NULL, with errno, after logging one line.
-void *vring_port_create(struct port *port, size_t bytes, const struct vring_end *end);
+void *shm_port_create(struct port *port, size_t bytes, const struct vring_end *end);
 
 // Count and log, once each, the rings that a worker has stopped: it cannot say so itself. Any thread but a worker.
-void vring_port_say_faults(struct vring_port *port);
+void shm_port_say_faults(struct shm_port *port);
 
 // The rings are set up anew: forget why they have stopped. Who has shut the gates.
-void vring_port_forgive(struct vring_port *port);
+void shm_port_forgive(struct shm_port *port);
 
 // Any other worker may poll the rings from now on. See port_flush_all().
-void vring_port_flush_all(const struct port *port);
+void shm_port_flush_all(const struct port *port);
 
 // What all kinds have in their struct port_ops: these, and functions of the same names of their own.
-bool vring_port_link_up(const struct port *port);
-void vring_port_counters(const struct port *port, struct port_counters *counters);
-bool vring_port_negotiated(const struct port *port, struct negotiated *out);
-#define VRING_PORT_OPS                                                                                       \
+bool shm_port_link_up(const struct port *port);
+void shm_port_counters(const struct port *port, struct port_counters *counters);
+bool shm_port_negotiated(const struct port *port, struct negotiated *out);
+#define SHM_PORT_OPS                                                                                         \
 	.is_default = true, .takes_mac = true, .open = open_port, .close = close_port, .release = release,   \
 	.deliver = deliver_frames, .deliver_polled = deliver_polled, .warm = warm, .flush = flush,           \
-	.flush_all = vring_port_flush_all, .link_up = vring_port_link_up
+	.flush_all = shm_port_flush_all, .link_up = shm_port_link_up
 
 extern const struct port_ops vhost_port_ops, virtio_port_ops; // for tests that make their own port

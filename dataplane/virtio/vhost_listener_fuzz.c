@@ -24,7 +24,7 @@ enum file { MEMORY, SEALED, SMALL, HUGE_HOLE, EVENT, PIPE, FOLDER, SOCKET, FILES
 
 static int files[FILES];
 static unsigned files_at_rest;
-static unsigned long accepted, given, refused[VHOST_REFUSALS];
+static unsigned long accepted, given, refused[PEER_REFUSALS];
 
 struct rig {
 	int peer;
@@ -38,7 +38,7 @@ static void must(bool is, const char *what)
 {
 	if (is)
 		return;
-	fprintf(stderr, "vhost_door_fuzz: not so: %s\n", what);
+	fprintf(stderr, "vhost_listener_fuzz: not so: %s\n", what);
 	abort();
 }
 
@@ -56,21 +56,21 @@ static bool take(struct vhost_device *device, unsigned ring, uint16_t *base)
 static void use(struct vhost_device *device, unsigned index)
 {
 	struct ring_batch batch;
-	struct ring_layout layout;
-	struct ring ring;
+	struct device_ring_layout layout;
+	struct device_ring ring;
 	unsigned count;
 
 	if (!vhost_device_ready(device, index) || !vhost_device_layout(device, index, &layout) ||
-	    ring_init(&ring, &layout, &device->memory.guest))
+	    device_ring_init(&ring, &layout, &device->memory.guest))
 		return;
 	((struct rig *)device->owner)->has[index] = true;
 	given++;
-	count = ring_peek(&ring, &batch, RING_BATCH_MAX);
+	count = device_ring_peek(&ring, &batch, BURST_FRAMES_MAX);
 	for (unsigned i = 0; i < count; i++)
 		batch.buffers[i].written = 0;
 	if (count)
-		ring_commit(&ring, &batch, count);
-	ring_warm(&ring);
+		device_ring_commit(&ring, &batch, count);
+	device_ring_warm(&ring);
 }
 
 static void settled(struct vhost_device *device)
@@ -107,7 +107,7 @@ static void rig_close(struct rig *r)
 {
 	vhost_device_end(&r->device);
 	must(r->gone, "the end is told");
-	vhost_memory_close(&r->device.memory);
+	peer_memory_close(&r->device.memory);
 	for (unsigned i = 0; i < r->link.files.count; i++)
 		close(r->link.files.fds[i]);
 	close(r->peer);
@@ -134,7 +134,7 @@ static void check(const struct rig *r)
 static bool hear(struct rig *r)
 {
 	for (;;) {
-		enum vhost_refusal why = VHOST_ACCEPTED;
+		enum peer_refusal why = PEER_ACCEPTED;
 		struct vhost_message reply;
 
 		switch (vhost_link_read(&r->link, r->device.protocol_features, &why)) {
@@ -151,7 +151,7 @@ static bool hear(struct rig *r)
 			return false;
 		accepted++;
 		must(!reply.flags || vhost_link_reply(&r->link, &reply), "a reply goes out");
-		vhost_memory_close(&r->device.replaced);
+		peer_memory_close(&r->device.replaced);
 		vhost_link_next(&r->link);
 		check(r);
 	}
@@ -195,13 +195,13 @@ static int input_file(struct input *in)
 
 static void send_table(struct rig *r, struct input *in)
 {
-	struct vhost_region regions[VHOST_REGIONS_MAX];
+	struct peer_region regions[PEER_REGIONS_MAX];
 	unsigned count = 1 + input_byte(in) % 4, odd = input_byte(in);
-	int fds[VHOST_REGIONS_MAX];
+	int fds[PEER_REGIONS_MAX];
 
 	for (unsigned i = 0; i < count; i++) {
-		regions[i] = (struct vhost_region){PEER_GUEST + (uint64_t)i * PEER_MEMORY, PEER_MEMORY,
-		                                   PEER_USER + (uint64_t)i * PEER_MEMORY, 0};
+		regions[i] = (struct peer_region){PEER_GUEST + (uint64_t)i * PEER_MEMORY, PEER_MEMORY,
+		                                  PEER_USER + (uint64_t)i * PEER_MEMORY, 0};
 		fds[i] = files[MEMORY];
 	}
 	if (odd & 1)
@@ -347,6 +347,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 void fuzz_report(void)
 {
 	printf("%lu messages accepted, %lu times a ring was given\n", accepted, given);
-	for (unsigned i = VHOST_ACCEPTED + 1; i < VHOST_REFUSALS; i++)
-		printf("%8lu times %s\n", refused[i], vhost_refusal_key((enum vhost_refusal)i));
+	for (unsigned i = PEER_ACCEPTED + 1; i < PEER_REFUSALS; i++)
+		printf("%8lu times %s\n", refused[i], peer_refusal_key((enum peer_refusal)i));
 }

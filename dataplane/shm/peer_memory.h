@@ -13,9 +13,9 @@
 #include "shm/guest_memory.h"
 #include "virtio/vhost_message.h"
 
-_Static_assert((int)GUEST_REGIONS_MAX == (int)VHOST_REGIONS_MAX, "a table fits");
+_Static_assert((int)GUEST_REGIONS_MAX == (int)PEER_REGIONS_MAX, "a table fits");
 
-struct vhost_memory {
+struct peer_memory {
 	struct guest_memory guest; // what workers read while they have a ring
 	struct {
 		void *at; // of the mapping, which begins with a page of the file
@@ -23,32 +23,32 @@ struct vhost_memory {
 		int watched;           // by guest_fault.h
 		int fd;                // of the file
 		uint32_t page;         // bytes
-		int64_t blocks;        // of the file, as vhost_memory_punched() has found them
+		int64_t blocks;        // of the file, as peer_memory_punched() has found them
 		bool rose;             // the last time that they changed
 		uint64_t user_address; // of the region in the driver's address space
 	} maps[GUEST_REGIONS_MAX];
 };
 
-// Map the regions of a table whose message was checked, at most so many bytes. Returns VHOST_ACCEPTED, files closed; or
+// Map the regions of a table whose message was checked, at most so many bytes. Returns PEER_ACCEPTED, files closed; or
 // why not, with nothing mapped and the files as they were.
-enum vhost_refusal vhost_memory_open(struct vhost_memory *memory, const struct vhost_message *table,
-                                     struct vhost_files *files, uint64_t most);
+enum peer_refusal peer_memory_open(struct peer_memory *memory, const struct vhost_message *table,
+                                   struct peer_files *files, uint64_t most);
 
-// Map one region of a file more, with at most so many bytes: memory begins as zeros. Returns VHOST_ACCEPTED, and the file
+// Map one region of a file more, with at most so many bytes: memory begins as zeros. Returns PEER_ACCEPTED, and the file
 // is the memory's; or why not, with memory and file as they were.
-enum vhost_refusal vhost_memory_add(struct vhost_memory *memory, const struct vhost_region *region, int fd,
-                                    uint64_t most);
+enum peer_refusal peer_memory_add(struct peer_memory *memory, const struct peer_region *region, int fd,
+                                  uint64_t most);
 
 // Unmap all. May take long: the last who unmaps frees the memory.
-void vhost_memory_close(struct vhost_memory *memory);
+void peer_memory_close(struct peer_memory *memory);
 
 // Whether, since the last call, pages were taken out of a file again after some had come back: its blocks have fallen
 // after they had risen. A guest that gives memory up (a balloon) lets them fall, and seldom rise. Returns the bytes of a
 // page of that file, or 0. Asks the kernel once for each region.
-uint32_t vhost_memory_punched(struct vhost_memory *memory);
+uint32_t peer_memory_punched(struct peer_memory *memory);
 
 // Whether pages of it were not there when they were used.
-bool vhost_memory_gone(const struct vhost_memory *memory);
+bool peer_memory_gone(const struct peer_memory *memory);
 
 // Where an address of the driver's own is here, or NULL.
-void *vhost_memory_at(const struct vhost_memory *memory, uint64_t user_address);
+void *peer_memory_at(const struct peer_memory *memory, uint64_t user_address);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "virtio/vhost_memory.h"
+#include "shm/peer_memory.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,38 +18,37 @@ static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
 }
 
 // By itself, and with those before it.
-static enum vhost_refusal check_addresses(const struct vhost_memory *memory,
-                                          const struct vhost_region *region)
+static enum peer_refusal check_addresses(const struct peer_memory *memory, const struct peer_region *region)
 {
 	if (region->bytes == 0)
-		return VHOST_REFUSED_MEMORY_END;
+		return PEER_REFUSED_MEMORY_END;
 	if (region->guest_address > UINT64_MAX - region->bytes ||
 	    region->user_address > UINT64_MAX - region->bytes)
-		return VHOST_REFUSED_MEMORY_OVERLAP;
+		return PEER_REFUSED_MEMORY_OVERLAP;
 	for (unsigned i = 0; i < memory->guest.count; i++) {
 		const struct guest_region *other = &memory->guest.regions[i];
 
 		if (overlap(region->guest_address, region->bytes, other->address, other->size) ||
 		    overlap(region->user_address, region->bytes, memory->maps[i].user_address, other->size))
-			return VHOST_REFUSED_MEMORY_OVERLAP;
+			return PEER_REFUSED_MEMORY_OVERLAP;
 	}
-	return VHOST_ACCEPTED;
+	return PEER_ACCEPTED;
 }
 
-static enum vhost_refusal check_file(const struct vhost_region *region, int fd, struct stat *file)
+static enum peer_refusal check_file(const struct peer_region *region, int fd, struct stat *file)
 {
 	if (fcntl(fd, F_GET_SEALS) < 0 || fstat(fd, file) || !S_ISREG(file->st_mode))
-		return VHOST_REFUSED_MEMORY_FILE;
+		return PEER_REFUSED_MEMORY_FILE;
 	if (region->offset > (uint64_t)file->st_size ||
 	    region->bytes > (uint64_t)file->st_size - region->offset)
-		return VHOST_REFUSED_MEMORY_END;
-	return VHOST_ACCEPTED;
+		return PEER_REFUSED_MEMORY_END;
+	return PEER_ACCEPTED;
 }
 
 // Whole pages of the file's own size (st_blksize: hugepages cannot be mapped otherwise). The region lies in the file,
 // so nothing here overflows.
-static enum vhost_refusal map(struct vhost_memory *memory, const struct vhost_region *region, int fd,
-                              const struct stat *file)
+static enum peer_refusal map(struct peer_memory *memory, const struct peer_region *region, int fd,
+                             const struct stat *file)
 {
 	uint64_t page = (uint64_t)file->st_blksize;
 	uint64_t before = region->offset % page, bytes = (before + region->bytes + page - 1) / page * page;
@@ -58,17 +57,17 @@ static enum vhost_refusal map(struct vhost_memory *memory, const struct vhost_re
 	                (off_t)(region->offset - before));
 
 	if (at == MAP_FAILED)
-		return VHOST_REFUSED_MEMORY_MAP;
+		return PEER_REFUSED_MEMORY_MAP;
 	madvise(at, bytes, MADV_DONTDUMP);
 	memory->maps[n].watched = guest_fault_watch(at, bytes, page);
 	if (memory->maps[n].watched < 0) {
 		munmap(at, bytes);
-		return VHOST_REFUSED_MEMORY_LIMIT;
+		return PEER_REFUSED_MEMORY_LIMIT;
 	}
 	if (guest_memory_add(&memory->guest, region->guest_address, region->bytes, (uint8_t *)at + before)) {
 		guest_fault_forget(memory->maps[n].watched);
 		munmap(at, bytes);
-		return VHOST_REFUSED_MEMORY_OVERLAP;
+		return PEER_REFUSED_MEMORY_OVERLAP;
 	}
 	memory->maps[n].at = at;
 	memory->maps[n].bytes = bytes;
@@ -76,48 +75,48 @@ static enum vhost_refusal map(struct vhost_memory *memory, const struct vhost_re
 	memory->maps[n].page = (uint32_t)page;
 	memory->maps[n].blocks = file->st_blocks;
 	memory->maps[n].user_address = region->user_address;
-	return VHOST_ACCEPTED;
+	return PEER_ACCEPTED;
 }
 
-enum vhost_refusal vhost_memory_add(struct vhost_memory *memory, const struct vhost_region *region, int fd,
-                                    uint64_t most)
+enum peer_refusal peer_memory_add(struct peer_memory *memory, const struct peer_region *region, int fd,
+                                  uint64_t most)
 {
-	enum vhost_refusal why = check_addresses(memory, region);
+	enum peer_refusal why = check_addresses(memory, region);
 	struct stat file;
 
 	if (memory->guest.count == GUEST_REGIONS_MAX)
-		return VHOST_REFUSED_MEMORY_LIMIT;
-	if (why == VHOST_ACCEPTED)
+		return PEER_REFUSED_MEMORY_LIMIT;
+	if (why == PEER_ACCEPTED)
 		why = check_file(region, fd, &file);
-	if (why == VHOST_ACCEPTED && region->bytes > most)
-		why = VHOST_REFUSED_MEMORY_LIMIT;
+	if (why == PEER_ACCEPTED && region->bytes > most)
+		why = PEER_REFUSED_MEMORY_LIMIT;
 	return why ? why : map(memory, region, fd, &file);
 }
 
-enum vhost_refusal vhost_memory_open(struct vhost_memory *memory, const struct vhost_message *table,
-                                     struct vhost_files *files, uint64_t most)
+enum peer_refusal peer_memory_open(struct peer_memory *memory, const struct vhost_message *table,
+                                   struct peer_files *files, uint64_t most)
 {
-	enum vhost_refusal why = VHOST_ACCEPTED;
+	enum peer_refusal why = PEER_ACCEPTED;
 
-	*memory = (struct vhost_memory){0};
-	for (unsigned i = 0; i < files->count && why == VHOST_ACCEPTED; i++) {
-		struct vhost_region region =
+	*memory = (struct peer_memory){0};
+	for (unsigned i = 0; i < files->count && why == PEER_ACCEPTED; i++) {
+		struct peer_region region =
 		        table->memory.regions[i]; // aligned, which that of the message is not
 
-		why = vhost_memory_add(memory, &region, files->fds[i], most);
+		why = peer_memory_add(memory, &region, files->fds[i], most);
 		most -= region.bytes;
 	}
 	if (why) {
 		for (unsigned i = 0; i < memory->guest.count; i++)
 			memory->maps[i].fd = -1; // the caller's
-		vhost_memory_close(memory);
+		peer_memory_close(memory);
 		return why;
 	}
 	files->count = 0;
-	return VHOST_ACCEPTED;
+	return PEER_ACCEPTED;
 }
 
-void vhost_memory_close(struct vhost_memory *memory)
+void peer_memory_close(struct peer_memory *memory)
 {
 	for (unsigned i = 0; i < memory->guest.count; i++) {
 		guest_fault_forget(memory->maps[i].watched);
@@ -125,13 +124,13 @@ void vhost_memory_close(struct vhost_memory *memory)
 		if (memory->maps[i].fd >= 0)
 			close(memory->maps[i].fd);
 	}
-	*memory = (struct vhost_memory){0};
+	*memory = (struct peer_memory){0};
 }
 
 // One more or less is the kernel's own: of a table of pages.
 enum { HOLE_PAGES = 2, BLOCK_BYTES = 512 };
 
-uint32_t vhost_memory_punched(struct vhost_memory *memory)
+uint32_t peer_memory_punched(struct peer_memory *memory)
 {
 	uint32_t page = 0;
 	struct stat file;
@@ -153,7 +152,7 @@ uint32_t vhost_memory_punched(struct vhost_memory *memory)
 	return page;
 }
 
-bool vhost_memory_gone(const struct vhost_memory *memory)
+bool peer_memory_gone(const struct peer_memory *memory)
 {
 	for (unsigned i = 0; i < memory->guest.count; i++)
 		if (guest_fault_seen(memory->maps[i].watched))
@@ -161,7 +160,7 @@ bool vhost_memory_gone(const struct vhost_memory *memory)
 	return false;
 }
 
-void *vhost_memory_at(const struct vhost_memory *memory, uint64_t user_address)
+void *peer_memory_at(const struct peer_memory *memory, uint64_t user_address)
 {
 	for (unsigned i = 0; i < memory->guest.count; i++) {
 		const struct guest_region *region = &memory->guest.regions[i];

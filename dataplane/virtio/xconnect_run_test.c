@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What hop() does for plain buffers: copies that keep to their bytes, what is not plain among them, and
+// What xconnect() does for plain buffers: copies that keep to their bytes, what is not plain among them, and
 // giving a batch back by one entry, or by those that differ from the last time round.
 #include <sys/mman.h>
 
@@ -44,7 +44,7 @@ static void copies_keep_to_their_bytes(void **state)
 		driver_offer(&p.a.transmit, &(struct guest_range){from.address + PAGE - bytes, bytes}, 1,
 		             false);
 		driver_offer(&p.b.receive, &(struct guest_range){to.address + PAGE - bytes, bytes}, 1, false);
-		assert_int_equal(hop(&p.a.transmit.ring, &p.b.receive.ring, 32).forwarded, 1);
+		assert_int_equal(xconnect(&p.a.transmit.ring, &p.b.receive.ring, 32).forwarded, 1);
 		assert_true(driver_collect(&p.b.receive, &written) >= 0 && written == bytes);
 		assert_true(driver_collect(&p.a.transmit, &written) >= 0 && written == 0);
 		assert_int_equal(to.bytes[PAGE - bytes - 1], 0xee);
@@ -67,7 +67,7 @@ static void odd_ones_among_plain_ones(void **state)
 			for (unsigned i = 0; i < 9; i++)
 				assert_true(offer_frame(&p, 60, i == odd ? 1 : 0));
 			assert_int_equal(driver_offer_own(&p.b.receive, 9, 2048), 9);
-			assert_int_equal(hop(&p.a.transmit.ring, &p.b.receive.ring, 32).forwarded, 9);
+			assert_int_equal(xconnect(&p.a.transmit.ring, &p.b.receive.ring, 32).forwarded, 9);
 			assert_int_equal(collect_sent(&p), 9);
 			for (unsigned i = 0; i < 9; i++)
 				collect_frame(&p, 60, 1);
@@ -79,7 +79,7 @@ static void odd_ones_among_plain_ones(void **state)
 static void one_entry_returns_a_batch(void **state)
 {
 	for (unsigned l = COUNT(layouts) - 2; l < COUNT(layouts); l++) {
-		const struct ring *ring;
+		const struct device_ring *ring;
 		uint32_t written;
 		struct pair p;
 
@@ -88,7 +88,7 @@ static void one_entry_returns_a_batch(void **state)
 		for (unsigned i = 0; i < 40; i++)
 			assert_true(offer_frame(&p, 60, 0));
 		assert_int_equal(driver_offer_own(&p.b.receive, 40, 2048), 40);
-		assert_int_equal(hop(&p.a.transmit.ring, &p.b.receive.ring, 32).forwarded, 32);
+		assert_int_equal(xconnect(&p.a.transmit.ring, &p.b.receive.ring, 32).forwarded, 32);
 		if (ring->packed)
 			assert_int_equal(ring->desc_packed[0].id, 31);
 		else
@@ -107,8 +107,8 @@ static void one_entry_returns_a_batch(void **state)
 static void a_full_receiver_costs_no_second_look(void **state)
 {
 	for (unsigned l = COUNT(layouts) - 2; l < COUNT(layouts); l++) {
-		struct hop_counts done;
-		const struct ring *ring;
+		struct xconnect_counts done;
+		const struct device_ring *ring;
 		uint32_t written;
 		struct pair p;
 
@@ -118,7 +118,7 @@ static void a_full_receiver_costs_no_second_look(void **state)
 			assert_true(offer_frame(&p, 60, 0));
 		driver_offer_own(&p.a.transmit, 1, ring->header_bytes); // no frame in it
 		assert_int_equal(driver_offer_own(&p.b.receive, 12, 2048), 12);
-		done = hop(&p.a.transmit.ring, &p.b.receive.ring, 32);
+		done = xconnect(&p.a.transmit.ring, &p.b.receive.ring, 32);
 		assert_int_equal(done.received, 19);
 		assert_int_equal(done.forwarded, 12);
 		assert_int_equal(done.lost.bad, 1);
@@ -135,7 +135,7 @@ static void a_full_receiver_costs_no_second_look(void **state)
 static void a_receiver_without_buffers_is_remembered(void **state)
 {
 	for (unsigned l = 0; l < COUNT(layouts); l++) {
-		const struct ring *to;
+		const struct device_ring *to;
 		struct pair p;
 
 		pair_open(&p, layouts[l], layouts[l], 64);
@@ -146,7 +146,7 @@ static void a_receiver_without_buffers_is_remembered(void **state)
 			for (unsigned i = 0; i < 8; i++)
 				assert_true(offer_frame(&p, 60, 0));
 			assert_int_equal(driver_offer_own(&p.b.receive, room ? 8 : 0, 2048), room ? 8 : 0);
-			assert_int_equal(hop(&p.a.transmit.ring, &p.b.receive.ring, 32).forwarded,
+			assert_int_equal(xconnect(&p.a.transmit.ring, &p.b.receive.ring, 32).forwarded,
 			                 room ? 8 : 0);
 			assert_int_equal(to->starved, !room);
 			assert_int_equal(collect_sent(&p), 8);
@@ -161,10 +161,10 @@ static void a_receiver_without_buffers_is_remembered(void **state)
 enum { USED_SIZE = 8, USED_BUFFER_BYTES = 256 };
 
 // One frame of this length into each buffer of the ring.
-static void deliver_round(struct ring *ring, uint32_t length)
+static void deliver_round(struct device_ring *ring, uint32_t length)
 {
 	static uint8_t bytes[USED_BUFFER_BYTES];
-	struct ring_piece piece = {bytes, length};
+	struct piece piece = {bytes, length};
 	struct frame frames[USED_SIZE];
 	uint64_t too_long = 0;
 
@@ -184,18 +184,19 @@ static void a_used_element_is_written_where_it_differs(void **state)
 {
 	enum { RINGS, INDEX, ELEMENTS, BUFFERS, PAGES };
 	uint8_t *bytes = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct ring_layout layout = {.desc = bytes + RINGS * PAGE,
-	                             .driver = bytes + RINGS * PAGE + PAGE / 2,
-	                             .device = bytes + ELEMENTS * PAGE - offsetof(struct vring_used, ring),
-	                             .size = USED_SIZE,
-	                             .features = BIT(VERSION_1),
-	                             .writable = true};
+	struct device_ring_layout layout = {.desc = bytes + RINGS * PAGE,
+	                                    .driver = bytes + RINGS * PAGE + PAGE / 2,
+	                                    .device = bytes + ELEMENTS * PAGE -
+	                                              offsetof(struct vring_used, ring),
+	                                    .size = USED_SIZE,
+	                                    .features = BIT(VERSION_1),
+	                                    .writable = true};
 	struct guest_memory memory = {0};
-	struct ring ring;
+	struct device_ring ring;
 
 	assert_true(bytes != MAP_FAILED);
 	assert_int_equal(guest_memory_add(&memory, GUARDED_ADDRESS, PAGES * PAGE, bytes), 0);
-	assert_int_equal(ring_init(&ring, &layout, &memory), 0);
+	assert_int_equal(device_ring_init(&ring, &layout, &memory), 0);
 	for (uint16_t i = 0; i < USED_SIZE; i++) {
 		ring.desc[i] = (struct vring_desc){GUARDED_ADDRESS + BUFFERS * PAGE + i * USED_BUFFER_BYTES,
 		                                   USED_BUFFER_BYTES, VRING_DESC_F_WRITE, 0};

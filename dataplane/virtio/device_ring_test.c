@@ -16,7 +16,7 @@ static const uint64_t kinds[] = {1ULL << VIRTIO_F_VERSION_1,
 // Read n, tell the guest other lengths for each, and see that it gets them back in order.
 static void round_trip(struct driver *d, unsigned n, uint32_t length)
 {
-	int ids[RING_BATCH_MAX];
+	int ids[BURST_FRAMES_MAX];
 	struct ring_batch batch;
 	uint32_t written;
 
@@ -26,7 +26,7 @@ static void round_trip(struct driver *d, unsigned n, uint32_t length)
 		ids[i] = driver_offer(d, &range, 1, false);
 		assert_true(ids[i] >= 0);
 	}
-	assert_int_equal(ring_peek(&d->ring, &batch, RING_BATCH_MAX), n);
+	assert_int_equal(device_ring_peek(&d->ring, &batch, BURST_FRAMES_MAX), n);
 	for (unsigned i = 0; i < n; i++) {
 		const struct ring_buffer *buffer = &batch.buffers[i];
 
@@ -38,7 +38,7 @@ static void round_trip(struct driver *d, unsigned n, uint32_t length)
 		batch.buffers[i].written = 7 * i;
 	}
 	assert_int_equal(driver_collect(d, &written), -1);
-	ring_commit(&d->ring, &batch, n);
+	device_ring_commit(&d->ring, &batch, n);
 	for (unsigned i = 0; i < n; i++) {
 		assert_int_equal(driver_collect(d, &written), ids[i]);
 		assert_int_equal(written, 7 * i);
@@ -78,11 +78,11 @@ static void a_peek_changes_nothing(void **state)
 		guest_open(&g, features, 16, true);
 		assert_int_equal(driver_offer_own(&g.transmit, 17, 100), 16);
 		for (unsigned i = 0; i < 3; i++)
-			assert_int_equal(ring_peek(&g.transmit.ring, &batch, 64), 16);
-		assert_int_equal(ring_peek(&g.transmit.ring, &batch, 5), 5);
+			assert_int_equal(device_ring_peek(&g.transmit.ring, &batch, 64), 16);
+		assert_int_equal(device_ring_peek(&g.transmit.ring, &batch, 5), 5);
 		batch.buffers[0].written = batch.buffers[1].written = 0;
-		ring_commit(&g.transmit.ring, &batch, 2);
-		assert_int_equal(ring_peek(&g.transmit.ring, &batch, 64), 14);
+		device_ring_commit(&g.transmit.ring, &batch, 2);
+		assert_int_equal(device_ring_peek(&g.transmit.ring, &batch, 64), 14);
 		assert_int_equal(batch.buffers[0].id, 13); // 15 and 14 are gone
 		assert_int_equal(driver_collect(&g.transmit, &written), 15);
 		assert_int_equal(driver_collect(&g.transmit, &written), 14);
@@ -109,7 +109,7 @@ static void chains_and_tables_become_pieces(void **state)
 
 			assert_true(id >= 0);
 			assert_int_equal(driver_offer_own(&g.transmit, 1, 9), 1);
-			assert_int_equal(ring_peek(&g.transmit.ring, &batch, 64), 2);
+			assert_int_equal(device_ring_peek(&g.transmit.ring, &batch, 64), 2);
 			assert_int_equal(batch.buffers[0].id, id);
 			assert_int_equal(batch.buffers[0].length, 513);
 			assert_int_equal(batch.buffers[0].piece_count, 3);
@@ -117,7 +117,7 @@ static void chains_and_tables_become_pieces(void **state)
 			assert_int_equal(batch.pieces[2].length, 500);
 			assert_int_equal(batch.buffers[1].length, 9);
 			batch.buffers[0].written = batch.buffers[1].written = 0;
-			ring_commit(&g.transmit.ring, &batch, 2);
+			device_ring_commit(&g.transmit.ring, &batch, 2);
 			assert_int_equal(driver_collect(&g.transmit, &written), id);
 			assert_true(driver_collect(&g.transmit, &written) >= 0);
 		}
@@ -138,7 +138,7 @@ static void a_range_across_regions_becomes_two_pieces(void **state)
 		guest_open(&g, features, 16, false);
 		border = g.memory.regions[1].address;
 		driver_offer(&g.transmit, &(struct guest_range){border - 10, 30}, 1, false);
-		assert_int_equal(ring_peek(&g.transmit.ring, &batch, 64), 1);
+		assert_int_equal(device_ring_peek(&g.transmit.ring, &batch, 64), 1);
 		assert_int_equal(batch.buffers[0].length, 30);
 		assert_int_equal(batch.buffers[0].piece_count, 2);
 		assert_int_equal(batch.pieces[0].length, 10);
@@ -165,17 +165,17 @@ static void a_batch_without_room_ends_early(void **state)
 			ranges[16 + i] = ranges[32 + i] = ranges[48 + i] = ranges[i];
 		for (unsigned i = 0; i < 6; i++) // more than 16 in a table: a lie in a ring of 16
 			assert_true(driver_offer(&g.transmit, ranges, 16, true) >= 0);
-		assert_int_equal(ring_peek(&g.transmit.ring, &batch, 64), 6);
+		assert_int_equal(device_ring_peek(&g.transmit.ring, &batch, 64), 6);
 		guest_close(&g);
 		guest_open(&g, features, 64, false);
 		for (unsigned i = 0; i < 6; i++)
 			assert_true(driver_offer(&g.transmit, ranges, 60, true) >= 0);
-		assert_int_equal(ring_peek(&g.transmit.ring, &batch, 64), 4);
+		assert_int_equal(device_ring_peek(&g.transmit.ring, &batch, 64), 4);
 		assert_true(batch.limited);
 		for (unsigned i = 0; i < 4; i++)
 			batch.buffers[i].written = 0;
-		ring_commit(&g.transmit.ring, &batch, 4);
-		assert_int_equal(ring_peek(&g.transmit.ring, &batch, 64), 2);
+		device_ring_commit(&g.transmit.ring, &batch, 4);
+		assert_int_equal(device_ring_peek(&g.transmit.ring, &batch, 64), 2);
 		assert_false(batch.limited);
 		guest_close(&g);
 	}
@@ -205,19 +205,19 @@ static void nobody_is_notified_who_does_not_want_it(void **state)
 static void impossible_rings_are_refused(void **state)
 {
 	static _Alignas(64) uint8_t memory[1024]; // 16 entries fit, 32 do not
-	const struct ring_layout good = {memory, memory + 512, memory + 768, 16, 0, 0, false};
+	const struct device_ring_layout good = {memory, memory + 512, memory + 768, 16, 0, 0, false};
 	struct guest_memory all = {0}, less = {0};
-	struct ring ring;
+	struct device_ring ring;
 
 	assert_int_equal(guest_memory_add(&all, 0, sizeof(memory), memory), 0);
-	assert_int_equal(ring_init(&ring, &good, &all), 0);
+	assert_int_equal(device_ring_init(&ring, &good, &all), 0);
 	// The used ring ends at 768 + 4 + 16 * 8.
 	assert_int_equal(guest_memory_add(&less, 0, 768 + 4 + 16 * 8 - 1, memory), 0);
-	assert_int_equal(ring_init(&ring, &good, &less), -EINVAL);
+	assert_int_equal(device_ring_init(&ring, &good, &less), -EINVAL);
 	less.regions[0].size++;
-	assert_int_equal(ring_init(&ring, &good, &less), 0);
+	assert_int_equal(device_ring_init(&ring, &good, &less), 0);
 	for (unsigned i = 0; i < 9; i++) {
-		struct ring_layout bad = good;
+		struct device_ring_layout bad = good;
 
 		bad.size = i == 0 ? 0 : i == 1 ? 24 : i == 2 ? 32769 : 16;
 		bad.desc = i == 3 ? NULL : i == 4 ? memory + 8 : memory;
@@ -227,7 +227,7 @@ static void impossible_rings_are_refused(void **state)
 			bad.features = 1ULL << VIRTIO_F_RING_PACKED;
 			bad.base = i == 7 ? 16 : 0x8010;
 		}
-		assert_int_equal(ring_init(&ring, &bad, &all), -EINVAL);
+		assert_int_equal(device_ring_init(&ring, &bad, &all), -EINVAL);
 	}
 }
 
@@ -242,11 +242,12 @@ static void a_ring_goes_on_from_its_base(void **state)
 
 		guest_open(&g, features, 32, true);
 		for (unsigned i = 0; i < 100; i++) {
-			struct ring *ring = &g.transmit.ring;
-			const struct ring_layout layout = {ring->desc,      ring->avail, ring->used, 32,
-			                                   ring_base(ring), features,    false};
+			struct device_ring *ring = &g.transmit.ring;
+			const struct device_ring_layout layout = {
+			        ring->desc, ring->avail, ring->used, 32, device_ring_base(ring),
+			        features,   false};
 
-			assert_int_equal(ring_init(ring, &layout, &g.memory), 0);
+			assert_int_equal(device_ring_init(ring, &layout, &g.memory), 0);
 			round_trip(&g.transmit, bursts[i % 7], 60);
 		}
 		guest_close(&g);
@@ -260,7 +261,7 @@ static void a_call_that_is_owed_is_made_once(void **state)
 	for (unsigned k = 0; k < COUNT(kinds); k++)
 		for (unsigned moved = 0; moved < 2; moved++) {
 			struct guest g;
-			struct ring *ring = &g.transmit.ring;
+			struct device_ring *ring = &g.transmit.ring;
 			uint16_t *flags;
 
 			guest_open(&g, kinds[k], 16, false);

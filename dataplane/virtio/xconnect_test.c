@@ -15,12 +15,12 @@ static void every_burst_between_all_layouts(void **state)
 			pair_open(&p, layouts[la], layouts[lb], 256);
 			for (unsigned i = 0; i < 60; i++) {
 				unsigned n = bursts[i % COUNT(bursts)], length = 1 + (i * 97) % 760;
-				struct hop_counts done;
+				struct xconnect_counts done;
 
 				for (unsigned k = 0; k < n; k++)
 					assert_true(offer_frame(&p, length, 0));
 				assert_int_equal(driver_offer_own(&p.b.receive, n, 2048), n);
-				done = hop(&p.a.transmit.ring, &p.b.receive.ring, RING_BATCH_MAX);
+				done = xconnect(&p.a.transmit.ring, &p.b.receive.ring, BURST_FRAMES_MAX);
 				assert_int_equal(done.received, n);
 				assert_int_equal(done.forwarded, n);
 				assert_true(done.lost.bad + done.lost.oversize + done.too_long == 0);
@@ -42,7 +42,8 @@ static void frames_in_pieces_arrive_whole(void **state)
 			for (unsigned length = 1; length < 1600; length += 53) {
 				assert_true(offer_frame(&p, length, shape));
 				assert_int_equal(driver_offer_own(&p.b.receive, 1, 1612), 1);
-				assert_int_equal(hop(&p.a.transmit.ring, &p.b.receive.ring, 32).forwarded, 1);
+				assert_int_equal(
+				        xconnect(&p.a.transmit.ring, &p.b.receive.ring, 32).forwarded, 1);
 				assert_int_equal(collect_sent(&p), 1);
 				collect_frame(&p, length, 1);
 			}
@@ -61,23 +62,23 @@ static void a_frame_takes_several_buffers(void **state)
 		pair_open(&p, layouts[l], layouts[l], 256);
 		for (unsigned round = 0; round < 50; round++) {
 			unsigned lengths[] = {88, 89, 60, 1488, 1, 187, 188, 189};
-			struct hop_counts done;
+			struct xconnect_counts done;
 
 			for (unsigned i = 0; i < COUNT(lengths); i++)
 				assert_true(offer_frame(&p, lengths[i], i % 4));
 			driver_offer_own(&p.b.receive, 40, 100);
-			p.b.receive.ring.rest = 0; // so many buffers are dear
-			done = hop(&p.a.transmit.ring, &p.b.receive.ring, 32);
+			p.b.receive.ring.debt = 0; // so many buffers are dear
+			done = xconnect(&p.a.transmit.ring, &p.b.receive.ring, 32);
 			assert_int_equal(done.forwarded, COUNT(lengths));
 			for (unsigned i = 0; i < COUNT(lengths); i++)
 				collect_frame(&p, lengths[i], (12 + lengths[i] + 99) / 100);
 			collect_sent(&p);
-			for (struct ring_batch batch; ring_peek(&p.b.receive.ring, &batch, 64);) {
+			for (struct ring_batch batch; device_ring_peek(&p.b.receive.ring, &batch, 64);) {
 				uint32_t written; // give back what is left, for the next round
 
 				for (unsigned i = 0; i < batch.count; i++)
 					batch.buffers[i].written = 0;
-				ring_commit(&p.b.receive.ring, &batch, batch.count);
+				device_ring_commit(&p.b.receive.ring, &batch, batch.count);
 				while (driver_collect(&p.b.receive, &written) >= 0)
 					;
 			}
@@ -90,14 +91,14 @@ static void a_frame_takes_several_buffers(void **state)
 static void what_does_not_fit_is_dropped(void **state)
 {
 	for (unsigned l = 0; l < COUNT(layouts); l++) {
-		struct hop_counts done;
+		struct xconnect_counts done;
 		struct pair p;
 
 		pair_open(&p, layouts[l], layouts[l], 64);
 		for (unsigned i = 0; i < 20; i++)
 			assert_true(offer_frame(&p, 60, 0));
 		driver_offer_own(&p.b.receive, 12, 2048);
-		done = hop(&p.a.transmit.ring, &p.b.receive.ring, 32);
+		done = xconnect(&p.a.transmit.ring, &p.b.receive.ring, 32);
 		assert_int_equal(done.received, 20);
 		assert_int_equal(done.forwarded, 12);
 		assert_int_equal(collect_sent(&p), 20);
@@ -110,13 +111,13 @@ static void what_does_not_fit_is_dropped(void **state)
 
 static void without_a_receiver_all_is_dropped(void **state)
 {
-	struct hop_counts done;
+	struct xconnect_counts done;
 	struct pair p;
 
 	pair_open(&p, layouts[3], layouts[3], 64);
 	for (unsigned i = 0; i < 5; i++)
 		assert_true(offer_frame(&p, 60, 0));
-	done = hop(&p.a.transmit.ring, NULL, 32);
+	done = xconnect(&p.a.transmit.ring, NULL, 32);
 	assert_int_equal(done.received, 5);
 	assert_int_equal(done.forwarded, 0);
 	assert_int_equal(collect_sent(&p), 5);
@@ -127,14 +128,14 @@ static void without_a_receiver_all_is_dropped(void **state)
 static void a_frame_too_long_for_any_buffer_blocks_nothing(void **state)
 {
 	for (unsigned l = 0; l < COUNT(layouts); l++) {
-		struct hop_counts done;
+		struct xconnect_counts done;
 		struct pair p;
 
 		pair_open(&p, layouts[l], layouts[l], 16);
 		assert_true(offer_frame(&p, 1500, 0));
 		assert_true(offer_frame(&p, 20, 0));
 		driver_offer_own(&p.b.receive, 16, 80); // 16 * 80 < 1512
-		done = hop(&p.a.transmit.ring, &p.b.receive.ring, 32);
+		done = xconnect(&p.a.transmit.ring, &p.b.receive.ring, 32);
 		assert_int_equal(done.received, 2);
 		assert_int_equal(done.forwarded, 2);
 		assert_int_equal(done.too_long, 1);
@@ -149,7 +150,7 @@ static void buffers_without_a_frame_are_counted(void **state)
 {
 	for (unsigned l = 0; l < COUNT(layouts); l++) {
 		struct guest_range many[GUEST_TABLE_ENTRIES];
-		struct hop_counts done;
+		struct xconnect_counts done;
 		struct driver *d;
 		struct pair p;
 
@@ -162,14 +163,14 @@ static void buffers_without_a_frame_are_counted(void **state)
 		assert_true(driver_offer(d, many, 26, true) >= 0);
 		assert_true(offer_frame(&p, 60, 0));
 		driver_offer_own(&p.b.receive, 64, 2048);
-		done = hop(&p.a.transmit.ring, &p.b.receive.ring, 32);
+		done = xconnect(&p.a.transmit.ring, &p.b.receive.ring, 32);
 		assert_int_equal(done.lost.bad, 2);
 		assert_int_equal(done.received + done.lost.oversize, 0);
-		assert_int_equal(p.a.transmit.ring.rest, 2); // of 28 descriptors, for two buffers
-		p.a.transmit.ring.rest = 0;
-		done = hop(&p.a.transmit.ring, &p.b.receive.ring, 32);
+		assert_int_equal(p.a.transmit.ring.debt, 2); // of 28 descriptors, for two buffers
+		p.a.transmit.ring.debt = 0;
+		done = xconnect(&p.a.transmit.ring, &p.b.receive.ring, 32);
 		assert_int_equal(done.lost.oversize, 1); // as long as this, it is all that a poll takes
-		done = hop(&p.a.transmit.ring, &p.b.receive.ring, 32);
+		done = xconnect(&p.a.transmit.ring, &p.b.receive.ring, 32);
 		assert_int_equal(done.received, 1);
 		assert_int_equal(done.forwarded, 1);
 		assert_int_equal(collect_sent(&p), 4);
@@ -181,15 +182,15 @@ static void buffers_without_a_frame_are_counted(void **state)
 // A lies and stops; what it sent before arrives. B lies and stops; A's frames are dropped.
 static void a_liar_harms_itself_only(void **state)
 {
-	struct hop_counts done;
+	struct xconnect_counts done;
 	struct pair p;
 
 	pair_open(&p, layouts[2], layouts[2], 64);
 	assert_true(offer_frame(&p, 60, 0) && offer_frame(&p, 60, 0));
 	p.a.transmit.ring.desc[1].addr = 0;
 	driver_offer_own(&p.b.receive, 2, 2048);
-	assert_int_equal(hop(&p.a.transmit.ring, &p.b.receive.ring, 32).forwarded, 1);
-	assert_int_equal(hop(&p.a.transmit.ring, &p.b.receive.ring, 32).received, 0);
+	assert_int_equal(xconnect(&p.a.transmit.ring, &p.b.receive.ring, 32).forwarded, 1);
+	assert_int_equal(xconnect(&p.a.transmit.ring, &p.b.receive.ring, 32).received, 0);
 	assert_int_equal(p.a.transmit.ring.fault, RING_BAD_ADDRESS);
 	assert_int_equal(p.b.receive.ring.fault, RING_OK);
 	pair_close(&p);
@@ -197,7 +198,7 @@ static void a_liar_harms_itself_only(void **state)
 	pair_open(&p, layouts[2], layouts[2], 64);
 	assert_true(offer_frame(&p, 60, 0));
 	p.b.receive.ring.avail->idx = 65;
-	done = hop(&p.a.transmit.ring, &p.b.receive.ring, 32);
+	done = xconnect(&p.a.transmit.ring, &p.b.receive.ring, 32);
 	assert_true(done.received == 1 && done.forwarded == 0);
 	assert_int_equal(p.b.receive.ring.fault, RING_BAD_INDEX);
 	assert_int_equal(p.a.transmit.ring.fault, RING_OK);
@@ -217,5 +218,5 @@ int main(void)
 	        cmocka_unit_test(a_liar_harms_itself_only),
 	};
 
-	return RUN_FOR_EACH_ISA("hop", tests);
+	return RUN_FOR_EACH_ISA("xconnect", tests);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tester/generator_way.h"
+#include "tester/generator_tx.h"
 
 #include <errno.h>
 #include <rte_bitops.h>
@@ -96,7 +96,7 @@ struct copies {
 	alignas(64) uint8_t heads[CONFIG_BURST_MAX][PROFILE_STORE_MAX];
 	uint8_t *data[CONFIG_BURST_MAX]; // of heads[]
 	struct frame frames[CONFIG_BURST_MAX];
-	struct ring_piece pieces[CONFIG_BURST_MAX][2];
+	struct piece pieces[CONFIG_BURST_MAX][2];
 };
 
 static int copy_open(struct generator *g)
@@ -119,8 +119,8 @@ static inline void frame_lay(struct copies *own, unsigned i, uint32_t length, ui
 {
 	uint32_t head = RTE_MIN(length, store);
 
-	own->pieces[i][0] = (struct ring_piece){own->heads[i], head};
-	own->pieces[i][1] = (struct ring_piece){(uint8_t *)(uintptr_t)frame_pattern() + head, length - head};
+	own->pieces[i][0] = (struct piece){own->heads[i], head};
+	own->pieces[i][1] = (struct piece){(uint8_t *)(uintptr_t)frame_pattern() + head, length - head};
 	own->frames[i] = (struct frame){.at = {own->pieces[i], 0}, .length = length};
 }
 
@@ -166,7 +166,7 @@ static uint16_t copy_send_profile(struct generator *g, uint16_t n, uint64_t now_
 	return sent;
 }
 
-const struct generator_way generator_way_copy = {
+const struct generator_tx generator_tx_copy = {
         .open = copy_open,
         .close = copy_close,
         .begin = copy_begin,
@@ -304,7 +304,7 @@ static uint16_t room_send_profile(struct generator *g, uint16_t slots, uint64_t 
 	return room_publish(g, own, slots, n);
 }
 
-const struct generator_way generator_way_room = {
+const struct generator_tx generator_tx_in_place = {
         .open = room_open,
         .close = room_close,
         .begin = room_begin,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "virtio/vhost_door.h"
+#include "virtio/vhost_listener.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -45,54 +45,54 @@ enum {
 	LINES_PER_MINUTE = 1,
 };
 
-// What epoll tells of. door NULL: wake_fd; link NULL: the door's listener.
+// What epoll tells of. listener NULL: wake_fd; link NULL: the listening socket.
 struct source {
-	struct vhost_door *door;
+	struct vhost_listener *listener;
 	struct link *link;
 	int fd;
 	bool watched;
 };
 
 // What is closed by the port's own thread.
-struct waste {
+struct deferred {
 	unsigned fd_count, memory_count;
-	int fds[1 + VHOST_FILES_MAX];
-	struct vhost_memory memory[2]; // of the connection, and a table that was replaced
+	int fds[1 + PEER_FILES_MAX];
+	struct peer_memory memory[2]; // of the connection, and a table that was replaced
 };
 
 struct link {
 	struct source source;
 	bool open;
-	bool full;                // waste is to be fetched
-	bool closed;              // no waste of it is being closed, either
+	bool full;                // deferred is to be fetched
+	bool closed;              // no deferred of it is being closed, either
 	uint64_t deadline_ms;     // of a message that has begun
 	unsigned strikes, checks; // memory taken away; checks since the last time
 	struct vhost_link in;
 	struct vhost_device device;
-	struct waste waste;
+	struct deferred deferred;
 };
 
-struct vhost_door {
-	struct vhost_door_config config;
+struct vhost_listener {
+	struct vhost_listener_config config;
 	char path[CONFIG_PATH_MAX];
 	struct source listener;
 	uint64_t rest_until_ms, check_ms, faults_seen;
 	struct bucket connections, messages;
 	struct log_rate lines;
-	_Atomic(uint64_t) refused[VHOST_REFUSALS];
+	_Atomic(uint64_t) refused[PEER_REFUSALS];
 	struct link links[LINKS_MAX];
 	pthread_t closer;
 	pthread_cond_t work, done;
 	bool ending, ended, abandoned; // of the closer
 	struct timespec until;         // ending: when it is left behind
-	struct vhost_door *next;
+	struct vhost_listener *next;
 };
 
-// lock: everything here, and all doors. changed: that a source which epoll told of may be gone.
+// lock: everything here, and all listeners. changed: that a source which epoll told of may be gone.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t turn = PTHREAD_COND_INITIALIZER;
 static _Atomic(unsigned) callers;
-static struct vhost_door *doors;
+static struct vhost_listener *listeners;
 static pthread_t thread;
 static int epoll_fd = -1;
 static struct source wake = {.fd = -1};
@@ -130,82 +130,82 @@ static void watch(struct source *source, bool on)
 
 // --- Closing what came from the other end: the port's thread ---------------------------------------------
 
-static void waste_close(struct waste *waste)
+static void deferred_close(struct deferred *deferred)
 {
-	for (unsigned i = 0; i < waste->fd_count; i++)
-		close(waste->fds[i]);
-	for (unsigned i = 0; i < waste->memory_count; i++)
-		vhost_memory_close(&waste->memory[i]);
+	for (unsigned i = 0; i < deferred->fd_count; i++)
+		close(deferred->fds[i]);
+	for (unsigned i = 0; i < deferred->memory_count; i++)
+		peer_memory_close(&deferred->memory[i]);
 }
 
-static void waste_fd(struct link *link, int fd)
+static void defer_fd(struct link *link, int fd)
 {
-	link->waste.fds[link->waste.fd_count++] = fd;
+	link->deferred.fds[link->deferred.fd_count++] = fd;
 }
 
-static void waste_memory(struct link *link, struct vhost_memory *memory)
+static void defer_memory(struct link *link, struct peer_memory *memory)
 {
 	if (memory->guest.count)
-		link->waste.memory[link->waste.memory_count++] = *memory;
-	*memory = (struct vhost_memory){0};
+		link->deferred.memory[link->deferred.memory_count++] = *memory;
+	*memory = (struct peer_memory){0};
 }
 
-static void waste_leave(struct link *link)
+static void deferred_settle(struct link *link)
 {
-	if (link->waste.fd_count == 0 && link->waste.memory_count == 0)
+	if (link->deferred.fd_count == 0 && link->deferred.memory_count == 0)
 		return;
 	link->full = true;
 	link->closed = false;
-	pthread_cond_signal(&link->source.door->work);
+	pthread_cond_signal(&link->source.listener->work);
 }
 
-static struct link *next_full(struct vhost_door *door)
+static struct link *next_full(struct vhost_listener *listener)
 {
 	for (unsigned i = 0; i < LINKS_MAX; i++)
-		if (door->links[i].full)
-			return &door->links[i];
+		if (listener->links[i].full)
+			return &listener->links[i];
 	return NULL;
 }
 
-static void door_free(struct vhost_door *door)
+static void listener_free(struct vhost_listener *listener)
 {
-	pthread_cond_destroy(&door->work);
-	pthread_cond_destroy(&door->done);
-	free(door);
+	pthread_cond_destroy(&listener->work);
+	pthread_cond_destroy(&listener->done);
+	free(listener);
 }
 
 static void *closer_main(void *argument)
 {
-	struct vhost_door *door = argument;
+	struct vhost_listener *listener = argument;
 	bool abandoned;
 
 	enter();
 	for (;;) {
-		struct link *link = next_full(door);
-		struct waste waste;
+		struct link *link = next_full(listener);
+		struct deferred deferred;
 
 		if (link) {
-			waste = link->waste;
-			link->waste.fd_count = link->waste.memory_count = 0;
+			deferred = link->deferred;
+			link->deferred.fd_count = link->deferred.memory_count = 0;
 			link->full = false;
 			leave();
-			waste_close(&waste);
+			deferred_close(&deferred);
 			enter();
 			link->closed = !link->full;
-			if (!door->ending)
+			if (!listener->ending)
 				eventfd_write(wake.fd, 1);
-		} else if (door->ending) {
+		} else if (listener->ending) {
 			break;
 		} else {
-			pthread_cond_wait(&door->work, &lock);
+			pthread_cond_wait(&listener->work, &lock);
 		}
 	}
-	door->ended = true;
-	abandoned = door->abandoned;
-	pthread_cond_signal(&door->done);
+	listener->ended = true;
+	abandoned = listener->abandoned;
+	pthread_cond_signal(&listener->done);
 	leave();
 	if (abandoned)
-		door_free(door);
+		listener_free(listener);
 	return NULL;
 }
 
@@ -216,42 +216,42 @@ static void link_end(struct link *link)
 	vhost_device_end(&link->device);
 	watch(&link->source, false);
 	shutdown(link->in.fd, SHUT_RDWR); // the other end sees it now, whatever closing takes
-	waste_fd(link, link->in.fd);
+	defer_fd(link, link->in.fd);
 	for (unsigned i = 0; i < link->in.files.count; i++)
-		waste_fd(link, link->in.files.fds[i]);
-	waste_memory(link, &link->device.memory);
+		defer_fd(link, link->in.files.fds[i]);
+	defer_memory(link, &link->device.memory);
 	link->open = false;
-	waste_leave(link);
+	deferred_settle(link);
 }
 
 // One line, and how many were left out before it.
-static void say_refused(struct vhost_door *door, const struct vhost_link *in, enum vhost_refusal why)
+static void say_refused(struct vhost_listener *listener, const struct vhost_link *in, enum peer_refusal why)
 {
 	uint32_t request = in->have >= sizeof(request) ? in->message.request : 0;
 	char about[64] = "", unsaid[LOG_UNSAID_BYTES];
 
-	if (!log_rate_take(&door->lines, clock_now_ms(), unsaid))
+	if (!log_rate_take(&listener->lines, clock_now_ms(), unsaid))
 		return;
 	if (in->have)
 		snprintf(about, sizeof(about), "its driver's message %u (%s) was refused, ", request,
 		         vhost_request_text(request));
-	LOG_WARN("port %s: %s%s; the connection is ended%s", door->config.name, about,
-	         vhost_refusal_text(why), unsaid);
+	LOG_WARN("port %s: %s%s; the connection is ended%s", listener->config.name, about,
+	         peer_refusal_text(why), unsaid);
 }
 
-static void refuse(struct link *link, enum vhost_refusal why)
+static void refuse(struct link *link, enum peer_refusal why)
 {
-	struct vhost_door *door = link->source.door;
+	struct vhost_listener *listener = link->source.listener;
 
-	atomic_fetch_add(&door->refused[why], 1);
-	say_refused(door, &link->in, why);
+	atomic_fetch_add(&listener->refused[why], 1);
+	say_refused(listener, &link->in, why);
 	link_end(link);
 }
 
 // The driver has held up a worker, or tried to: it must not pay to try again.
-static void bar(struct link *link, enum vhost_refusal why)
+static void bar(struct link *link, enum peer_refusal why)
 {
-	link->source.door->rest_until_ms = clock_now_ms() + BARRED_MS;
+	link->source.listener->rest_until_ms = clock_now_ms() + BARRED_MS;
 	refuse(link, why);
 }
 
@@ -260,14 +260,14 @@ static void handle(struct link *link)
 	struct vhost_device *device = &link->device;
 	unsigned taken = device->taken;
 	struct vhost_message reply;
-	enum vhost_refusal why = vhost_device_handle(device, &link->in.message, &link->in.files, &reply);
+	enum peer_refusal why = vhost_device_handle(device, &link->in.message, &link->in.files, &reply);
 
-	bucket_charge(&link->source.door->messages, 1 + device->taken - taken);
-	waste_memory(link, &device->replaced);
-	if (why == VHOST_ACCEPTED && reply.flags && !vhost_link_reply(&link->in, &reply))
-		why = VHOST_REFUSED_UNREAD;
+	bucket_charge(&link->source.listener->messages, 1 + device->taken - taken);
+	defer_memory(link, &device->replaced);
+	if (why == PEER_ACCEPTED && reply.flags && !vhost_link_reply(&link->in, &reply))
+		why = PEER_REFUSED_UNREAD;
 	if (device->blocked) {
-		bar(link, VHOST_REFUSED_BLOCKING);
+		bar(link, PEER_REFUSED_BLOCKING);
 		return;
 	}
 	if (why) {
@@ -275,12 +275,12 @@ static void handle(struct link *link)
 		return;
 	}
 	vhost_link_next(&link->in);
-	waste_leave(link);
+	deferred_settle(link);
 }
 
 static void read_driver(struct link *link)
 {
-	enum vhost_refusal why;
+	enum peer_refusal why;
 
 	if (link->in.have == 0)
 		link->deadline_ms = clock_now_ms() + MESSAGE_MS;
@@ -300,36 +300,36 @@ static void read_driver(struct link *link)
 
 // --- The thread ------------------------------------------------------------------------------------------
 
-static struct link *free_link(struct vhost_door *door)
+static struct link *free_link(struct vhost_listener *listener)
 {
-	for (unsigned i = 0; i < door->config.connections; i++)
-		if (!door->links[i].open && door->links[i].closed)
-			return &door->links[i];
+	for (unsigned i = 0; i < listener->config.connections; i++)
+		if (!listener->links[i].open && listener->links[i].closed)
+			return &listener->links[i];
 	return NULL;
 }
 
 // Without a descriptor for it a caller waits, and so do we: it would be told of at once, again and again.
-static void accept_driver(struct vhost_door *door)
+static void accept_driver(struct vhost_listener *listener)
 {
-	struct link *link = free_link(door);
+	struct link *link = free_link(listener);
 	int fd;
 
 	if (link == NULL)
 		return;
-	fd = accept4(door->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	fd = accept4(listener->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
 		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-			door->rest_until_ms = clock_now_ms() + REST_MS;
+			listener->rest_until_ms = clock_now_ms() + REST_MS;
 		return;
 	}
-	bucket_charge(&door->connections, 1);
-	link->source = (struct source){door, link, fd, false};
+	bucket_charge(&listener->connections, 1);
+	link->source = (struct source){listener, link, fd, false};
 	link->in = (struct vhost_link){.fd = fd};
 	link->open = true;
 	link->strikes = 0;
-	vhost_device_begin(&link->device, door->config.ops, door->config.owner, door->config.pairs,
-	                   door->config.features);
-	link->device.memory_max = door->config.memory_max;
+	vhost_device_begin(&link->device, listener->config.ops, listener->config.owner,
+	                   listener->config.pairs, listener->config.features);
+	link->device.memory_max = listener->config.memory_max;
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -343,11 +343,11 @@ static uint64_t look_after_link(struct link *link, uint64_t now_ms, uint64_t wai
 	if (!link->open)
 		return UINT64_MAX;
 	if (link->in.have && now_ms >= link->deadline_ms) {
-		refuse(link, VHOST_REFUSED_LATE);
+		refuse(link, PEER_REFUSED_LATE);
 		return UINT64_MAX;
 	}
-	if (vhost_memory_gone(&link->device.memory)) {
-		refuse(link, VHOST_REFUSED_MEMORY_GONE);
+	if (peer_memory_gone(&link->device.memory)) {
+		refuse(link, PEER_REFUSED_MEMORY_GONE);
 		return UINT64_MAX;
 	}
 	watch(&link->source, wait_ms == 0 && link->closed);
@@ -368,7 +368,7 @@ static uint64_t faults_now(void)
 // pages that had just come back.
 static bool check_holes(struct link *link, uint64_t faults)
 {
-	uint32_t page = vhost_memory_punched(&link->device.memory);
+	uint32_t page = peer_memory_punched(&link->device.memory);
 
 	if (page && faults * (page > 4096 ? FAULTS_PER_HUGEPAGE : 1) >= FAULTS_DEAR) {
 		link->checks = 0;
@@ -380,41 +380,41 @@ static bool check_holes(struct link *link, uint64_t faults)
 }
 
 // What holds a worker up, and all that it serves: a descriptor that blocks, memory that is not there.
-static bool check_drivers(struct vhost_door *door)
+static bool check_drivers(struct vhost_listener *listener)
 {
-	uint64_t faults = faults_now(), since = faults - door->faults_seen;
+	uint64_t faults = faults_now(), since = faults - listener->faults_seen;
 	bool open = false;
 
-	door->faults_seen = faults;
+	listener->faults_seen = faults;
 	for (unsigned i = 0; i < LINKS_MAX; i++) {
-		struct link *link = &door->links[i];
+		struct link *link = &listener->links[i];
 
 		if (!link->open)
 			continue;
 		vhost_device_unblock(&link->device);
 		if (link->device.blocked)
-			bar(link, VHOST_REFUSED_BLOCKING);
+			bar(link, PEER_REFUSED_BLOCKING);
 		else if (check_holes(link, since))
-			bar(link, VHOST_REFUSED_HOLES);
+			bar(link, PEER_REFUSED_HOLES);
 		open |= link->open;
 	}
 	return open;
 }
 
-static uint64_t look_after(struct vhost_door *door, uint64_t now_ms)
+static uint64_t look_after(struct vhost_listener *listener, uint64_t now_ms)
 {
-	uint64_t messages_ms = bucket_wait(&door->messages, now_ms);
-	uint64_t rest_ms = bucket_wait(&door->connections, now_ms), due_ms = UINT64_MAX;
+	uint64_t messages_ms = bucket_wait(&listener->messages, now_ms);
+	uint64_t rest_ms = bucket_wait(&listener->connections, now_ms), due_ms = UINT64_MAX;
 
-	if (now_ms >= door->check_ms)
-		door->check_ms = check_drivers(door) ? now_ms + CHECK_MS : 0;
-	if (now_ms < door->rest_until_ms && rest_ms < door->rest_until_ms - now_ms)
-		rest_ms = door->rest_until_ms - now_ms;
-	if (door->check_ms)
-		due_ms = door->check_ms - now_ms;
+	if (now_ms >= listener->check_ms)
+		listener->check_ms = check_drivers(listener) ? now_ms + CHECK_MS : 0;
+	if (now_ms < listener->rest_until_ms && rest_ms < listener->rest_until_ms - now_ms)
+		rest_ms = listener->rest_until_ms - now_ms;
+	if (listener->check_ms)
+		due_ms = listener->check_ms - now_ms;
 	for (unsigned i = 0; i < LINKS_MAX; i++)
-		due_ms = earlier(due_ms, look_after_link(&door->links[i], now_ms, messages_ms));
-	watch(&door->listener, rest_ms == 0 && free_link(door));
+		due_ms = earlier(due_ms, look_after_link(&listener->links[i], now_ms, messages_ms));
+	watch(&listener->listener, rest_ms == 0 && free_link(listener));
 	return earlier(due_ms, rest_ms ? rest_ms : UINT64_MAX);
 }
 
@@ -423,14 +423,14 @@ static void hear(const struct source *source)
 {
 	eventfd_t ignored;
 
-	if (source->door == NULL)
+	if (source->listener == NULL)
 		eventfd_read(source->fd, &ignored);
 	else if (!source->watched)
 		return;
 	else if (source->link)
 		read_driver(source->link);
 	else
-		accept_driver(source->door);
+		accept_driver(source->listener);
 }
 
 static void *thread_main(void *argument)
@@ -442,8 +442,8 @@ static void *thread_main(void *argument)
 		uint64_t now_ms = clock_now_ms(), due_ms = UINT64_MAX;
 		int count;
 
-		for (struct vhost_door *door = doors; door; door = door->next)
-			due_ms = earlier(due_ms, look_after(door, now_ms));
+		for (struct vhost_listener *listener = listeners; listener; listener = listener->next)
+			due_ms = earlier(due_ms, look_after(listener, now_ms));
 		changed = false;
 		pthread_mutex_unlock(&lock);
 		count = epoll_wait(epoll_fd, events, EVENTS_MAX, due_ms > INT32_MAX ? -1 : (int)due_ms);
@@ -493,131 +493,131 @@ static void thread_stop(void)
 
 // --- Beginning and ending: the control thread ------------------------------------------------------------
 
-static struct vhost_door *door_create(const struct vhost_door_config *config)
+static struct vhost_listener *door_create(const struct vhost_listener_config *config)
 {
-	struct vhost_door *door = calloc(1, sizeof(*door));
+	struct vhost_listener *listener = calloc(1, sizeof(*listener));
 	uint64_t now_ms = clock_now_ms();
 
-	if (door == NULL)
+	if (listener == NULL)
 		return NULL;
-	door->config = *config;
-	door->connections = bucket_full(CONNECTIONS_BURST, config->connections_per_s, MS_PER_S, now_ms);
-	door->messages = bucket_full(MESSAGES_BURST, MESSAGES_PER_S, MS_PER_S, now_ms);
-	log_rate_init(&door->lines, LINES_BURST, LINES_PER_MINUTE, now_ms);
+	listener->config = *config;
+	listener->connections = bucket_full(CONNECTIONS_BURST, config->connections_per_s, MS_PER_S, now_ms);
+	listener->messages = bucket_full(MESSAGES_BURST, MESSAGES_PER_S, MS_PER_S, now_ms);
+	log_rate_init(&listener->lines, LINES_BURST, LINES_PER_MINUTE, now_ms);
 	for (unsigned i = 0; i < LINKS_MAX; i++) {
-		door->links[i].source.door = door;
-		door->links[i].closed = true;
+		listener->links[i].source.listener = listener;
+		listener->links[i].closed = true;
 	}
-	pthread_cond_init(&door->work, NULL);
-	pthread_cond_init(&door->done, NULL);
-	snprintf(door->path, sizeof(door->path), "%s", config->path);
-	return door;
+	pthread_cond_init(&listener->work, NULL);
+	pthread_cond_init(&listener->done, NULL);
+	snprintf(listener->path, sizeof(listener->path), "%s", config->path);
+	return listener;
 }
 
-int vhost_door_open(const struct vhost_door_config *config, struct vhost_door **out)
+int vhost_listener_open(const struct vhost_listener_config *config, struct vhost_listener **out)
 {
-	struct vhost_door *door = door_create(config);
+	struct vhost_listener *listener = door_create(config);
 	bool first = !running; // only this thread changes it
 	int rc = -ENOMEM;
 
-	if (door == NULL)
+	if (listener == NULL)
 		return rc;
 	rc = first ? thread_start() : 0;
 	if (rc)
 		goto err_free;
-	rc = -pthread_create(&door->closer, NULL, closer_main, door);
+	rc = -pthread_create(&listener->closer, NULL, closer_main, listener);
 	if (rc)
 		goto err_thread;
-	rc = listen_socket_open(door->path, SOCK_STREAM, config->group);
+	rc = listen_socket_open(listener->path, SOCK_STREAM, config->group);
 	if (rc < 0)
 		goto err_closer;
-	door->listener = (struct source){.door = door, .fd = rc};
+	listener->listener = (struct source){.listener = listener, .fd = rc};
 	enter();
-	door->next = doors;
-	doors = door;
+	listener->next = listeners;
+	listeners = listener;
 	eventfd_write(wake.fd, 1);
 	leave();
-	*out = door;
+	*out = listener;
 	return 0;
 
 err_closer:
 	enter();
-	door->ending = true;
-	pthread_cond_signal(&door->work);
+	listener->ending = true;
+	pthread_cond_signal(&listener->work);
 	leave();
-	pthread_join(door->closer, NULL);
+	pthread_join(listener->closer, NULL);
 err_thread:
 	if (first)
 		thread_stop();
 err_free:
-	door_free(door);
+	listener_free(listener);
 	return rc;
 }
 
 // With the lock.
-static void remove_from_doors(struct vhost_door *door)
+static void remove_from_doors(struct vhost_listener *listener)
 {
-	for (struct vhost_door **at = &doors; *at; at = &(*at)->next)
-		if (*at == door) {
-			*at = door->next;
+	for (struct vhost_listener **at = &listeners; *at; at = &(*at)->next)
+		if (*at == listener) {
+			*at = listener->next;
 			break;
 		}
 	changed = true;
 }
 
-void vhost_door_stop(struct vhost_door *door)
+void vhost_listener_stop(struct vhost_listener *listener)
 {
 	enter();
-	remove_from_doors(door);
-	watch(&door->listener, false);
+	remove_from_doors(listener);
+	watch(&listener->listener, false);
 	for (unsigned i = 0; i < LINKS_MAX; i++)
-		if (door->links[i].open)
-			link_end(&door->links[i]);
-	close(door->listener.fd);
-	unlink(door->path);
-	clock_gettime(CLOCK_REALTIME, &door->until);
-	door->until.tv_sec += CLOSE_S;
-	door->ending = true;
-	pthread_cond_signal(&door->work);
+		if (listener->links[i].open)
+			link_end(&listener->links[i]);
+	close(listener->listener.fd);
+	unlink(listener->path);
+	clock_gettime(CLOCK_REALTIME, &listener->until);
+	listener->until.tv_sec += CLOSE_S;
+	listener->ending = true;
+	pthread_cond_signal(&listener->work);
 	leave();
 }
 
-// With the lock. Returns whether it has ended in time; if not, it ends when it can, and frees the door.
-static bool closer_end(struct vhost_door *door)
+// With the lock. Returns whether it has ended in time; if not, it ends when it can, and frees the listener.
+static bool closer_end(struct vhost_listener *listener)
 {
 	int rc = 0;
 
-	while (!door->ended && rc == 0)
-		rc = pthread_cond_timedwait(&door->done, &lock, &door->until);
-	door->abandoned = !door->ended;
-	return door->ended;
+	while (!listener->ended && rc == 0)
+		rc = pthread_cond_timedwait(&listener->done, &lock, &listener->until);
+	listener->abandoned = !listener->ended;
+	return listener->ended;
 }
 
-void vhost_door_close(struct vhost_door *door)
+void vhost_listener_close(struct vhost_listener *listener)
 {
 	bool ended;
 
-	if (door == NULL)
+	if (listener == NULL)
 		return;
-	if (!door->ending)
-		vhost_door_stop(door);
+	if (!listener->ending)
+		vhost_listener_stop(listener);
 	enter();
-	ended = closer_end(door);
+	ended = closer_end(listener);
 	if (!ended)
 		LOG_WARN("port %s: descriptors of its driver cannot be closed; it is left behind",
-		         door->config.name);
+		         listener->config.name);
 	leave();
 	if (ended) {
-		pthread_join(door->closer, NULL);
-		door_free(door);
+		pthread_join(listener->closer, NULL);
+		listener_free(listener);
 	} else {
-		pthread_detach(door->closer);
+		pthread_detach(listener->closer);
 	}
-	if (doors == NULL && running)
+	if (listeners == NULL && running)
 		thread_stop();
 }
 
-uint64_t vhost_door_refused(const struct vhost_door *door, enum vhost_refusal refusal)
+uint64_t vhost_listener_refused(const struct vhost_listener *listener, enum peer_refusal refusal)
 {
-	return atomic_load(&door->refused[refusal]);
+	return atomic_load(&listener->refused[refusal]);
 }

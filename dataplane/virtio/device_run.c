@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Runs: buffers of one descriptor and one piece each, which is what drivers make nearly always. They are read
 // straight from descriptor to address and length, without the lists that chains need; whatever is not plain
-// ends the run, and ring_peek() has it. The rules are the same: a descriptor is read once, address and length
+// ends the run, and device_ring_peek() has it. The rules are the same: a descriptor is read once, address and length
 // are checked against the guest's memory, and nothing changes before the commit. Compiled for each
 // instruction set (isa.h): an ISA source.
 #include <rte_common.h>
@@ -9,21 +9,21 @@
 #include "shm/copy.h"
 #include "virtio/frames.h"
 #include "virtio/placed.h"
-#include "virtio/ring_read.h"
+#include "virtio/device_read.h"
 
 struct ring_run {
 	unsigned count;
-	bool odd; // ended by a buffer that is not plain, or that is none: ring_peek() says which
-	uint8_t *data[RING_BATCH_MAX];
-	uint32_t length[RING_BATCH_MAX]; // > 0
-	uint16_t id[RING_BATCH_MAX];
+	bool odd; // ended by a buffer that is not plain, or that is none: device_ring_peek() says which
+	uint8_t *data[BURST_FRAMES_MAX];
+	uint32_t length[BURST_FRAMES_MAX]; // > 0
+	uint16_t id[BURST_FRAMES_MAX];
 };
 
 enum { RING_RUN_FLAGS = VRING_DESC_F_NEXT | VRING_DESC_F_WRITE | VRING_DESC_F_INDIRECT };
 
 // A descriptor's place in our memory, NULL if it is not plain. region: the one that was hit last.
-static __rte_always_inline uint8_t *ring_run_place(struct ring *ring, const struct guest_region **region,
-                                                   const struct ring_descriptor *d)
+static __rte_always_inline uint8_t *
+ring_run_place(struct device_ring *ring, const struct guest_region **region, const struct ring_descriptor *d)
 {
 	uint64_t offset = d->address - (*region)->address;
 	uint32_t run = d->length;
@@ -36,7 +36,7 @@ static __rte_always_inline uint8_t *ring_run_place(struct ring *ring, const stru
 	return run == d->length ? data : NULL;
 }
 
-static __rte_always_inline bool ring_run_add(struct ring *ring, struct ring_run *run,
+static __rte_always_inline bool ring_run_add(struct device_ring *ring, struct ring_run *run,
                                              const struct guest_region **region,
                                              const struct ring_descriptor *d, bool writable, bool fetch)
 {
@@ -60,7 +60,7 @@ static __rte_always_inline bool ring_run_add(struct ring *ring, struct ring_run 
 	return true;
 }
 
-static __rte_always_inline void ring_run_split(struct ring *ring, struct ring_run *run, unsigned n,
+static __rte_always_inline void ring_run_split(struct device_ring *ring, struct ring_run *run, unsigned n,
                                                bool writable, bool fetch)
 {
 	const struct guest_region *region = &ring->memory->regions[ring->last_region];
@@ -83,7 +83,7 @@ static __rte_always_inline void ring_run_split(struct ring *ring, struct ring_ru
 	}
 }
 
-static __rte_always_inline void ring_run_packed(struct ring *ring, struct ring_run *run, unsigned n,
+static __rte_always_inline void ring_run_packed(struct device_ring *ring, struct ring_run *run, unsigned n,
                                                 bool writable, bool fetch)
 {
 	const struct guest_region *region = &ring->memory->regions[ring->last_region];
@@ -109,9 +109,9 @@ static __rte_always_inline void ring_run_packed(struct ring *ring, struct ring_r
 	}
 }
 
-// Read ahead a run of up to n (at most RING_BATCH_MAX) buffers. writable: what the ring is, for the compiler. fetch: the
+// Read ahead a run of up to n (at most BURST_FRAMES_MAX) buffers. writable: what the ring is, for the compiler. fetch: the
 // frames are going to be read.
-static __rte_always_inline unsigned ring_run_peek(struct ring *ring, struct ring_run *run, unsigned n,
+static __rte_always_inline unsigned ring_run_peek(struct device_ring *ring, struct ring_run *run, unsigned n,
                                                   bool writable, bool fetch)
 {
 	run->count = 0;
@@ -160,8 +160,8 @@ static __rte_always_inline uint32_t ring_written_at(const struct ring_written *w
 
 // Under VIRTIO_F_IN_ORDER the last of a batch stands for all of it where nothing was written (s2.7.9): where
 // something was, each has its length to tell.
-static __rte_always_inline void ring_run_commit_split(struct ring *ring, const uint16_t *ids, unsigned n,
-                                                      const struct ring_written *written)
+static __rte_always_inline void ring_run_commit_split(struct device_ring *ring, const uint16_t *ids,
+                                                      unsigned n, const struct ring_written *written)
 {
 	uint16_t mask = ring->size - 1;
 
@@ -176,8 +176,8 @@ static __rte_always_inline void ring_run_commit_split(struct ring *ring, const u
 }
 
 // As above, s2.8.9. The guest waits for the first: it is written last and shows all others with it.
-static __rte_always_inline void ring_run_commit_packed(struct ring *ring, const uint16_t *ids, unsigned n,
-                                                       const struct ring_written *written)
+static __rte_always_inline void ring_run_commit_packed(struct device_ring *ring, const uint16_t *ids,
+                                                       unsigned n, const struct ring_written *written)
 {
 	uint16_t first = ring->next, slot = first;
 	bool wrap = ring->wrap, all = written->lengths || !ring->in_order;
@@ -199,7 +199,7 @@ static __rte_always_inline void ring_run_commit_packed(struct ring *ring, const 
 }
 
 // Hand the first n buffers of a run, of these ids, back.
-static __rte_always_inline void ring_run_commit(struct ring *ring, const uint16_t *ids, unsigned n,
+static __rte_always_inline void ring_run_commit(struct device_ring *ring, const uint16_t *ids, unsigned n,
                                                 const struct ring_written *written)
 {
 	if (n == 0)
@@ -242,13 +242,13 @@ static __rte_always_inline unsigned copy_frames(const struct ring_run *rx, const
 	return i;
 }
 
-unsigned ISA_NAME(deliver)(struct ring *to, const struct frame *frames, unsigned n, uint64_t *too_long)
+unsigned ISA_NAME(deliver)(struct device_ring *to, const struct frame *frames, unsigned n, uint64_t *too_long)
 {
 	struct ring_run rx;
 	unsigned done;
 
-	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
-	if (ring_rests(to))
+	n = RTE_MIN(n, (unsigned)BURST_FRAMES_MAX);
+	if (device_ring_skips_poll(to))
 		return 0;
 	ring_run_peek(to, &rx, n, true, true);
 	if (likely(to->header_bytes == RING_HEADER))
@@ -262,14 +262,15 @@ unsigned ISA_NAME(deliver)(struct ring *to, const struct frame *frames, unsigned
 	return done + deliver_any(to, &frames[done], n - done, too_long);
 }
 
-unsigned ISA_NAME(ring_place)(struct ring *to, const struct frame *frames, unsigned n, struct placed *placed)
+unsigned ISA_NAME(ring_place)(struct device_ring *to, const struct frame *frames, unsigned n,
+                              struct placed *placed)
 {
 	struct ring_run rx;
 	unsigned done;
 
 	placed->full = true;
-	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
-	if (ring_rests(to))
+	n = RTE_MIN(n, (unsigned)BURST_FRAMES_MAX);
+	if (device_ring_skips_poll(to))
 		return 0;
 	ring_run_peek(to, &rx, n, true, true);
 	if (likely(to->header_bytes == RING_HEADER))
@@ -281,14 +282,14 @@ unsigned ISA_NAME(ring_place)(struct ring *to, const struct frame *frames, unsig
 	return done;
 }
 
-void ISA_NAME(ring_send_placed)(struct ring *to, const struct placed *placed, unsigned n)
+void ISA_NAME(ring_send_placed)(struct device_ring *to, const struct placed *placed, unsigned n)
 {
 	ring_run_commit(
 	        to, placed->ids, n,
 	        &(struct ring_written){&placed->frames->total, sizeof(placed->frames[0]), to->header_bytes});
 }
 
-// --- hop() -----------------------------------------------------------------------------------------------
+// --- xconnect() -----------------------------------------------------------------------------------------------
 
 // How many frames of a run a poll may move: the first one, and as many more as have POLL_BYTES_MAX
 // together. Counted before they are copied: counting in the loop that copies costs a fifth of the time of 1024 B.
@@ -312,9 +313,9 @@ static inline unsigned poll_affordable(const struct ring_run *tx)
 
 // Copy up to n frames, of tx from first on, until one does not fit its buffer, or is none. header: of the sender.
 // Returns how many.
-static __rte_always_inline unsigned hop_plain(const struct ring_run *tx, unsigned first,
-                                              const struct ring_run *rx, unsigned n, uint32_t header,
-                                              uint32_t header_to)
+static __rte_always_inline unsigned xconnect_plain(const struct ring_run *tx, unsigned first,
+                                                   const struct ring_run *rx, unsigned n, uint32_t header,
+                                                   uint32_t header_to)
 {
 	uint8_t *const *data = &tx->data[first];
 	const uint32_t *bytes = &tx->length[first];
@@ -339,8 +340,8 @@ static __rte_always_inline unsigned hop_plain(const struct ring_run *tx, unsigne
 }
 
 // Hand n filled buffers over. bytes: of the sender's.
-static __rte_always_inline void hop_commit(struct ring *to, const struct ring_run *rx, unsigned n,
-                                           const struct ring *from, const uint32_t *bytes)
+static __rte_always_inline void xconnect_commit(struct device_ring *to, const struct ring_run *rx, unsigned n,
+                                                const struct device_ring *from, const uint32_t *bytes)
 {
 	ring_run_commit(to, rx->id, n,
 	                &(struct ring_written){bytes, sizeof(*bytes), to->header_bytes - from->header_bytes});
@@ -349,15 +350,16 @@ static __rte_always_inline void hop_commit(struct ring *to, const struct ring_ru
 // The receiver had buffers, but fewer than there are frames: look once more, since it may have given some while the first
 // ones were filled. A drop of what a moment later fits costs the sender's work: a fifth of the throughput of 64 B on
 // packed rings. Hands frames from first on to it. Returns how many; *full: it has no more plain buffers, nor another kind.
-static __attribute__((noinline)) unsigned hop_more(const struct ring *from, const struct ring_run *tx,
-                                                   unsigned first, struct ring *to, unsigned n, bool *full)
+static __attribute__((noinline)) unsigned xconnect_more(const struct device_ring *from,
+                                                        const struct ring_run *tx, unsigned first,
+                                                        struct device_ring *to, unsigned n, bool *full)
 {
 	struct ring_run rx;
 	unsigned done;
 
 	ring_run_peek(to, &rx, n, true, true);
-	done = hop_plain(tx, first, &rx, n, from->header_bytes, to->header_bytes);
-	hop_commit(to, &rx, done, from, &tx->length[first]);
+	done = xconnect_plain(tx, first, &rx, n, from->header_bytes, to->header_bytes);
+	xconnect_commit(to, &rx, done, from, &tx->length[first]);
 	*full = done == rx.count && !rx.odd;
 	return done;
 }
@@ -365,7 +367,7 @@ static __attribute__((noinline)) unsigned hop_more(const struct ring *from, cons
 // The receiver has no more buffers: give the frames from first on back to the sender. Their descriptors were read, not
 // their bytes.
 static inline void hop_drop(const struct ring_run *tx, unsigned first, uint32_t header,
-                            struct hop_counts *counts)
+                            struct xconnect_counts *counts)
 {
 	for (unsigned i = first; i < tx->count; i++) {
 		if (unlikely(tx->length[i] <= header))
@@ -377,35 +379,35 @@ static inline void hop_drop(const struct ring_run *tx, unsigned first, uint32_t 
 	}
 }
 
-// hop() for plain buffers, which is nearly all there is: from descriptors to copy without a list in between.
+// xconnect() for plain buffers, which is nearly all there is: from descriptors to copy without a list in between.
 // Both rings are read ahead first, so that the lines of all frames are on their way while the first is
-// copied. The first buffer that is not plain is left to hop_any(), with all that follows in this poll.
-struct hop_counts ISA_NAME(hop)(struct ring *from, struct ring *to, unsigned n)
+// copied. The first buffer that is not plain is left to xconnect_any(), with all that follows in this poll.
+struct xconnect_counts ISA_NAME(xconnect)(struct device_ring *from, struct device_ring *to, unsigned n)
 {
 	struct ring_run tx, rx = {.count = 0};
-	struct hop_counts counts = {0};
+	struct xconnect_counts counts = {0};
 	unsigned done = 0, taken, affordable;
 	bool full, enough;
 
-	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
-	if (ring_rests(from))
+	n = RTE_MIN(n, (unsigned)BURST_FRAMES_MAX);
+	if (device_ring_skips_poll(from))
 		return counts;
 	if (ring_run_peek(from, &tx, n, false, to && !to->starved) == 0 && !tx.odd)
 		return counts;
-	if (likely(to) && ring_rests(to))
+	if (likely(to) && device_ring_skips_poll(to))
 		to = NULL; // as if it had no buffers
 	affordable = poll_affordable(&tx);
 	if (likely(to)) {
 		to->starved = ring_run_peek(to, &rx, affordable, true, true) == 0;
 		if (likely(from->header_bytes == RING_HEADER && to->header_bytes == RING_HEADER))
-			done = hop_plain(&tx, 0, &rx, affordable, RING_HEADER, RING_HEADER);
+			done = xconnect_plain(&tx, 0, &rx, affordable, RING_HEADER, RING_HEADER);
 		else
-			done = hop_plain(&tx, 0, &rx, affordable, from->header_bytes, to->header_bytes);
-		hop_commit(to, &rx, done, from, tx.length);
+			done = xconnect_plain(&tx, 0, &rx, affordable, from->header_bytes, to->header_bytes);
+		xconnect_commit(to, &rx, done, from, tx.length);
 	}
 	full = done == rx.count && !rx.odd;
 	if (unlikely(full && done < affordable) && done)
-		done += hop_more(from, &tx, done, to, affordable - done, &full);
+		done += xconnect_more(from, &tx, done, to, affordable - done, &full);
 	counts.received = counts.forwarded = taken = done;
 	enough = done == affordable && affordable < tx.count;
 	if (unlikely(full && done < affordable)) {
@@ -414,7 +416,7 @@ struct hop_counts ISA_NAME(hop)(struct ring *from, struct ring *to, unsigned n)
 	}
 	ring_run_commit(from, tx.id, taken, &(struct ring_written){NULL, 0, 0});
 	if (unlikely((tx.odd || taken < tx.count) && !enough))
-		hop_any(from, to, n - taken, &counts);
+		xconnect_any(from, to, n - taken, &counts);
 	return counts;
 }
 
@@ -422,27 +424,28 @@ struct hop_counts ISA_NAME(hop)(struct ring *from, struct ring *to, unsigned n)
 
 static inline void view_add(struct view *view, unsigned i, const struct ring_run *run, uint32_t header)
 {
-	struct ring_piece *piece = &view->batch.pieces[i];
+	struct piece *piece = &view->batch.pieces[i];
 	struct ring_buffer *buffer = &view->batch.buffers[i]; // of which no more is asked
 	uint32_t length = run->length[i] - header;
 
-	*piece = (struct ring_piece){run->data[i] + header, length};
+	*piece = (struct piece){run->data[i] + header, length};
 	view->frames[i] = (struct frame){{piece, 0}, length, 0};
 	buffer->id = run->id[i];
 	buffer->slots = 1;
 	buffer->written = 0;
 }
 
-unsigned ISA_NAME(view_peek)(struct ring *from, struct view *view, unsigned n, struct frames_lost *lost)
+unsigned ISA_NAME(view_peek)(struct device_ring *from, struct view *view, unsigned n,
+                             struct frames_lost *lost)
 {
 	uint32_t header = from->header_bytes;
 	struct ring_run run;
 	unsigned i, count;
 
 	view->count = 0;
-	if (ring_rests(from))
+	if (device_ring_skips_poll(from))
 		return 0;
-	ring_run_peek(from, &run, RTE_MIN(n, (unsigned)RING_BATCH_MAX), false, true);
+	ring_run_peek(from, &run, RTE_MIN(n, (unsigned)BURST_FRAMES_MAX), false, true);
 	count = poll_affordable(&run);
 	for (i = 0; i < count; i++) {
 		if (unlikely(run.length[i] - header - 1 >= FRAME_LENGTH_MAX)) // wraps below it

@@ -8,7 +8,7 @@
 #include <sys/un.h>
 
 #include "base/clock.h"
-#include "virtio/vhost_door.h"
+#include "virtio/vhost_listener.h"
 #include "test/unit.h"
 #include "test/vhost_peer.h"
 
@@ -26,7 +26,7 @@ static void nothing(struct vhost_device *device)
 static const struct vhost_device_ops ops = {take, nothing, nothing};
 
 struct rig {
-	struct vhost_door *doors[2];
+	struct vhost_listener *listeners[2];
 	char paths[2][64];
 	unsigned files;
 };
@@ -44,18 +44,19 @@ static int rig_open(void **state)
 
 	r->files = open_files();
 	for (unsigned i = 0; i < 2; i++) {
-		struct vhost_door_config config = {.name = "p",
-		                                   .path = r->paths[i],
-		                                   .pairs = 1,
-		                                   .features = FEATURES,
-		                                   .connections = LINKS,
-		                                   .connections_per_s = 50,
-		                                   .memory_max = 1 << 30,
-		                                   .group = (gid_t)-1,
-		                                   .ops = &ops};
+		struct vhost_listener_config config = {.name = "p",
+		                                       .path = r->paths[i],
+		                                       .pairs = 1,
+		                                       .features = FEATURES,
+		                                       .connections = LINKS,
+		                                       .connections_per_s = 50,
+		                                       .memory_max = 1 << 30,
+		                                       .group = (gid_t)-1,
+		                                       .ops = &ops};
 
-		snprintf(r->paths[i], sizeof(r->paths[i]), "/tmp/vhost_door_test.%d.%u", (int)getpid(), i);
-		assert_int_equal(vhost_door_open(&config, &r->doors[i]), 0);
+		snprintf(r->paths[i], sizeof(r->paths[i]), "/tmp/vhost_listener_test.%d.%u", (int)getpid(),
+		         i);
+		assert_int_equal(vhost_listener_open(&config, &r->listeners[i]), 0);
 	}
 	*state = r;
 	return 0;
@@ -66,7 +67,7 @@ static int rig_close(void **state)
 	struct rig *r = *state;
 
 	for (unsigned i = 0; i < 2; i++)
-		vhost_door_close(r->doors[i]);
+		vhost_listener_close(r->listeners[i]);
 	assert_true(files_become(r->files)); // a thread that was left behind ends by itself
 	assert_int_not_equal(access(r->paths[0], F_OK), 0);
 	free(r);
@@ -151,7 +152,7 @@ static void half_a_message_has_a_deadline(void **state)
 	}
 	took_ms = clock_now_ms() - begin_ms;
 	assert_in_range(took_ms, 5000, PATIENCE_MS);
-	assert_int_equal(vhost_door_refused(r->doors[0], VHOST_REFUSED_LATE), 3);
+	assert_int_equal(vhost_listener_refused(r->listeners[0], PEER_REFUSED_LATE), 3);
 }
 
 static void replies_that_nobody_reads(void **state)
@@ -162,9 +163,9 @@ static void replies_that_nobody_reads(void **state)
 	for (unsigned i = 0; i < 100000 && peer_send(fd, VHOST_USER_GET_FEATURES, NULL, 0, NULL, 0); i++)
 		usleep(100);
 	assert_true(next_is_served(r));
-	for (unsigned i = 0; i < 1000 && !vhost_door_refused(r->doors[0], VHOST_REFUSED_UNREAD); i++)
+	for (unsigned i = 0; i < 1000 && !vhost_listener_refused(r->listeners[0], PEER_REFUSED_UNREAD); i++)
 		usleep(10000);
-	assert_int_equal(vhost_door_refused(r->doors[0], VHOST_REFUSED_UNREAD), 1);
+	assert_int_equal(vhost_listener_refused(r->listeners[0], PEER_REFUSED_UNREAD), 1);
 	close(fd);
 }
 
@@ -263,14 +264,14 @@ static void what_is_slow_to_close_holds_up_nobody(void **state)
 	close(slow);
 	assert_true(hung_up(fd));
 	close(fd);
-	assert_int_equal(vhost_door_refused(r->doors[0], VHOST_REFUSED_NO_EVENTFD), 1);
+	assert_int_equal(vhost_listener_refused(r->listeners[0], PEER_REFUSED_NO_EVENTFD), 1);
 	begin_ms = clock_now_ms();
 	assert_true(next_is_served(r));
 	fd = join(r->paths[0]);
 	assert_true(answers(fd)); // the same port, too, while it has a connection to spare
 	close(fd);
-	vhost_door_close(r->doors[0]);
-	r->doors[0] = NULL;
+	vhost_listener_close(r->listeners[0]);
+	r->listeners[0] = NULL;
 	assert_in_range(clock_now_ms() - begin_ms, 0, PATIENCE_MS);
 	assert_true(next_is_served(r));
 	close(other);
@@ -299,7 +300,7 @@ static void who_stops_a_worker_is_barred(void **state)
 	assert_true(hung_up(fd));
 	pthread_join(worker, NULL);
 	assert_in_range(clock_now_ms() - begin_ms, 0, PATIENCE_MS);
-	assert_int_equal(vhost_door_refused(r->doors[0], VHOST_REFUSED_BLOCKING), 1);
+	assert_int_equal(vhost_listener_refused(r->listeners[0], PEER_REFUSED_BLOCKING), 1);
 	again = join(r->paths[0]);
 	peer_send(again, VHOST_USER_GET_FEATURES, NULL, 0, NULL, 0);
 	assert_true(next_is_served(r));
@@ -314,7 +315,7 @@ enum { SHARED = 8 << 20, PAGE = 4096 };
 // A driver that shares this memory has joined the first port. The test uses it as a worker would.
 static uint8_t *share(const struct rig *r, int *fd, int *memory)
 {
-	const struct vhost_region region = {PEER_GUEST, SHARED, PEER_USER, 0};
+	const struct peer_region region = {PEER_GUEST, SHARED, PEER_USER, 0};
 	uint8_t *at;
 
 	*memory = peer_memory(0, SHARED);
@@ -352,7 +353,7 @@ static void who_takes_memory_away_is_barred(void **state)
 		touch(at, SHARED);
 	}
 	assert_true(hung_up(fd));
-	assert_int_equal(vhost_door_refused(r->doors[0], VHOST_REFUSED_HOLES), 1);
+	assert_int_equal(vhost_listener_refused(r->listeners[0], PEER_REFUSED_HOLES), 1);
 	again = join(r->paths[0]);
 	peer_send(again, VHOST_USER_GET_FEATURES, NULL, 0, NULL, 0);
 	assert_true(next_is_served(r));
@@ -385,7 +386,7 @@ static void memory_may_be_given_up(void **state)
 		}
 	}
 	assert_true(answers(fd));
-	assert_int_equal(vhost_door_refused(r->doors[0], VHOST_REFUSED_HOLES), 0);
+	assert_int_equal(vhost_listener_refused(r->listeners[0], PEER_REFUSED_HOLES), 0);
 	munmap(at, SHARED);
 	close(memory);
 	close(fd);
@@ -398,8 +399,8 @@ static void a_port_closes_with_drivers_in_it(void **state)
 
 	assert_true(answers(idle));
 	peer_send_bytes(half, "\1\0", 2, NULL, 0);
-	vhost_door_close(r->doors[0]);
-	r->doors[0] = NULL;
+	vhost_listener_close(r->listeners[0]);
+	r->listeners[0] = NULL;
 	assert_true(hung_up(idle) && hung_up(half));
 	close(idle);
 	close(half);
@@ -422,5 +423,5 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(a_port_closes_with_drivers_in_it, rig_open, rig_close),
 	};
 
-	return cmocka_run_group_tests_name("vhost_door", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("vhost_listener", tests, NULL, NULL);
 }
