@@ -7,7 +7,6 @@
 #include "base/limits.h"
 #include "memif/memif_ring.h"
 #include "shm/peer_memory.h"
-#include "virtio/vhost_message.h"
 
 // Of the rings of a queue pair.
 enum memif_way { MEMIF_TO_CLIENT, MEMIF_TO_SERVER, MEMIF_WAYS };

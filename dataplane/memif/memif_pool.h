@@ -7,7 +7,7 @@
 // Any thread but a worker; one lock for all pools.
 #pragma once
 
-#include "virtio/device_ring.h"
+#include "shm/frames.h"
 
 enum {
 	MEMIF_BUFFER_BYTES = 2048,                     // of a client: what DPDK's server takes for given

@@ -15,10 +15,10 @@
 #include "base/packet.h"
 #include "shm/copy.h"
 #include "shm/doorbell.h"
-#include "virtio/frames.h"
+#include "shm/frames.h"
+#include "shm/guest_memory.h"
 #include "memif/memif_message.h"
 #include "memif/memif_pool.h"
-#include "virtio/placed.h"
 
 enum {
 	MEMIF_CHAIN_MAX = 64,         // descriptors of a frame

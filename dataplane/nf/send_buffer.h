@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "virtio/frames.h"
+#include "shm/frames.h"
 
 enum { SEND_BURST_MAX = 64, DRAIN_US_MAX = 1000, DRAIN_US_DEFAULT = 100 };
 

@@ -10,7 +10,6 @@
 
 #include "base/limits.h"
 #include "virtio/offload.h"
-#include "virtio/placed.h"
 #include "virtio/vhost_message.h"
 
 enum { CONFIG_PORTS_MAX = 128, CONFIG_DEVICE_MAX = 256 };

@@ -15,7 +15,7 @@
 #include "base/log_rate.h"
 #include "port/port.h"
 #include "virtio/driver_ring.h"
-#include "virtio/frames.h"
+#include "virtio/device_frames.h"
 #include "shm/gate.h"
 #include "memif/memif_ring.h"
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "virtio/frames.h"
+#include "shm/frames.h"
 
 // Fetch a line that is to be written, for ourselves alone. Never faults, whatever the address. The compiler would make this a prefetch to read, since the oldest CPUs that
 // it builds for know no other; these take prefetchw for a no-op.

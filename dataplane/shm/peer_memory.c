@@ -93,18 +93,15 @@ enum peer_refusal peer_memory_add(struct peer_memory *memory, const struct peer_
 	return why ? why : map(memory, region, fd, &file);
 }
 
-enum peer_refusal peer_memory_open(struct peer_memory *memory, const struct vhost_message *table,
+enum peer_refusal peer_memory_open(struct peer_memory *memory, const struct peer_region *regions,
                                    struct peer_files *files, uint64_t most)
 {
 	enum peer_refusal why = PEER_ACCEPTED;
 
 	*memory = (struct peer_memory){0};
 	for (unsigned i = 0; i < files->count && why == PEER_ACCEPTED; i++) {
-		struct peer_region region =
-		        table->memory.regions[i]; // aligned, which that of the message is not
-
-		why = peer_memory_add(memory, &region, files->fds[i], most);
-		most -= region.bytes;
+		why = peer_memory_add(memory, &regions[i], files->fds[i], most);
+		most -= regions[i].bytes;
 	}
 	if (why) {
 		for (unsigned i = 0; i < memory->guest.count; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The memory that a driver shares over vhost-user: its table checked against the files that came with it, and mapped.
+// The memory that a peer shares, over vhost-user or memif: its regions checked against the files that came with it, and mapped.
 //
 // Only memfds and files of tmpfs and hugetlbfs: the kernel tells them by their seals, without asking anybody. A file
 // of any other kind may answer a question, a page fault or its closing when it likes (FUSE), in a thread of ours.
@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "shm/guest_memory.h"
-#include "virtio/vhost_message.h"
+#include "shm/peer.h"
 
 _Static_assert((int)GUEST_REGIONS_MAX == (int)PEER_REGIONS_MAX, "a table fits");
 
@@ -29,9 +29,9 @@ struct peer_memory {
 	} maps[GUEST_REGIONS_MAX];
 };
 
-// Map the regions of a table whose message was checked, at most so many bytes. Returns PEER_ACCEPTED, files closed; or
+// Map a region of each file, at most so many bytes. Returns PEER_ACCEPTED, files closed; or
 // why not, with nothing mapped and the files as they were.
-enum peer_refusal peer_memory_open(struct peer_memory *memory, const struct vhost_message *table,
+enum peer_refusal peer_memory_open(struct peer_memory *memory, const struct peer_region *regions,
                                    struct peer_files *files, uint64_t most);
 
 // Map one region of a file more, with at most so many bytes: memory begins as zeros. Returns PEER_ACCEPTED, and the file

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "virtio/driver_ring.h"
-#include "virtio/frames.h"
+#include "virtio/device_frames.h"
 
 enum { PAIR_ROOM = 2048, PAIR_FRAME_MAX = 1600 };
 

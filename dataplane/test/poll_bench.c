@@ -14,7 +14,7 @@
 #include <rte_ip.h>
 #include <rte_udp.h>
 
-#include "virtio/frames.h"
+#include "virtio/device_frames.h"
 #include "tester/generator.h"
 #include "tester/frame.h"
 #include "test/nf_task.h"

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #include "port/port.h"
-#include "virtio/frames.h"
+#include "shm/frames.h"
 #include "tester/generator.h"
 #include "tester/pacer.h"
 #include "base/clock.h"

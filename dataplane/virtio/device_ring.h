@@ -17,16 +17,11 @@
 #include <stdint.h>
 
 #include "shm/doorbell.h"
+#include "shm/frames.h"
 #include "shm/guest_memory.h"
 
 enum {
-	BURST_FRAMES_MAX = 64, // buffers read ahead
-	PIECES_MAX = 256,     // pieces, and descriptors, of all these together: an honest driver needs one or
-	                      // two a buffer
-	RING_CHAIN_MAX = 256, // descriptors of one chain: bounds the time that one buffer can take
-	// Bytes that one poll takes from a guest, unless the first frame alone has more: a whole batch of 1518 bytes has less,
-	// so that polls of honest guests without jumbo frames are never cut (48 KB cost a tenth of 1024 B between guests).
-	POLL_BYTES_MAX = 96 << 10,
+	RING_CHAIN_MAX = 256,    // descriptors of one chain: bounds the time that one buffer can take
 	RING_SIZE_MAX = 32768,   // virtio 1.2 s2.7, s2.8
 	RING_HEADER_LEGACY = 10, // struct virtio_net_hdr without num_buffers (s5.1.6)
 	RING_HEADER = 12,
@@ -44,35 +39,6 @@ enum ring_fault {
 	RING_EMPTY_CHAIN,   // no byte in it
 	RING_BAD_LAYOUT,    // refused by device_ring_init()
 	RING_FAULTS,
-};
-
-// Neighbouring members of what the other end shares, as one load or store.
-typedef uint64_t __attribute__((may_alias)) ring_word;
-
-// A run of the guest's memory, checked.
-struct piece {
-	uint8_t *data;
-	uint32_t length;
-};
-
-// One buffer that the guest has made available: a chain of descriptors, as pieces.
-struct ring_buffer {
-	uint32_t length;  // bytes of all pieces, > 0
-	uint32_t written; // by us; told to the guest at commit
-	uint16_t id;      // the guest's name for it
-	uint16_t slots;   // ring entries it takes (packed rings; 1 in split ones)
-	uint16_t first_piece;
-	uint16_t piece_count;
-};
-
-// What was read ahead. Not initialised: device_ring_peek() does.
-struct ring_batch {
-	unsigned count, piece_count;
-	unsigned descriptor_count; // read, also those without a byte and those of a chain that is not in here
-	uint64_t bytes;            // of the buffers of a guest that sends
-	bool limited; // ended by something other than the ring's end or n: the next peek tells more
-	struct ring_buffer buffers[BURST_FRAMES_MAX];
-	struct piece pieces[PIECES_MAX];
 };
 
 struct device_ring {

@@ -7,8 +7,7 @@
 #include <rte_common.h>
 
 #include "shm/copy.h"
-#include "virtio/frames.h"
-#include "virtio/placed.h"
+#include "virtio/device_frames.h"
 #include "virtio/device_read.h"
 
 struct ring_run {

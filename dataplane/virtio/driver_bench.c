@@ -20,7 +20,7 @@
 #include "virtio/driver_ring.h"
 #include "test/lean_driver.h"
 #include "test/pin.h"
-#include "virtio/frames.h"
+#include "virtio/device_frames.h"
 
 enum { RING_SIZE = 256, BURST = 32, FCS_BYTES = 4, ROOM = 2048, LINE = 64, ROUNDS_MAX = 100 };
 enum way { IN, OUT, PASS, WAYS };

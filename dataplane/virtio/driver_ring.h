@@ -16,7 +16,7 @@
 
 #include "base/isa.h"
 #include "shm/doorbell.h"
-#include "virtio/frames.h"
+#include "virtio/device_frames.h"
 
 enum {
 	DRIVER_LINE = 64,

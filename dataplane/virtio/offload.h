@@ -8,7 +8,7 @@
 
 #include <linux/virtio_config.h>
 
-#include "virtio/frames.h"
+#include "virtio/device_frames.h"
 
 // USO, which the headers of older systems do not have.
 enum {

@@ -19,7 +19,7 @@
 #include <linux/virtio_net.h>
 #include <rte_cycles.h>
 
-#include "virtio/frames.h"
+#include "virtio/device_frames.h"
 #include "base/isa.h"
 #include "test/lean_driver.h"
 #include "test/pin.h"

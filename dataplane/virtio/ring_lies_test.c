@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Each way to lie in a ring stops it with its own fault, for good, and harms nothing else. The lie is told in
 // descriptor 1, behind an honest buffer in descriptor 0.
-#include "virtio/frames.h"
+#include "virtio/device_frames.h"
 #include "test/guest.h"
 #include "test/each_isa.h"
 

@@ -143,8 +143,12 @@ static enum peer_refusal set_memory(struct vhost_device *device, const struct vh
                                     struct peer_files *files)
 {
 	struct peer_memory next;
-	enum peer_refusal why = peer_memory_open(&next, message, files, device->memory_max);
+	struct peer_region regions[PEER_REGIONS_MAX];
+	enum peer_refusal why;
 
+	memcpy(regions, message->memory.regions,
+	       sizeof(regions)); // aligned, which those of the message are not
+	why = peer_memory_open(&next, regions, files, device->memory_max);
 	if (why)
 		return why;
 	take_all(device);

@@ -7,22 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// The kernel gives no more than there is room for, and says so if it has kept some back.
-bool peer_files_keep(struct peer_files *files, struct msghdr *header)
-{
-	bool kept = (header->msg_flags & MSG_CTRUNC) == 0;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
-		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		memcpy(&files->fds[files->count], CMSG_DATA(c), count * sizeof(int));
-		files->count += (unsigned)count;
-	}
-	return kept;
-}
-
 // Up to the given bytes of the message.
 static enum vhost_read read_to(struct vhost_link *link, unsigned bytes, enum peer_refusal *why)
 {

@@ -3,8 +3,6 @@
 // on when all of it has come. The header is checked before the payload is read.
 #pragma once
 
-#include <sys/socket.h>
-
 #include "virtio/vhost_message.h"
 
 struct vhost_link {
@@ -20,9 +18,6 @@ enum vhost_read {
 	VHOST_READ_GONE,    // the other end has hung up
 	VHOST_READ_REFUSED, // *why
 };
-
-// Keep the descriptors that recvmsg() has brought with a message. Returns false if there were more than it had room for.
-bool peer_files_keep(struct peer_files *files, struct msghdr *header);
 
 // Read on. protocol_features: negotiated.
 enum vhost_read vhost_link_read(struct vhost_link *link, uint64_t protocol_features, enum peer_refusal *why);

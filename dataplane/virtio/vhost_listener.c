@@ -40,7 +40,6 @@ enum {
 	// Of a port; a ring that a worker has to let go counts as one more: it interrupts all workers for a moment.
 	MESSAGES_BURST = 4096,
 	MESSAGES_PER_S = 2000,
-	MS_PER_S = 1000,
 	LINES_BURST = 8, // log lines of a port
 	LINES_PER_MINUTE = 1,
 };

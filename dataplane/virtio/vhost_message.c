@@ -39,29 +39,13 @@ static const struct rule {
         [VHOST_USER_GET_STATUS] = {true, 0, NO_RING, VHOST_PROTOCOL_F_STATUS + 1},
 };
 
-#define REQUEST_TEXT(name, number)    [number] = #name,
-#define REFUSAL_KEY(name, key, text)  [PEER_REFUSED_##name] = key,
-#define REFUSAL_TEXT(name, key, text) [PEER_REFUSED_##name] = text,
+#define REQUEST_TEXT(name, number) [number] = #name,
 
 const char *vhost_request_text(uint32_t request)
 {
 	static const char *const texts[] = {FOR_EACH_VHOST_REQUEST(REQUEST_TEXT)};
 
 	return request < sizeof(texts) / sizeof(texts[0]) && texts[request] ? texts[request] : "?";
-}
-
-const char *peer_refusal_key(enum peer_refusal refusal)
-{
-	static const char *const keys[PEER_REFUSALS] = {FOR_EACH_PEER_REFUSAL(REFUSAL_KEY)};
-
-	return keys[refusal];
-}
-
-const char *peer_refusal_text(enum peer_refusal refusal)
-{
-	static const char *const texts[PEER_REFUSALS] = {FOR_EACH_PEER_REFUSAL(REFUSAL_TEXT)};
-
-	return texts[refusal];
 }
 
 static const struct rule *rule_of(const struct vhost_message *message)

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "shm/peer.h"
+
 // Name, number.
 #define FOR_EACH_VHOST_REQUEST(DO)                                                                           \
 	DO(GET_FEATURES, 1)                                                                                  \
@@ -37,8 +39,6 @@ enum vhost_request { FOR_EACH_VHOST_REQUEST(VHOST_REQUEST_NUMBER) };
 
 enum {
 	VHOST_MESSAGE_HEADER = 12,
-	PEER_REGIONS_MAX = 8, // VHOST_MEMORY_BASELINE_NREGIONS of most devices
-	PEER_FILES_MAX = PEER_REGIONS_MAX,
 
 	VHOST_FLAG_VERSION = 1, // "Header"
 	VHOST_FLAG_VERSION_MASK = 3,
@@ -52,10 +52,6 @@ enum {
 
 	VHOST_NO_FILE = 1 << 8, // in the number of a ring, "vring descriptor index"
 	VHOST_ADDRESS_LOG = 1,  // in the flags of a ring's addresses
-};
-
-struct peer_region {
-	uint64_t guest_address, bytes, user_address, offset;
 };
 
 // As on the wire. The members of the union are named by what they are in the document.
@@ -77,43 +73,8 @@ struct __attribute__((packed, aligned(4))) vhost_message {
 	};
 };
 
-// Descriptors that came with a message and have no other owner yet.
-struct peer_files {
-	unsigned count;
-	int fds[PEER_FILES_MAX];
-};
-
-// Why a message ended its connection. Name, as it is counted, and a sentence about the message.
-#define FOR_EACH_PEER_REFUSAL(DO)                                                                            \
-	DO(NOT_OFFERED, "not_offered", "the request is not offered")                                         \
-	DO(NOT_NEGOTIATED, "not_negotiated", "the request was not negotiated")                               \
-	DO(VERSION, "version", "it is of another version of the protocol")                                   \
-	DO(SIZE, "size", "its size is not that of the request")                                              \
-	DO(FILES, "descriptors", "it came with descriptors that do not belong to it, or without its own")    \
-	DO(RING, "ring", "it names a ring that no port can have")                                            \
-	DO(VALUE, "value", "it has a value that is not allowed")                                             \
-	DO(FEATURES, "features", "it sets features that are not offered")                                    \
-	DO(NO_EVENTFD, "no_eventfd", "the descriptor of a ring is no eventfd")                               \
-	DO(MEMORY_FILE, "memory_file", "a region is not a memfd or a file of tmpfs or hugetlbfs")            \
-	DO(MEMORY_END, "memory_end", "a region is empty or longer than its file")                            \
-	DO(MEMORY_OVERLAP, "memory_overlap", "regions overlap, or run past the end of all addresses")        \
-	DO(MEMORY_LIMIT, "memory_limit", "it is more memory than a driver may share")                        \
-	DO(MEMORY_MAP, "memory_map", "a region cannot be mapped")                                            \
-	DO(LATE, "late", "its end has not come within 5 s")                                                  \
-	DO(UNREAD, "unread", "the driver does not read its replies")                                         \
-	DO(BLOCKING, "blocking_eventfd", "the driver has made its eventfd block again")                      \
-	DO(HOLES, "holes_punched", "pages of its memory go away again and again while they are used")        \
-	DO(MEMORY_GONE, "memory_gone", "a file of its memory was truncated, or has no page left")
-#define PEER_REFUSAL_NAME(name, key, text) PEER_REFUSED_##name,
-
-enum peer_refusal { PEER_ACCEPTED, FOR_EACH_PEER_REFUSAL(PEER_REFUSAL_NAME) PEER_REFUSALS };
-
 // Return the name of a request, or "?".
 const char *vhost_request_text(uint32_t request);
-
-// Return the key under which a refusal is counted, and its sentence.
-const char *peer_refusal_key(enum peer_refusal refusal);
-const char *peer_refusal_text(enum peer_refusal refusal);
 
 // Whether a device takes a message with this header, of which so many descriptors have come with the header.
 enum peer_refusal vhost_message_check_header(const struct vhost_message *message, unsigned files,

@@ -13,7 +13,6 @@
 
 #include "test/fixture.h"
 #include "virtio/offload.h"
-#include "virtio/placed.h"
 #include "test/hostile.h"
 #include "base/isa.h"
 

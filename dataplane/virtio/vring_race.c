@@ -12,7 +12,7 @@
 
 #include <rte_pause.h>
 
-#include "virtio/frames.h"
+#include "virtio/device_frames.h"
 #include "test/hostile.h"
 #include "base/isa.h"
 

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 
 #include "test/each_isa.h"
-#include "virtio/frames.h"
+#include "virtio/device_frames.h"
 #include "test/pair.h"
 
 // A region of one page before one that must not be touched.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Frames from one guest to another, in plain memory: every byte, every drop, each layout of buffers.
-#include "virtio/frames.h"
+#include "virtio/device_frames.h"
 #include "test/pair.h"
 #include "test/each_isa.h"
 

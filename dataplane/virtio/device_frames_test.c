@@ -2,7 +2,7 @@
 // Between mbufs and a guest in plain memory: every byte both ways, chains of mbufs, an empty pool, a full
 // ring.
 #include "test/fixture.h"
-#include "virtio/frames.h"
+#include "virtio/device_frames.h"
 #include "test/guest.h"
 #include "test/each_isa.h"
 

@@ -1,19 +1,53 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames in a guest's rings: looked at where they lie (view), copied in (deliver), moved from one guest to another
-// (xconnect), and copied to mbufs. On raw memory like ring.h; one worker uses a ring.
+// Frames as all that move them see them, wherever they lie: in pieces of shared memory, in a burst that a port lends, or
+// placed in the buffers of a ring. Nothing here knows a ring.
 #pragma once
 
 #include <stdint.h>
 #include <string.h>
 
-#include <linux/virtio_net.h>
-
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
-#include "base/isa.h"
 #include "base/packet.h"
-#include "virtio/device_ring.h"
+
+enum {
+	BURST_FRAMES_MAX = 64, // buffers read ahead
+	PIECES_MAX =
+	        256, // pieces, and descriptors, of all these together: an honest driver needs one or two a buffer
+	// Bytes that one poll takes from a guest, unless the first frame alone has more: a whole batch of 1518 bytes has less,
+	// so that polls of honest guests without jumbo frames are never cut (48 KB cost a tenth of 1024 B between guests).
+	POLL_BYTES_MAX = 96 << 10,
+};
+
+// Neighbouring members of what the other end shares, as one load or store.
+typedef uint64_t __attribute__((may_alias)) ring_word;
+
+// A run of the guest's memory, checked.
+struct piece {
+	uint8_t *data;
+	uint32_t length;
+};
+
+// One buffer that the guest has made available: a chain of descriptors, as pieces.
+struct ring_buffer {
+	uint32_t length;  // bytes of all pieces, > 0
+	uint32_t written; // by us; told to the guest at commit
+	uint16_t id;      // the guest's name for it
+	uint16_t slots;   // ring entries it takes (packed rings; 1 in split ones)
+	uint16_t first_piece;
+	uint16_t piece_count;
+};
+
+// What was read ahead. Not initialised: who peeks does.
+struct ring_batch {
+	unsigned count, piece_count;
+	unsigned descriptor_count; // read, also those without a byte and those of a chain that is not in here
+	uint64_t bytes;            // of the buffers of a guest that sends
+	bool limited; // ended by something other than the ring's end or n: the next peek tells more
+	struct ring_buffer buffers[BURST_FRAMES_MAX];
+	struct piece pieces[PIECES_MAX];
+};
 
 // --- Bytes that lie in several pieces --------------------------------------------------------------------
 
@@ -69,7 +103,7 @@ static inline unsigned scatter_describe(struct piece *pieces, struct scatter *at
 	return count;
 }
 
-// --- Into a guest ----------------------------------------------------------------------------------------
+// --- Frames ---------------------------------------------------------------------------------------------
 
 enum { FRAME_LENGTH_MAX = 65535 };
 
@@ -81,72 +115,19 @@ struct frame {
 	        offload; // of a port with offloads: 0, or 1 + where its struct offload_room has what is to be done; else anything
 };
 
-// Copy up to n frames (at most BURST_FRAMES_MAX), in order, into the buffers that the guest has made available,
-// each behind a header that says no offload (virtio 1.2 s5.1.6.4), and hand the buffers over. Returns how
-// many the ring took: fewer than n if it has no more buffers, or has stopped. A frame that can never fit,
-// however empty the ring, is taken and counted in *too_long: what comes after it must not wait for it.
-ISA_DECLARE(unsigned, deliver,
-            (struct device_ring * to, const struct frame *frames, unsigned n, uint64_t *too_long));
-
-static inline unsigned deliver(struct device_ring *to, const struct frame *frames, unsigned n,
-                               uint64_t *too_long)
-{
-	static unsigned (*const table[])(struct device_ring *, const struct frame *, unsigned, uint64_t *) =
-	        ISA_TABLE(deliver);
-
-	return table[to->isa](to, frames, n, too_long);
-}
-
-// The same into buffers of any shape: where deliver() has come to one that is not plain.
-unsigned deliver_any(struct device_ring *to, const struct frame *frames, unsigned n, uint64_t *too_long);
-
-// The same, with a header for each frame that the guest accepts (virtio/offload.h); num_buffers is set here.
-unsigned deliver_offloads(struct device_ring *to, const struct frame *frames,
-                          const struct virtio_net_hdr *headers, unsigned n, uint64_t *too_long);
-
-// --- From guest to guest ---------------------------------------------------------------------------------
-
 // Buffers of a sender that were freed and made no frame. They count as received by nobody.
 struct frames_lost {
 	uint64_t bad;      // no byte behind the header
 	uint64_t oversize; // longer than FRAME_LENGTH_MAX
 };
 
-struct xconnect_counts {
-	unsigned received;  // frames taken from the sender
-	unsigned forwarded; // of these, taken by the receiver
-	struct frames_lost lost;
-	uint64_t too_long; // of the forwarded, lost since no buffers of the receiver can hold them
-};
+// --- Where they lie -------------------------------------------------------------------------------------
 
-// Move up to n frames (at most BURST_FRAMES_MAX). What the receiver has no buffers for is dropped, never left
-// in the sender's ring: received - forwarded. to may be NULL or have stopped: then all is dropped.
-ISA_DECLARE(struct xconnect_counts, xconnect,
-            (struct device_ring * from, struct device_ring *to, unsigned n));
-
-static inline struct xconnect_counts xconnect(struct device_ring *from, struct device_ring *to, unsigned n)
-{
-	static struct xconnect_counts (*const table[])(struct device_ring *, struct device_ring *, unsigned) =
-	        ISA_TABLE(xconnect);
-
-	return table[from->isa](from, to, n);
-}
-
-// The same for buffers of any shape, added to *counts: where xconnect() has come to one that is not plain.
-void xconnect_any(struct device_ring *from, struct device_ring *to, unsigned n,
-                  struct xconnect_counts *counts);
-
-// The frames in the buffers of a batch, without their headers. Returns how many; *lost counts the others.
-unsigned xconnect_frames(const struct device_ring *from, const struct ring_batch *batch,
-                         struct frame frames[static BURST_FRAMES_MAX], struct frames_lost *lost);
-
-// --- Where they lie --------------------------------------------------------------------------------------
+// In view.held instead of the number of its mbufs: the frames lie in a ring, each in one piece; or in any pieces.
+enum { VIEW_IN_RING = -1, VIEW_IN_PIECES = -2 };
 
 // A burst of frames that a port lends to a task, which reads them and gives the view back before its poll ends. They
 // lie in the rings of the port, or in mbufs.
-// Instead of the number of its mbufs, of a view whose frames lie in a ring: each in one piece; or any.
-enum { VIEW_IN_RING = -1, VIEW_IN_PIECES = -2 };
-
 struct view {
 	unsigned count; // of frames
 	int held; // in mbufs: so many of pkts[], or NULL in their place, are freed with the view; else below 0
@@ -234,27 +215,6 @@ unsigned frames_describe(struct rte_mbuf *const *pkts, unsigned n,
                          struct frame frames[static BURST_FRAMES_MAX],
                          struct piece pieces[static PIECES_MAX]);
 
-// Read up to n (at most BURST_FRAMES_MAX) frames of a guest's transmit ring ahead. Returns how many buffers
-// these are, in view->batch; of these, *lost counts those that make no frame. Where plain buffers
-// (device_run.c) end, the view ends: the next one begins with the other.
-ISA_DECLARE(unsigned, view_peek,
-            (struct device_ring * from, struct view *view, unsigned n, struct frames_lost *lost));
-
-static inline unsigned view_peek(struct device_ring *from, struct view *view, unsigned n,
-                                 struct frames_lost *lost)
-{
-	static unsigned (*const table[])(struct device_ring *, struct view *, unsigned,
-	                                 struct frames_lost *) = ISA_TABLE(view_peek);
-
-	return table[from->isa](from, view, n, lost);
-}
-
-// The same of buffers of any shape: where the first is not plain.
-unsigned view_peek_any(struct device_ring *from, struct view *view, unsigned n, struct frames_lost *lost);
-
-// Give all buffers of a view back.
-void view_commit(struct device_ring *from, const struct view *view);
-
 // --- To mbufs, by one copy --------------------------------------------------------------------------------
 
 // Copy count frames into as many empty mbufs of the pool. A frame that is longer than the room of one mbuf comes in a chain
@@ -262,21 +222,12 @@ void view_commit(struct device_ring *from, const struct view *view);
 uint16_t frames_fill(struct rte_mempool *pool, struct rte_mbuf **pkts, const struct frame *frames,
                      unsigned count, uint64_t *no_mbuf);
 
-// --- For frames.c and device_run.c -------------------------------------------------------------------------
+// --- In the buffers of a ring that sends ----------------------------------------------------------------
 
-// The virtio-net header that we write before each frame: no offload, one buffer (virtio 1.2 s5.1.6.4).
-_Static_assert(sizeof(struct virtio_net_hdr_mrg_rxbuf) == RING_HEADER, "virtio 1.2 s5.1.6");
-_Static_assert(sizeof(struct virtio_net_hdr) == RING_HEADER_LEGACY, "virtio 1.2 s5.1.6.1");
-
-// header_bytes: RING_HEADER or RING_HEADER_LEGACY. Two stores.
-static inline void header_write(uint8_t *at, uint32_t header_bytes)
-{
-	const uint64_t zero = 0;
-	const uint32_t one_buffer = 1 << 16; // behind the last two bytes of the legacy header
-
-	memcpy(at, &zero, sizeof(zero));
-	if (header_bytes == RING_HEADER)
-		memcpy(at + sizeof(zero), &one_buffer, sizeof(one_buffer));
-	else
-		memcpy(at + sizeof(zero), &zero, RING_HEADER_LEGACY - sizeof(zero));
-}
+// Frames in buffers that are not handed over yet: a function changes them there, so that what it does costs one copy. The
+// other end may write to them meanwhile.
+struct placed {
+	bool full; // of fewer than were offered: the ring has no buffer for the next one now. Else deliver() may take it
+	struct vnf_frame frames[BURST_FRAMES_MAX];
+	uint16_t ids[BURST_FRAMES_MAX]; // of their buffers; the ring's own
+};

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "shm/peer.h"
+
+#include <string.h>
+
+#define REFUSAL_KEY(name, key, text)  [PEER_REFUSED_##name] = key,
+#define REFUSAL_TEXT(name, key, text) [PEER_REFUSED_##name] = text,
+
+const char *peer_refusal_key(enum peer_refusal refusal)
+{
+	static const char *const keys[PEER_REFUSALS] = {FOR_EACH_PEER_REFUSAL(REFUSAL_KEY)};
+
+	return keys[refusal];
+}
+
+const char *peer_refusal_text(enum peer_refusal refusal)
+{
+	static const char *const texts[PEER_REFUSALS] = {FOR_EACH_PEER_REFUSAL(REFUSAL_TEXT)};
+
+	return texts[refusal];
+}
+
+// The kernel gives no more than there is room for, and says so if it has kept some back.
+bool peer_files_keep(struct peer_files *files, struct msghdr *header)
+{
+	bool kept = (header->msg_flags & MSG_CTRUNC) == 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
+		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		memcpy(&files->fds[files->count], CMSG_DATA(c), count * sizeof(int));
+		files->count += (unsigned)count;
+	}
+	return kept;
+}
