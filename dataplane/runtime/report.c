@@ -306,12 +306,6 @@ err:
 	return NULL;
 }
 
-void report_clear_ports(const struct planed *planed)
-{
-	for (unsigned i = 0; i < planed->port_count; i++)
-		port_read_counters(planed->ports[i], &planed->ports[i]->baseline);
-}
-
 json_t *report_facts(const json_t *asked, char *error)
 {
 	const char *kind = json_object_iter_key(json_object_iter((json_t *)(uintptr_t)asked));

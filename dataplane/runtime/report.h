@@ -14,6 +14,3 @@ json_t *report_facts(const json_t *asked, char *error);
 
 // NULL with a sentence in error (CONFIG_ERROR_MAX) if a worker stands or does not park.
 json_t *report_stats(const struct planed *planed, char *error);
-
-// Remember the ports' counters as the new zero; ethdev counters are never reset, their drivers differ in how.
-void report_clear_ports(const struct planed *planed);

@@ -11,7 +11,7 @@
 
 #include "base/isa.h"
 #include "shm/copy.h"
-#include "virtio/offload.h"
+#include "virtio/features.h"
 #include "virtio/device_read.h"
 
 static bool has(uint64_t features, unsigned bit)

@@ -8,6 +8,7 @@
 #include "base/checksum.h"
 #include "base/counters.h"
 #include "base/packet.h"
+#include "virtio/device_frames.h"
 
 enum {
 	SUM_BYTES_MAX =
@@ -18,28 +19,6 @@ enum {
 };
 
 _Static_assert(OFFLOAD_OUT_PIECES > 2 * PIECES_SPARE, "there is room for several frames");
-
-// --- What was negotiated ---------------------------------------------------------------------------------
-
-uint8_t offload_negotiated(uint64_t features, bool writable)
-{
-	static const struct {
-		uint8_t bits, host, guest;
-	} of[] = {
-	        {OFFLOAD_CSUM, VIRTIO_NET_F_CSUM, VIRTIO_NET_F_GUEST_CSUM},
-	        {OFFLOAD_TSO4, VIRTIO_NET_F_HOST_TSO4, VIRTIO_NET_F_GUEST_TSO4},
-	        {OFFLOAD_TSO6, VIRTIO_NET_F_HOST_TSO6, VIRTIO_NET_F_GUEST_TSO6},
-	        {OFFLOAD_ECN, VIRTIO_NET_F_HOST_ECN, VIRTIO_NET_F_GUEST_ECN},
-	        {OFFLOAD_USO4, OFFLOAD_F_HOST_USO, OFFLOAD_F_GUEST_USO4},
-	        {OFFLOAD_USO6, OFFLOAD_F_HOST_USO, OFFLOAD_F_GUEST_USO6},
-	};
-	uint8_t bits = 0;
-
-	for (unsigned i = 0; i < RTE_DIM(of); i++)
-		if (features >> (writable ? of[i].guest : of[i].host) & 1)
-			bits |= of[i].bits;
-	return bits & OFFLOAD_CSUM ? bits : 0; // s5.1.3.1: all others need it
-}
 
 // --- What a header asks for ------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "virtio/device_frames.h"
 #include "virtio/offload.h"
 #include "test/fuzz.h"
 #include "test/offload_sample.h"

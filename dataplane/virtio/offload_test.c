@@ -3,6 +3,7 @@
 // DPDK's checksums as a second one); what is refused, and by what name.
 #include <rte_ip.h>
 
+#include "virtio/device_frames.h"
 #include "virtio/offload.h"
 #include "test/offload_sample.h"
 #include "test/pair.h"

@@ -12,6 +12,7 @@
 #include <rte_mempool.h>
 
 #include "test/fixture.h"
+#include "virtio/device_frames.h"
 #include "virtio/offload.h"
 #include "test/hostile.h"
 #include "base/isa.h"
