@@ -42,7 +42,7 @@ int stale_socket_remove(const char *path)
 
 enum { BACKLOG = 16 }; // of those that wait
 
-// Who may connect, before anybody can.
+// Set the permissions before anybody can connect.
 static int let_in(const char *path, gid_t group)
 {
 	if (group == (gid_t)-1)

@@ -54,7 +54,7 @@ static inline uint32_t draw_below(uint64_t hash, uint32_t n)
 // distribution over n rows costs one look-up, 8 bytes a row. Shares are 32 bits: no row is off by more than
 // 2^-32 of a row.
 
-// Of a row, share / 2^32 is the row itself and the rest another one.
+// A row is itself in share / 2^32 of the draws, and another one in the rest.
 struct alias {
 	uint32_t share, other;
 };

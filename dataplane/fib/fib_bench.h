@@ -30,7 +30,7 @@ struct bench {
 	struct rte_hash *hash; // NULL: not compared
 	double tsc_hz;
 	uint64_t random, sum;
-	// Of the block that is next.
+	// The block that is next.
 	uint64_t ns[BLOCK], keys[BLOCK], at[BLOCK];
 	struct cuckoo_wide_key wide[BLOCK];
 	uint16_t values[BLOCK];

@@ -91,7 +91,7 @@ static void other_untouched(const struct fib *fib)
 
 // --- What must be so ------------------------------------------------------------------------------------
 
-// Of every listed route a lookup says the same or of a longer prefix: something.
+// A lookup of a listed route finds it, or a longer prefix.
 static void route_is_sound(const struct fib *fib, const struct fib_route *route)
 {
 	struct fib_query4 four = {.vnf = VNF};

@@ -148,7 +148,7 @@ static inline void rig_mac(uint8_t *mac, unsigned last)
 		memset(mac, 0xff, 6);
 }
 
-// Of an EtherType, 60 bytes, zeros but for the addresses.
+// A frame of an EtherType, 60 bytes, zeros but for the addresses.
 static inline struct rig_frame rig_ether(unsigned to, unsigned from, uint16_t type)
 {
 	struct rig_frame frame = {.length = 60};

@@ -163,7 +163,7 @@ static int wires_of(const struct offload_fib_settings *fib, const struct vnf_doc
 	return 0;
 }
 
-// Whose port, number or address it already is.
+// Refuse a port, number or address that another VNF has already.
 static int check_unique(const struct offload_settings *s, const struct offload_vnf_settings *vnf,
                         const char *where, char *error)
 {

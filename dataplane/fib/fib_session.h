@@ -21,7 +21,7 @@ struct fib_answer { // to one message, kept to be given again
 	uint16_t applied;
 };
 
-// Of the window that a client may still ask about, and of the numbers passed over after it (fib_session.c).
+// Answers are kept for the window that a client may still ask about, and for the numbers passed over after it (fib_session.c).
 enum { FIB_ANSWERS = 2 * FIB_WINDOW };
 
 struct fib_session {

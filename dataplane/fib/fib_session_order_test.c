@@ -210,7 +210,7 @@ static void grace_without_end_of_rib(void **state)
 	assert_int_equal(rig.s.state, FIB_SESSION_UP);
 }
 
-// Of a snapshot: nobody has spoken for them since this process began.
+// Routes of a snapshot: nobody has spoken for them since this process began.
 static void routes_that_nobody_speaks_for(void **state)
 {
 	struct fib *fib = rig.s.fib;

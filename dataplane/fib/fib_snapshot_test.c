@@ -23,7 +23,7 @@ static int path_remove(void **state)
 	return 0;
 }
 
-// Of A: a route of each group, and one of a hop that is dead. Of B: 100 routes.
+// VNF A has a route of each group and one of a hop that is dead; B has 100 routes.
 static struct fib *filled(void)
 {
 	struct fib *fib = fib_of(1000, 1000);

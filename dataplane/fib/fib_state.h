@@ -80,7 +80,7 @@ struct fib_lengths {
 };
 
 struct fib {
-	// Of readers. A table is NULL for them while it is loaded.
+	// What readers use. A table is NULL for them while it is loaded.
 	struct cuckoo *_Atomic found_in[FIB_FAMILIES];
 	const struct fib_hop *_Atomic slots[FIB_NEXT_HOPS_MAX + 1]; // by index; none of them NULL
 	struct fib_lengths lengths[FIB_VNFS_MAX];
@@ -156,7 +156,7 @@ static inline struct cuckoo_wide_key fib_host_key6(uint16_t vnf, const uint8_t *
 	return key;
 }
 
-// Of a host's key that of the prefix of so many bits that it is in; length < 128.
+// Return the key of the prefix of length bits that the host is in; length < 128.
 static inline struct cuckoo_wide_key fib_key6(const struct cuckoo_wide_key *host, unsigned length)
 {
 	uint64_t end = UINT64_C(1) << (63 - length % 64);

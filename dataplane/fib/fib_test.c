@@ -35,7 +35,7 @@ static void address_spaces_overlap(void **state)
 	fib_destroy(fib);
 }
 
-// Of 33 and 129 prefixes, one in the other, the longest that is left is found.
+// 33 and 129 prefixes lie one in the other: the longest that is left is found.
 static void every_length(void **state)
 {
 	static const char *const addresses[] = {"170.170.170.170", "aaaa:aaaa:aaaa:aaaa:aaaa:aaaa:aaaa:aaaa"};
@@ -155,7 +155,7 @@ static void sessions_and_flush(void **state)
 	fib_destroy(fib);
 }
 
-// Who sets a route last has it; over a dead entry it takes its place.
+// The VNF that sets a route last has it; over a dead entry it takes its place.
 static void a_dead_entry_is_taken_over(void **state)
 {
 	struct fib *fib = two_vnfs();

@@ -152,7 +152,7 @@ static unsigned buffer_count(const struct memif_link *link)
 	return ring_count(link) << link->config.log2_size;
 }
 
-// Of the rings.
+// Make the region in which the rings lie.
 static enum peer_refusal make_region(struct memif_link *link)
 {
 	const size_t size = (size_t)1 << link->config.log2_size;

@@ -8,7 +8,7 @@
 #include "memif/memif_ring.h"
 #include "shm/peer_memory.h"
 
-// Of the rings of a queue pair.
+// The direction of a ring of a queue pair.
 enum memif_way { MEMIF_TO_CLIENT, MEMIF_TO_SERVER, MEMIF_WAYS };
 
 struct memif_link_config {

@@ -9,7 +9,7 @@
 
 #include <rte_common.h>
 
-// Of a shared pool at least: 15 ports with rings of 256. Nothing but what is taken is in memory.
+// The least size of a shared pool: enough for 15 ports with rings of 256. The kernel makes a page when it is first used.
 enum { SHARED_BUFFERS = 8192 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

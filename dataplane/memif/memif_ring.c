@@ -423,7 +423,7 @@ static __attribute__((noinline)) unsigned publish_spare(struct memif_ring *ring,
 	return 1;
 }
 
-// Of slots that follow one another: their regions stay.
+// Write the lengths of slots that follow one another; their regions stay.
 static inline void say_lengths(struct memif_descriptor *d, const uint16_t *lengths, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)

@@ -286,7 +286,7 @@ static inline uint8_t *memif_buffer(const struct memif_ring *ring, unsigned dist
 	return ring->pieces[(ring->at + distance) & (ring->size - 1u)].data;
 }
 
-// Of a server: where a slot says that its bytes are.
+// The address that a slot gives for its bytes. For servers.
 static inline uint64_t memif_address(const struct memif_ring *ring, unsigned distance, uint64_t half)
 {
 	return (half << 16 & 0xffff00000000) | memif_offset(memif_slot(ring, distance));

@@ -277,7 +277,7 @@ static void the_doorbell_is_rung_for_who_sleeps(void **state)
 	rig_close(&r);
 }
 
-// Who sends in each poll, and has room: its line is not asked for each time, but not for long.
+// A sender with room in each poll does not ask for the peer's line each time, but does so before long.
 static void a_sender_that_never_rests_rings_too(void **state)
 {
 	struct rig r;

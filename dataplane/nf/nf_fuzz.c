@@ -211,7 +211,7 @@ static bool has_checksum(uint32_t length, const struct packet *p)
 	return !p->fragment && checksum_at(p) && (uint32_t)p->l4 + p->l4_bytes <= length;
 }
 
-// Of all that it covers: 0xffff if it is right (RFC 1071, RFC 8200 s8.1).
+// The sum over all that the checksum covers: 0xffff if it is right (RFC 1071, RFC 8200 s8.1).
 static uint16_t transport_sum(const uint8_t *data, const struct packet *p)
 {
 	uint32_t all = sum(data + p->l4, p->l4_bytes);

@@ -16,7 +16,7 @@
 
 enum { READINGS = 8 };
 
-// Of the field of all mbufs that has the time stamp; 0: nobody asked for it.
+// Where the time stamp is in all mbufs; 0: nobody asked for it.
 static int field_offset;
 static uint64_t field_flag;
 

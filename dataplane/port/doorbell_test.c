@@ -104,7 +104,7 @@ static void who_sends_all_the_time_is_woken_for_an_answer(void **state)
 	}
 }
 
-// Who is sent to all the time and sleeps is woken after some sends, and again when it falls asleep again.
+// A peer that sleeps while frames are sent to it is woken after some sends, and again when it falls asleep again.
 static void who_only_receives_is_woken(void **state)
 {
 	for (unsigned k = 0; k < RIG_KINDS; k++)

@@ -24,7 +24,7 @@ struct config_drivers {
 	uint32_t max_memory_mb; // of a connection
 };
 
-// Who stamps probes at a port: this program, the kernel, or the device.
+// What stamps probes at a port: this program, the kernel, or the device.
 enum port_clock { PORT_CLOCK_SOFTWARE, PORT_CLOCK_KERNEL, PORT_CLOCK_HARDWARE };
 extern const char *const port_clock_names[];
 
@@ -140,7 +140,7 @@ struct port_ops {
 	void (*stamp_next)(const struct port *port, uint16_t queue, unsigned index);
 	bool (*stamp_sent)(const struct port *port, uint64_t *ns);
 
-	// Of a port with offloads, else NULL: what was asked for in the view that was peeked last; and sending frames of
+	// NULL for a port without offloads. What was asked for in the view that was peeked last; and sending frames of
 	// such a view, each as the other end accepts it.
 	struct offload_room *(*offloads)(const struct port *port, uint16_t queue);
 	struct offload_sent (*send_offloads)(const struct port *port, uint16_t queue,

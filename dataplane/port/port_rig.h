@@ -103,7 +103,7 @@ static inline void rig_close_port(struct port *port)
 	port_close(port);
 }
 
-// Who connects first.
+// Close the end that connects first.
 static inline void rig_close(struct rig *r)
 {
 	rig_close_port(r->kind->listens ? &r->peer : &r->port);

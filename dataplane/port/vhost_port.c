@@ -250,7 +250,7 @@ static void warm(const struct port *port, uint16_t index)
 	if (!gate_enter(&queue->gate))
 		return;
 	device_ring_warm(&queue->ring);
-	call_by_poll(queue, false); // a xconnect from a ring that is gone never looks at this one again
+	call_by_poll(queue, false); // a cross-connect from a ring that is gone never looks at this one again
 	gate_leave(&queue->gate);
 }
 
@@ -277,7 +277,7 @@ static void free_port(struct vhost_port *own)
 	free(own);
 }
 
-// Its other kind of xconnect is chosen here: the functions of ports without offloads know nothing of them.
+// Its other kind of cross-connect is chosen here: the functions of ports without offloads know nothing of them.
 static int open_offloads(struct port *port, struct vhost_port *own)
 {
 	size_t bytes = own->base.pairs * sizeof(own->rooms[0]);

@@ -6,7 +6,7 @@
 struct core_distance {
 	double median_ns; // one round trip
 	double min_ns;
-	// Of a and b, afterwards and at the same time: the independent additions in a cycle of the core, the median of samples
+	// The independent additions that a core makes in a cycle, a and b alone and both at the same time; the median of samples
 	// over a tenth of a millisecond. A core alone makes as many as it is wide; fewer, and another hyperthread uses it,
 	// which a guest of a virtual machine sees in no other way. Below 0: not known.
 	double additions_per_cycle[2];

@@ -193,7 +193,7 @@ static void unmap(void *unmapped)
 	atomic_store((_Atomic bool *)unmapped, true);
 }
 
-// Who takes memory away waits for the poll that may use it, and for none of a worker that is parked.
+// Taking memory away waits for the poll that may use it, and for no poll of a parked worker.
 static void a_poll_is_waited_for(void **state)
 {
 	const struct task_ops ops = {.poll = stuck_poll};

@@ -37,7 +37,7 @@ static void *ask(void *said)
 	return NULL;
 }
 
-// Who forgives says it first, unless the other was faster.
+// The one that forgives a fault reports it first, unless the other was faster.
 static void two_that_ask_say_each_fault_once(void **state)
 {
 	unsigned theirs = 0, ours = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // line_bench [ROUNDS [CPU_A CPU_B]]: what a cache line costs that comes from the other core, in TSC cycles, with so many under
-// way at a time as the CPU has room for. This, times the lines that a frame moves, is the least that a xconnect can take
+// way at a time as the CPU has room for. This, times the lines that a frame moves, is the least that a cross-connect can take
 // (docs/performance.md). One JSON line for each case:
 //
 //   read: lines that the other core has just written        write: lines that it has just read, taken for writing

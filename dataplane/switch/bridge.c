@@ -387,7 +387,7 @@ static void bridge_adopt(struct task *task, struct task *old)
 	memcpy(b->ports, before->ports, sizeof(b->ports)); // whose stations are in it
 }
 
-// Of its table, which is counted once in a report, whoever shares it.
+// The entries of its table. Bridges that share one count it once in a report.
 static size_t entries_of(const struct bridge *b, uint64_t now_tsc)
 {
 	struct shared *shared = shared_of(b->table);

@@ -21,7 +21,7 @@ struct bridge_port_settings {
 	uint64_t tagged[BRIDGE_VLAN_WORDS]; // a trunk's VLANs, one bit each
 };
 
-// Who may send by a port. No two ports have the same station.
+// Which stations may send by a port. No two ports have the same station.
 struct bridge_security {
 	uint32_t max_stations; // at a time; 0: any number
 	bool locked;           // only these, which no other port may have:
@@ -92,7 +92,7 @@ struct bridge {
 	struct bridge_vlan vlans[BRIDGE_VLANS]; // without VLANs: only [0], every port
 };
 
-// Of a bridge with secure ports: whether this source may send by port in. If so, it is learned. Returns what becomes of
+// On a bridge with secure ports, whether this source may send by port in. If so, it is learned. Returns what becomes of
 // the frame otherwise, or BRIDGE_FORWARDED.
 enum bridge_verdict bridge_admit(struct bridge *b, unsigned in, uint64_t source, uint16_t vlan,
                                  uint64_t now_tsc);

@@ -65,7 +65,7 @@ static inline uint16_t bridge_tci(const union bridge_head *head)
 	return rte_be_to_cpu_16((uint16_t)(head->words[1] >> 48));
 }
 
-// Of bits that differ: none of the addresses; with VLANs, none of the tag.
+// Whether no bit of the addresses differs and, with VLANs, none of the tag.
 static inline bool bridge_is_same(uint64_t differ0, uint64_t differ1, bool vlan)
 {
 	return differ0 == 0 && (vlan ? differ1 : (uint32_t)differ1) == 0;

@@ -421,7 +421,7 @@ static void a_locked_port_has_its_stations_and_nobody_else_has_them(void **state
 	finish(task);
 }
 
-// Of a frame that is waiting: the polls without work until it is taken.
+// Returns how many polls do no work until a waiting frame is taken.
 static unsigned rests(struct task *task, uint64_t now_tsc)
 {
 	unsigned n = 0;

@@ -30,7 +30,7 @@ enum { ISAS = ISA_COUNT };
 
 struct stress {
 	struct any any;
-	// Of a replaced key: how often it has been replaced for certain, and perhaps. Its value says how
+	// How often a key has been replaced for certain, and perhaps. Its value says how
 	// often.
 	_Atomic uint64_t done[KEYS], begun[KEYS];
 	_Atomic bool over;

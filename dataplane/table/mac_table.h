@@ -47,7 +47,7 @@ struct mac_table {
 	int64_t refresh_cycles;
 };
 
-// Of one worker. entries that are gone: aged + replaced + flushed, and those that aged and were not met
+// What one worker counts. Entries that are gone: aged + replaced + flushed, and those that aged and were not met
 // since.
 struct mac_counts {
 	uint64_t slow; // what took longer than one that is known: all below, and what was noted again

@@ -76,7 +76,7 @@ void route_text(const struct route *route, char out[static ROUTE_TEXT_MAX])
 	snprintf(out + strlen(out), ROUTE_TEXT_MAX - strlen(out), "/%u", route->length);
 }
 
-// Of the prefixes; 0 if they are the same.
+// Compare the prefixes of two routes; 0 if they are the same.
 static int compare_prefixes(const struct route *a, const struct route *b)
 {
 	int addresses;

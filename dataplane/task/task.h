@@ -135,7 +135,7 @@ struct task_ops {
 	// a new object, or NULL with a sentence in error. May be NULL.
 	json_t *(*facts)(const json_t *object, char *error);
 
-	// Of two tasks of this kind in one document. Returns 0, or -EINVAL with a sentence in error. May be NULL.
+	// Check that two tasks of this kind fit into one document. Returns 0, or -EINVAL with a sentence in error. May be NULL.
 	int (*agree)(const struct config_task *a, const struct config_task *b, char *error);
 
 	// Allocate (task_alloc()) and set up from config and its settings, which outlive the task; so do ports[].
@@ -235,7 +235,7 @@ static inline bool task_warms(struct task *task, unsigned handled)
 	return task->idle_polls++ % WARM_EACH == 0;
 }
 
-// Of the worker whose thread this is: when the turn began that it is in, and of more ticks than how many a turn is a gap.
+// The turn of the worker whose thread this is: when it began, and the ticks above which a turn is a gap.
 // Zeros: no worker. Its place is known when the program is linked, so that a worker tells it by one store.
 struct poll_turn {
 	uint64_t begin_tsc, gap_ticks;

@@ -32,7 +32,7 @@ static inline uint16_t input_word(struct input *in)
 	return (uint16_t)(low | input_byte(in) << 8);
 }
 
-// Of the harness. libFuzzer knows the first two by these names.
+// A fuzzer defines these. libFuzzer knows the first two by their names.
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -306,7 +306,7 @@ static int load(struct capture *c, pcap_t *pcap, uint32_t room, const char *path
 	                    path, (unsigned long long)c->in_file, pcap_geterr(pcap));
 }
 
-// Of a file that libpcap does not take at all; why: its words.
+// Refuse a file that libpcap does not take at all; why: libpcap's words.
 static void refuse_format(FILE *file, const char *path, const char *why, const char *where, char *error)
 {
 	char begin[8] = "";

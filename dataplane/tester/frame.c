@@ -53,7 +53,7 @@ enum {
 	FRAGMENT_BITS = 0x3fff, // more fragments, or an offset
 };
 
-// Of a PTP message (IEEE 1588-2008, 13.3).
+// Fields of a PTP message (IEEE 1588-2008, 13.3).
 enum {
 	PTP_VERSION = 2,
 	PTP_OFFSET_VERSION = 1,
@@ -513,7 +513,7 @@ static inline bool is_strange(const uint8_t *data, uint32_t length)
 		return true;
 #ifdef ISA_X86
 	const __m128i mark = _mm_set1_epi16((short)MAGIC_BE);
-	// Of a short frame it looks before the first place, too: at worst it is found to be no stranger.
+	// In a short frame this looks before the first place, too: at worst it is found to be no stranger.
 	__m128i found = _mm_cmpeq_epi16(_mm_loadu_si128((const __m128i *)(data + end - 16)), mark);
 
 	for (; at + 16 < end; at += 16)

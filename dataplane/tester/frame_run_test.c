@@ -341,7 +341,7 @@ static void only_ours_are_learned(void **state)
 	assert_false(frame_signature_learn(&look, data, FRAME_SIZE_MAX));
 }
 
-// Of every length and with any addresses; a probe or another number ends it.
+// A run has frames of any length and addresses; a probe or another number ends it.
 static void mixed_frames_run_by_sums(void **state)
 {
 	const struct frame_own own = frame_own_make(3, 0, 0xabcd, 0, 0),

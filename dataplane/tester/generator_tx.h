@@ -184,7 +184,7 @@ static __attribute__((noinline)) void probe_note(struct generator *g, uint32_t s
 	}
 }
 
-// Of n frames the port took the first sent.
+// Account for n frames, of which the port took the first `sent`.
 static inline void frames_sent(struct generator *g, uint16_t n, uint16_t sent)
 {
 	g->attempted += n;

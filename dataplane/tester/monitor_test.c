@@ -378,7 +378,7 @@ static void stamped_frames_have_the_nonce(void **state)
 	close_secret(&b);
 }
 
-// Who has seen the nonce can number frames as he likes: what was not offered does not count, nor make others late.
+// A peer that has seen the nonce can number frames freely: what was not offered does not count, nor makes others late.
 static void numbers_that_were_not_offered_are_foreign(void **state)
 {
 	struct bench b = open_secret(state, 0, 100);

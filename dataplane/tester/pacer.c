@@ -167,7 +167,7 @@ static int rate_set(struct pacer *p, double rate_pps, uint64_t tsc_hz)
 	return 0;
 }
 
-// Of elapsed_tsc ticks, those that were on. A tick that is off shows what the last one that was on showed.
+// Return how many of elapsed_tsc ticks were on. A tick that is off shows what the last one that was on showed.
 static inline uint64_t active_tsc(const struct pacer *p, uint64_t elapsed_tsc)
 {
 	uint64_t in_period;

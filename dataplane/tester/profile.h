@@ -109,7 +109,7 @@ struct profile_ledger {
 };
 
 struct profile {
-	// Of every frame; those that differ are 0 in the image and not in the sums.
+	// Bytes of every frame; those that differ are 0 in the image and not in the sums.
 	alignas(64) uint8_t image[PROFILE_STORE_MAX];
 	uint32_t ip_sum, l4_sum;
 	uint32_t src_low; // of the flow's source address: the lower 32 bits, host byte order

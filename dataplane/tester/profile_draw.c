@@ -298,7 +298,7 @@ static void own_write(uint8_t *own, const struct frame_flow *flow)
 	memcpy(own + FRAME_OWN_TSC, &nonce_be, sizeof(nonce_be));
 }
 
-// Of the headers what is the same in all frames: the rest of the image is 0.
+// Sum what is the same in the headers of all frames: the rest of the image is 0.
 static void sums_set(struct profile *p)
 {
 	const uint8_t *ip = p->image + p->l3;

@@ -104,7 +104,7 @@ static void flows_are_distinct(void **state)
 	profile_free(p);
 }
 
-// Of 100 classes; 99 degrees of freedom: the 99.99th percentile is 161.
+// Chi-squared of 100 classes, 99 degrees of freedom: the 99.99th percentile is 161.
 static void assert_fits(const unsigned *seen, const double *share, unsigned n, double draws)
 {
 	double chi = 0;

@@ -49,8 +49,8 @@ struct device_ring {
 	bool in_order;  // VIRTIO_F_IN_ORDER
 	bool wrap;      // packed: our wrap counter, s2.8.1
 	uint8_t debt;   // polls in which nothing is read: see device_ring_skips_poll()
-	bool starved; // had no buffer for the last xconnect: the frames of the next one are not fetched ahead
-	uint8_t isa;  // enum isa: whose code moves the frames
+	bool starved; // had no buffer for the last cross-connect: the frames of the next one are not fetched ahead
+	uint8_t isa; // enum isa: whose code moves the frames
 	uint8_t header_bytes;
 	uint8_t offloads; // that were negotiated for frames in this ring: enum offload_bits (virtio/offload.h)
 	uint16_t size;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ring_bench: what a xconnect between two guests costs, in TSC cycles a packet of the polls that moved something.
+// ring_bench: what a cross-connect between two guests costs, in TSC cycles a packet of the polls that moved something.
 // One thread plays the drivers of both guests (test/lean_driver.h) on one core, the other hops on the other;
 // or both in turn in one thread (--single): instructions on warm caches, no line ever travels. Cases take
 // turns within each round; printed are medians over rounds. bench/ab.py compares two builds.
 //
 // A frame's 4 bytes of FCS are never in memory: "64" copies 60 bytes. Not covered: ports, gates, messages;
-// but the look at whether the guests want to be called is in it, as a xconnect of vhost ports has it.
+// but the look at whether the guests want to be called is in it, as a cross-connect of vhost ports has it.
 #include <getopt.h>
 #include <pthread.h>
 #include <sched.h>
@@ -84,7 +84,7 @@ static void *drivers(void *argument)
 
 static unsigned calls; // that guests wanted: none, but the compiler does not know
 
-// As a patch does it: a direction's poll, and what a xconnect of vhost ports does after it.
+// As a patch does it: a direction's poll, and what a cross-connect of vhost ports does after it.
 static inline unsigned poll_once(struct bench *bench, unsigned direction, unsigned burst)
 {
 	struct device_ring *from = direction ? &bench->b.transmit.ring : &bench->a.transmit.ring;

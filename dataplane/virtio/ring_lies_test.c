@@ -314,7 +314,7 @@ static void a_deliver_reads_a_bounded_number_of_descriptors(void **state)
 	}
 }
 
-// Of a sender: what its descriptors cost beyond an honest one's is paid in polls that read nothing, by a view and by a xconnect.
+// A sender pays what its descriptors cost beyond an honest one's in polls that read nothing, in a view and in a cross-connect.
 static void a_sender_of_many_descriptors_rests(void **state)
 {
 	for (unsigned k = 0; k < COUNT(kinds); k++) {
@@ -369,7 +369,7 @@ static void a_receiver_of_many_descriptors_rests(void **state)
 	}
 }
 
-// Of buffers in which no frame fits: those that are read ahead for nothing are paid.
+// Buffers in which no frame fits are paid, as they are read ahead for nothing.
 static void a_receiver_of_tiny_buffers_rests(void **state)
 {
 	for (unsigned k = 0; k < COUNT(kinds); k++) {
@@ -388,7 +388,7 @@ static void a_receiver_of_tiny_buffers_rests(void **state)
 	}
 }
 
-// Of an honest receiver: no more buffers are read than a frame that takes several needs, so what a sender does costs it
+// No more buffers of an honest receiver are read than a frame that takes several needs, so what a sender does costs it
 // nothing.
 static void long_frames_do_not_tire_their_receiver(void **state)
 {
@@ -407,7 +407,7 @@ static void long_frames_do_not_tire_their_receiver(void **state)
 		}
 }
 
-// Bytes of a poll: 32 frames of 3 KB, whatever is asked for; plain buffers and chains, view and xconnect. Honest drivers do not
+// Bytes of a poll: 32 frames of 3 KB, whatever is asked for; plain buffers and chains, view and cross-connect. Honest drivers do not
 // rest. What follows comes with the next poll.
 static void bytes_of_a_poll_are_bounded(void **state)
 {

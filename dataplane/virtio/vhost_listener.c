@@ -37,7 +37,7 @@ enum {
 	EVENTS_MAX = 64,
 
 	CONNECTIONS_BURST = 64, // of a port
-	// Of a port; a ring that a worker has to let go counts as one more: it interrupts all workers for a moment.
+	// Messages to a port; a ring that a worker has to let go counts as one more: it interrupts all workers for a moment.
 	MESSAGES_BURST = 4096,
 	MESSAGES_PER_S = 2000,
 	LINES_BURST = 8, // log lines of a port

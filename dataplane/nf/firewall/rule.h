@@ -27,7 +27,7 @@ struct rule {
 	char name[RULE_NAME_MAX];
 };
 
-// Of both ends: 4 or 6, or 0 for a rule of both families.
+// Return the family of both ends: 4 or 6, or 0 for a rule of both families.
 uint8_t rule_family(const struct rule *rule);
 
 static inline bool rule_names_ports(const struct rule *rule)

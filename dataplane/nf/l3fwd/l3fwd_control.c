@@ -249,7 +249,7 @@ static json_t *entry_object(const struct route_table *table, size_t i, const str
 	return object;
 }
 
-// Of some entries those with the most packets, at most TOP_MAX, in best; of as many, in their order. Returns
+// Put the entries with the most packets, at most TOP_MAX, into best; equal ones keep their order. Returns
 // how many.
 static size_t top(const struct route_table *table, size_t from, size_t to, size_t best[static TOP_MAX])
 {

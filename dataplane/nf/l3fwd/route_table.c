@@ -275,7 +275,7 @@ static unsigned entry_shift(size_t largest, unsigned least)
 	return shift;
 }
 
-// Of the prefixes from one to another, all of one version.
+// The shape that the prefixes [from, to) ask for; they are all of one version.
 static struct shape shape_of(const struct route_table *table, size_t from, size_t to)
 {
 	struct shape shape = {.routes = table->list.routes,
