@@ -191,24 +191,6 @@ static int net_virtio_user_open(struct port *port)
 	return open_device(port, devargs);
 }
 
-// Rings of the client's size, of 2048 B for each descriptor.
-static int net_memif_open(struct port *port)
-{
-	const struct config_port *config = &port->config;
-	char devargs[CONFIG_DEVICE_MAX + CONFIG_PATH_MAX];
-	int rc = port->ops->listens ? stale_socket_remove(config->path) : 0;
-
-	if (rc) {
-		LOG_ERROR("port %s: cannot listen on %s: %s", config->name, config->path,
-		          listen_socket_error(rc));
-		return rc;
-	}
-	snprintf(devargs, sizeof(devargs), "net_memif_%s,role=%s,id=0,socket=%s,socket-abstract=no,rsize=%d",
-	         config->name, port->ops->listens ? "server" : "client", config->path,
-	         __builtin_ctz(config->ring_size));
-	return open_device(port, devargs);
-}
-
 static bool ethdev_link_up(const struct port *port)
 {
 	struct rte_eth_link link = {0};
@@ -502,18 +484,3 @@ static const struct port_ops net_virtio_user_ops = {.kind = "virtio-user",
                                                     .counters = ethdev_counters,
                                                     ETHDEV_OPS};
 PORT_KIND(net_virtio_user_ops)
-
-static const struct port_ops net_memif_server_ops = {.kind = "memif-server",
-                                                     .backend = "dpdk",
-                                                     .listens = true,
-                                                     .open = net_memif_open,
-                                                     .counters = ethdev_counters,
-                                                     ETHDEV_OPS};
-PORT_KIND(net_memif_server_ops)
-
-static const struct port_ops net_memif_client_ops = {.kind = "memif-client",
-                                                     .backend = "dpdk",
-                                                     .open = net_memif_open,
-                                                     .counters = ethdev_counters,
-                                                     ETHDEV_OPS};
-PORT_KIND(net_memif_client_ops)

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <rte_eal.h>
@@ -22,16 +21,6 @@
 #include "runtime/worker.h"
 
 enum { POOL_CACHE = 512 };
-
-// Instead of the C library's, for DPDK's interrupt thread. There the memif driver unmaps the memory of a process that has
-// gone, and frees what describes it, while a worker may still be in a poll that began before: it has said before that the
-// link is down, and no poll that begins now uses them.
-int munmap(void *at, size_t bytes)
-{
-	if (rte_thread_is_intr())
-		workers_leave_polls();
-	return (int)syscall(SYS_munmap, at, bytes);
-}
 
 static bool is_on_node(unsigned cpu, int node)
 {

@@ -22,9 +22,6 @@
 #include "base/log.h"
 #include "task/task.h"
 
-static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct worker *all; // the list, under all_lock
-
 static inline void note_gap(struct worker *worker, uint64_t begin, uint64_t end)
 {
 	uint64_t cycles = end - begin;
@@ -245,28 +242,12 @@ int worker_create(const struct config_worker *config, struct task *const *tasks,
 		worker_destroy(worker);
 		return rc;
 	}
-	pthread_mutex_lock(&all_lock);
-	worker->next = all;
-	all = worker;
-	pthread_mutex_unlock(&all_lock);
 	*out = worker;
 	return 0;
 }
 
-static void leave_all(struct worker *worker)
-{
-	pthread_mutex_lock(&all_lock);
-	for (struct worker **at = &all; *at; at = &(*at)->next)
-		if (*at == worker) {
-			*at = worker->next;
-			break;
-		}
-	pthread_mutex_unlock(&all_lock);
-}
-
 void worker_destroy(struct worker *worker)
 {
-	leave_all(worker);
 	order(worker, WORKER_END);
 	pthread_join(worker->thread, NULL);
 	pthread_mutex_destroy(&worker->lock);
@@ -333,30 +314,6 @@ bool worker_wait_turn(const struct worker *worker, const struct timespec *deadli
 		sched_yield();
 	}
 	return true;
-}
-
-static bool is_parked(struct worker *worker)
-{
-	bool parked;
-
-	pthread_mutex_lock(&worker->lock);
-	parked = worker->parked;
-	pthread_mutex_unlock(&worker->lock);
-	return parked;
-}
-
-void workers_leave_polls(void)
-{
-	const struct timespec deadline = worker_park_deadline();
-
-	pthread_mutex_lock(&all_lock);
-	for (struct worker *worker = all; worker; worker = worker->next) {
-		const uint64_t begin = loops_of(worker);
-
-		while (loops_of(worker) - begin < 2 && !is_parked(worker) && !is_past(&deadline))
-			sched_yield();
-	}
-	pthread_mutex_unlock(&all_lock);
 }
 
 // A turn counts the polls of its tasks one after the other, and they are cleared together: the first that has fewer than

@@ -7,7 +7,7 @@
 // With a duty of less than 100 % it waits after each poll, so that all its work takes as much longer as at a lower clock.
 // The wait counts as the poll's own cycles, as TSC cycles at a lower clock would.
 //
-// All functions are for the control thread, but workers_leave_polls().
+// All functions are for the control thread.
 #pragma once
 
 #include <pthread.h>
@@ -50,7 +50,6 @@ struct worker {
 	struct task *tasks[CONFIG_TASKS_MAX];
 	uint64_t watch_from_tsc, watch_until_tsc, gap_threshold_ns, gap_threshold_cycles;
 
-	struct worker *next; // of all workers
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -81,10 +80,6 @@ void worker_run(struct worker *worker);
 // Wait until the worker has polled all its tasks once since the call, or for the deadline. It goes on meanwhile. Returns
 // whether it has.
 bool worker_wait_turn(const struct worker *worker, const struct timespec *deadline);
-
-// Wait until each worker of the process is outside of the poll that it was in at the call; for a worker that stands, as
-// long as for one to park. Any thread but a worker.
-void workers_leave_polls(void);
 
 // Log one line if the worker has not finished a turn for WORKER_STANDS_MS, and one when it goes on.
 void worker_look_after(struct worker *worker);

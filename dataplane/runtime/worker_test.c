@@ -3,11 +3,9 @@
 // named, and polls on.
 #include <errno.h>
 #include <rte_mbuf.h>
-#include <rte_alarm.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -184,40 +182,6 @@ static void the_deadline_is_as_patient_as_that_of_whoever_asks(void **state)
 	unsetenv("PLANEBENCH_PATIENCE");
 }
 
-// As DPDK's memif driver does in the interrupt thread, when a process has gone.
-static void unmap(void *unmapped)
-{
-	void *at = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	munmap(at, 4096);
-	atomic_store((_Atomic bool *)unmapped, true);
-}
-
-// Taking memory away waits for the poll that may use it, and for no poll of a parked worker.
-static void a_poll_is_waited_for(void **state)
-{
-	const struct task_ops ops = {.poll = stuck_poll};
-	struct stuck stuck = {.task = {.ops = &ops, .name = "stuck"}};
-	const struct config_worker config = {.name = "w", .cpu = some_cpu(), .task_count = 1};
-	struct task *tasks[] = {&stuck.task};
-	struct worker *worker;
-	static _Atomic bool unmapped;
-
-	assert_int_equal(worker_create(&config, tasks, CONFIG_NICE_UNSET, &worker), 0);
-	workers_leave_polls();
-	worker_run(worker);
-	while (stuck.polls == 0)
-		sched_yield();
-	assert_int_equal(rte_eal_alarm_set(1, unmap, (void *)&unmapped), 0);
-	usleep(50000);
-	assert_false(unmapped);
-	stuck.released = true;
-	while (!unmapped)
-		usleep(1000);
-	worker_destroy(worker);
-	workers_leave_polls(); // of nobody
-}
-
 // Have it poll once or more, and park it again. Returns the cycles that this took.
 static uint64_t run_for_a_moment(struct worker *worker)
 {
@@ -307,7 +271,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(caches_are_empty_at_the_end),
 	        cmocka_unit_test(at_a_quarter_of_the_clock_a_poll_takes_four_times_as_long),
-	        cmocka_unit_test(a_poll_is_waited_for),
 	        cmocka_unit_test(a_start_that_is_late_is_a_gap),
 	        cmocka_unit_test(a_gap_is_known_to_all),
 	        cmocka_unit_test(who_does_not_park_is_named_and_polls_on),

@@ -57,7 +57,6 @@ static const struct wiring {
 	bool tester_listens;
 } wirings[] = {
         {"memif", "memif-client", "planed", "memif-server", true},
-        {"memif-dpdk", "memif-client", "dpdk", "memif-server", true},
         {"virtio", "virtio-user", "planed", "vhost-user", true},
         {"vhost", "vhost-user", "planed", "virtio-user", false},
 };

@@ -68,7 +68,7 @@ OPTIONS = (
     PATH_OPTION,  # another build of the switch alone: tester and VNFs are of the one that is found
     # A scenario has pairs of ports: a bridge learns and looks up, and has one other port to flood to.
     Option("function", "text", "forwarding function", "patch", tuple(FUNCTIONS)),
-    Option("backend", "text", "data path of the ports: DPDK's or planed's", DEFAULT_BACKEND, BACKENDS),
+    Option("backend", "text", "data path of vhost-user and virtio-user: DPDK's or planed's", DEFAULT_BACKEND, BACKENDS),
     WORKERS_OPTION,
     Option("isa", "text", "instruction set of the data path", "the best", INSTRUCTION_SETS),
     DUTY_OPTION,
@@ -157,8 +157,7 @@ def _port(number: int, port: SwitchPort, request: SwitchRequest, values: OptionV
         return replace(made, device=common.dpdk_vdev(number, port, request))
     made = replace(made, path=common.socket_path(port))
     if port.kind == "memif":
-        dpdk = backend == "dpdk"
-        return replace(made, kind="memif-client", backend=backend if dpdk else "", zero_copy=not dpdk)
+        return replace(made, kind="memif-client", zero_copy=True)
     if port.kind == "vhost-user":
         return replace(made, kind="vhost-user", backend=backend, offloads=offers_offloads(values))
     return replace(made, kind="virtio-user", backend=backend)
@@ -258,14 +257,10 @@ class PlanedAdapter(Adapter):
         if request.queues > 1:
             chosen["workers"] = str(len(request.worker_cpus))
         backend = values.get("backend", DEFAULT_BACKEND)
-        drivers = {}
+        drivers = {"memif": "planed's memif (zero copy)"}
         if backend != "dpdk":
             chosen["index_look"] = LOOK_PER_RING
-            drivers = {
-                "virtio-user": "planed's",
-                "memif": "planed's memif (zero copy)",
-                "vhost-user": "planed's vhost-user",
-            }
+            drivers |= {"virtio-user": "planed's", "vhost-user": "planed's vhost-user"}
         vnfs = len(request.stations)
         if request.bare is not None:
             routes = f" with {request.bare.routes} routes" if request.bare.routes else ""

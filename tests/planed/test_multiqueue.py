@@ -188,21 +188,10 @@ def test_every_frame_of_every_queue(switch: Planed, guest: Planed, backends: tup
         assert_every_queue(switch, guest, epoch, **rate)
 
 
-@pytest.mark.parametrize("end", [MEMIF_SERVER, MEMIF_CLIENT])
-def test_every_frame_of_every_queue_between_our_memif_and_that_of_dpdk(
-    switch: Planed, guest: Planed, end: Document
-) -> None:
-    start_switch(switch, ("planed", "planed"), kind="memif-client" if end is MEMIF_SERVER else "memif-server")
-    join(switch, guest, end={**end, "backend": "dpdk"})
-    for epoch, rate in enumerate((PACED, FLAT_OUT), start=1):
-        assert_every_queue(switch, guest, epoch, **rate)
-
-
-@pytest.mark.parametrize("backend", ["planed", "dpdk"])
-def test_memif_clients_that_exchange_buffers(switch: Planed, guest: Planed, backend: str) -> None:
-    """Patches of a switch with zero_copy, whose servers are ours or DPDK's: all queues share one pool of buffers."""
+def test_memif_clients_that_exchange_buffers(switch: Planed, guest: Planed) -> None:
+    """Patches of a switch with zero_copy: all queues share one pool of buffers."""
     start_switch(switch, ("planed", "planed"), kind="memif-client", zero_copy=True)
-    join(switch, guest, end={**MEMIF_SERVER, "backend": backend})
+    join(switch, guest, end=MEMIF_SERVER)
     for epoch, rate in enumerate((PACED, FLAT_OUT), start=1):
         assert_every_queue(switch, guest, epoch, **rate)
 
@@ -320,7 +309,7 @@ def test_guests_that_are_killed_in_full_flight(switch: Planed, guest: Planed, su
 @pytest.mark.parametrize(
     ("kind", "end", "keys"),
     [
-        ("memif-server", {**MEMIF_CLIENT, "backend": "dpdk"}, {}),
+        ("memif-server", MEMIF_CLIENT, {}),
         ("memif-client", MEMIF_SERVER, {}),
         ("memif-client", MEMIF_SERVER, {"zero_copy": True}),
     ],

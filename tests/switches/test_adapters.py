@@ -364,7 +364,7 @@ def test_planed_with_a_backend_has_it_in_its_ports_and_in_its_settings() -> None
     ports = switch_document(LOOPBACK, "pb", chosen.values).to_json()["ports"]
     assert {(port["kind"], port["backend"]) for port in ports} == {("vhost-user", "planed"), ("virtio-user", "planed")}
     assert not any("backend" in port for port in switch_document(LOOPBACK, "pb").to_json()["ports"])
-    with pytest.raises(UsageError, match=r'backend "ring" is not valid\. Valid: dpdk, vring'):
+    with pytest.raises(UsageError, match=r'backend "ring" is not valid\. Valid: dpdk, planed'):
         planed.ADAPTER.with_options({"backend": "ring"})
 
 
