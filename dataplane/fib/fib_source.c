@@ -35,7 +35,6 @@ enum {
 	AT_ONCE = 1024, // routes changed in one poll: the other tasks of the worker wait meanwhile
 	TICKS_PER_S = 1000,
 	FRAME_MAX = 1514,
-	BURST_DEFAULT = 32,
 };
 
 struct settings {
@@ -258,7 +257,7 @@ static int source_create(const struct config_task *config, struct port *const *p
 	if (!s)
 		return -ENOMEM;
 	s->settings = *(const struct settings *)config->settings;
-	s->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
+	s->burst = (uint16_t)config->burst;
 	s->ns_per_tick = 1e9 / (double)clock_hz();
 	s->cleared_tsc = s->rate_tsc = rte_rdtsc();
 	s->tick_tsc = clock_hz() / TICKS_PER_S;

@@ -57,7 +57,7 @@ static inline void leaving_sort(struct leaving *leaving, struct vnf *vnf, const 
 			leaving_add(leaving, verdicts[i], i);
 }
 
-enum { BURST_DEFAULT = 32, TICKS_PER_S = 1000 };
+enum { TICKS_PER_S = 1000 };
 
 // --- Made and ended --------------------------------------------------------------------------------------
 
@@ -183,7 +183,7 @@ int vnf_create(const struct config_task *config, struct port *const *ports, stru
 	if (!vnf)
 		return -ENOMEM;
 	vnf->ops = ops->vnf;
-	vnf->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
+	vnf->burst = (uint16_t)config->burst;
 	vnf->tick_tsc = clock_hz() / TICKS_PER_S;
 	status = sides_set(vnf, config);
 	if (status == 0)

@@ -19,7 +19,6 @@
 #include "base/schema.h"
 #include "task/task.h"
 
-enum { BURST_DEFAULT = 32 };
 
 _Static_assert(BRIDGE_PORTS_MAX <= (int)MAC_TABLE_PORTS, "an entry holds a port");
 _Static_assert(BRIDGE_PORTS_MAX <= 32, "a set of ports is a word");
@@ -359,7 +358,7 @@ static int bridge_create(const struct config_task *config, struct port *const *p
 		free(b);
 		return -ENOMEM;
 	}
-	b->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
+	b->burst = (uint16_t)config->burst;
 	set_members(b, config);
 	for (unsigned i = 0; i < settings->security_count; i++)
 		set_security(b, i, &settings->security[i]);

@@ -14,7 +14,6 @@
 #include "port/port.h"
 #include "task/task.h"
 
-enum { BURST_DEFAULT = 32 };
 
 struct patch {
 	struct task task;
@@ -56,7 +55,7 @@ static int patch_create(const struct config_task *config, struct port *const *po
 
 	if (!p)
 		return -ENOMEM;
-	p->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
+	p->burst = (uint16_t)config->burst;
 	p->fault_interval = ((const struct patch_settings *)config->settings)->drop_one_in;
 	*out = &p->task;
 	return 0;

@@ -157,6 +157,8 @@ int task_create(const struct task_ops *ops, struct config_task *config, struct p
 		LOG_ERROR("%s", error);
 		return -EINVAL;
 	}
+	if (config->burst == 0)
+		config->burst = ops->burst ? ops->burst : TASK_BURST;
 	status = ops->create(config, ports, out);
 	if (status == 0)
 		(*out)->settings = config->settings;

@@ -28,6 +28,7 @@ struct vnf_ops;
 enum {
 	CONFIG_TASK_PORTS_MAX = 72, // 63 VNFs and their wires (ic16); a verdict (vnf.h) has room for 127
 	CONFIG_BURST_MAX = 64,
+	TASK_BURST = 32,
 };
 
 // A task of the configuration document.
@@ -37,7 +38,7 @@ struct config_task {
 	unsigned port_count;
 	char ports[CONFIG_TASK_PORTS_MAX][CONFIG_NAME_MAX];
 	uint32_t queue;             // which queue pair of its ports
-	uint32_t burst;             // 0 = the kind's default
+	uint32_t burst;             // 0: the kind's, which task_create() puts here
 	const struct task_ops *ops; // of its kind
 	const json_t *object;       // the whole of it, while it is decoded
 	void *settings;             // of the kind, from task_settings_parse() until its task is made
@@ -115,6 +116,7 @@ struct task_ops {
 	unsigned ports_min, ports_max;
 	bool receives, sends; // on its queue of each port; no two tasks do the same on one queue
 	bool bursts;          // calls task_received(), so rx_bursts and rx_full_bursts are counted
+	uint16_t burst;       // frames of a poll where the document says nothing; 0: TASK_BURST
 	bool offloads;        // takes ports with offloads: passes frames on by port_send()
 	bool stamps;          // notes the probes it sees in task->stamps, if there are any
 

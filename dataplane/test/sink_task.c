@@ -38,7 +38,7 @@ static int sink_create(const struct config_task *config, struct port *const *por
 
 	if (!sink)
 		return -ENOMEM;
-	sink->burst = config->burst ? (uint16_t)config->burst : CONFIG_BURST_MAX;
+	sink->burst = (uint16_t)config->burst;
 	*out = &sink->task;
 	return 0;
 }
@@ -101,6 +101,7 @@ static const struct task_ops sink_ops = {
         .ports_max = 1,
         .receives = true,
         .bursts = true,
+        .burst = CONFIG_BURST_MAX,
         .settings_keys = settings_keys,
         .settings_defaults = &defaults,
         .settings_size = sizeof(struct sink_settings),

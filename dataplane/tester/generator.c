@@ -47,8 +47,6 @@ static void generator_report(const struct task *task, json_t *object, uint64_t n
 	counters_report(load_counters, g, NULL, object);
 }
 
-enum { BURST_DEFAULT = 64 };
-
 static bool mac_is_zero(const uint8_t mac[6])
 {
 	return !(mac[0] | mac[1] | mac[2] | mac[3] | mac[4] | mac[5]);
@@ -99,7 +97,7 @@ static int generator_create(const struct config_task *config, struct port *const
 	g = task_alloc(sizeof(*g), &generator_ops, config, ports);
 	if (!g)
 		return -ENOMEM;
-	g->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
+	g->burst = (uint16_t)config->burst;
 	g->probe_index = PROBE_NONE;
 	g->write = frame_run_current()->write;
 	g->way = port_lends(ports[0]) ? &generator_tx_in_place : &generator_tx_copy;
@@ -464,6 +462,7 @@ static int generator_begin(struct task *task, const struct trial *trial)
 
 static const struct task_ops generator_ops = {
         .kind = "generator",
+        .burst = CONFIG_BURST_MAX,
         .facts = profile_facts,
         .ports_min = 1,
         .ports_max = 1,

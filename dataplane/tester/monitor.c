@@ -207,7 +207,6 @@ static void monitor_report(const struct task *task, json_t *object, uint64_t now
 }
 
 enum {
-	BURST_DEFAULT = 64,
 	LOOKS_MAX = 64, // intact frames that were not as the one before; then no other is learned from
 };
 
@@ -700,7 +699,7 @@ static int monitor_create(const struct config_task *config, struct port *const *
 		free(m);
 		return -ENOMEM;
 	}
-	m->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
+	m->burst = (uint16_t)config->burst;
 	m->ns_per_tick = clock_ns(UINT64_C(1) << MONITOR_NS_SHIFT);
 	m->streams = streams;
 	m->run = frame_run_current()->check;
@@ -771,6 +770,7 @@ static int monitor_begin(struct task *task, const struct trial *trial)
 
 static const struct task_ops monitor_ops = {
         .kind = "monitor",
+        .burst = CONFIG_BURST_MAX,
         .ports_min = 1,
         .ports_max = 1,
         .stamps = true,
