@@ -16,21 +16,21 @@
 
 // --- Data path -------------------------------------------------------------------------------------------
 
-static inline struct ring_queue *source_queue(const struct port *port, uint16_t index)
+static inline struct ring_queue *memif_source_queue(const struct port *port, uint16_t index)
 {
 	struct memif_port *own = port->own;
 
 	return &own->base.queues[PAIR_RINGS * index + own->source];
 }
 
-static inline struct ring_queue *sink_queue(const struct port *port, uint16_t index)
+static inline struct ring_queue *memif_sink_queue(const struct port *port, uint16_t index)
 {
 	struct memif_port *own = port->own;
 
 	return &own->base.queues[PAIR_RINGS * index + (own->source ^ 1)];
 }
 
-static inline void leave(struct ring_queue *queue)
+static inline void memif_leave(struct ring_queue *queue)
 {
 	if (unlikely(queue->memif.fault != MEMIF_OK))
 		fault_note(&queue->fault, queue->memif.fault);
@@ -52,11 +52,11 @@ typedef unsigned memif_peek(struct memif_ring *ring, struct view *view, unsigned
 static inline unsigned peek_by(memif_peek *look, const struct port *port, uint16_t index, struct view *view,
                                unsigned n)
 {
-	struct ring_queue *queue = source_queue(port, index);
+	struct ring_queue *queue = memif_source_queue(port, index);
 
 	view->count = 0;
 	view->held = VIEW_IN_RING;
-	bell_at_poll(queue, sink_queue(port, index));
+	bell_at_poll(queue, memif_sink_queue(port, index));
 	if (unlikely(!gate_enter(&queue->gate)))
 		return 0;
 	if (look(&queue->memif, view, n, &queue->none) && likely(view->count)) {
@@ -65,42 +65,42 @@ static inline unsigned peek_by(memif_peek *look, const struct port *port, uint16
 	}
 	if (view->batch.count)
 		memif_ring_release(&queue->memif, view->batch.count);
-	leave(queue);
+	memif_leave(queue);
 	return 0;
 }
 
 static unsigned look_for_spans(const struct port *port, uint16_t index, struct view *view,
                                struct vnf_frame *spans, unsigned n)
 {
-	struct ring_queue *queue = source_queue(port, index);
+	struct ring_queue *queue = memif_source_queue(port, index);
 
 	if (unlikely(!gate_enter(&queue->gate)))
 		return 0;
 	n = memif_ring_peek_spans(&queue->memif, view, spans, n);
 	counter_add(&queue->packets, n);
 	if (n == 0)
-		leave(queue);
+		memif_leave(queue);
 	return n;
 }
 
-static unsigned peek(const struct port *port, uint16_t index, struct view *view, unsigned n)
+static unsigned memif_port_peek(const struct port *port, uint16_t index, struct view *view, unsigned n)
 {
 	return peek_by(memif_ring_peek, port, index, view, n);
 }
 
-static void release(const struct port *port, uint16_t index, struct view *view)
+static void memif_release(const struct port *port, uint16_t index, struct view *view)
 {
-	struct ring_queue *queue = source_queue(port, index);
+	struct ring_queue *queue = memif_source_queue(port, index);
 
 	memif_ring_release(&queue->memif, view->batch.count);
-	leave(queue);
+	memif_leave(queue);
 }
 
 // polled: the task receives from this queue, too.
-static inline unsigned copy_out(const struct port *port, uint16_t index, const struct frame *frames,
-                                unsigned n, bool polled)
+static inline unsigned memif_copy_out(const struct port *port, uint16_t index, const struct frame *frames,
+                                      unsigned n, bool polled)
 {
-	struct ring_queue *queue = sink_queue(port, index);
+	struct ring_queue *queue = memif_sink_queue(port, index);
 	uint64_t too_long = 0;
 	unsigned taken;
 
@@ -113,141 +113,142 @@ static inline unsigned copy_out(const struct port *port, uint16_t index, const s
 	counter_add(&queue->lost, too_long);
 	counter_add(&queue->refused, n - taken);
 	if (polled)
-		bell_after_send(source_queue(port, index), queue);
-	leave(queue);
+		bell_after_send(memif_source_queue(port, index), queue);
+	memif_leave(queue);
 	return taken;
 }
 
-static unsigned deliver_frames(const struct port *port, uint16_t index, const struct frame *frames,
-                               unsigned n)
+static unsigned memif_deliver_frames(const struct port *port, uint16_t index, const struct frame *frames,
+                                     unsigned n)
 {
-	return copy_out(port, index, frames, n, false);
+	return memif_copy_out(port, index, frames, n, false);
 }
 
-static unsigned deliver_polled(const struct port *port, uint16_t index, const struct frame *frames,
-                               unsigned n)
+static unsigned memif_deliver_polled(const struct port *port, uint16_t index, const struct frame *frames,
+                                     unsigned n)
 {
-	return copy_out(port, index, frames, n, true);
+	return memif_copy_out(port, index, frames, n, true);
 }
 
 // Inside the gate until send_placed(), if there are any.
-static unsigned place(const struct port *port, uint16_t index, const struct frame *frames, unsigned n,
-                      bool final, struct placed *placed)
+static unsigned memif_port_place(const struct port *port, uint16_t index, const struct frame *frames,
+                                 unsigned n, bool final, struct placed *placed)
 {
-	struct ring_queue *queue = sink_queue(port, index);
+	struct ring_queue *queue = memif_sink_queue(port, index);
 	unsigned count = 0;
 
 	placed->full = true;
 	if (enter_sink(queue)) {
 		count = memif_place_frames(&queue->memif, frames, n, placed);
 		if (count == 0)
-			leave(queue);
+			memif_leave(queue);
 	}
 	if (final && placed->full)
 		counter_add(&queue->refused, n - count);
 	return count;
 }
 
-static void send_placed(const struct port *port, uint16_t index, const struct placed *placed, unsigned n)
+static void memif_port_send_placed(const struct port *port, uint16_t index, const struct placed *placed,
+                                   unsigned n)
 {
-	struct ring_queue *queue = sink_queue(port, index);
+	struct ring_queue *queue = memif_sink_queue(port, index);
 
 	memif_send_placed(&queue->memif, placed, n);
 	counter_add(&queue->packets, n);
-	bell_after_send(source_queue(port, index), queue);
-	leave(queue);
+	bell_after_send(memif_source_queue(port, index), queue);
+	memif_leave(queue);
 }
 
 // Inside the gate until publish(), if there are any: the buffers are the client's memory.
-static unsigned reserve(const struct port *port, uint16_t index, const uint16_t *lengths, uint8_t **data,
-                        unsigned n)
+static unsigned memif_reserve(const struct port *port, uint16_t index, const uint16_t *lengths,
+                              uint8_t **data, unsigned n)
 {
-	struct ring_queue *queue = sink_queue(port, index);
+	struct ring_queue *queue = memif_sink_queue(port, index);
 	unsigned lent = 0;
 
 	if (enter_sink(queue)) {
 		lent = memif_ring_reserve(&queue->memif, lengths, data, n);
 		if (lent == 0)
-			leave(queue);
+			memif_leave(queue);
 	}
 	counter_add(&queue->refused, n - lent);
 	return lent;
 }
 
-static unsigned publish(const struct port *port, uint16_t index, unsigned n)
+static unsigned memif_publish(const struct port *port, uint16_t index, unsigned n)
 {
-	struct ring_queue *queue = sink_queue(port, index);
+	struct ring_queue *queue = memif_sink_queue(port, index);
 	uint64_t too_long = 0;
 	unsigned sent = memif_ring_publish(&queue->memif, n, &too_long);
 
 	counter_add(&queue->packets, sent - too_long);
 	counter_add(&queue->lost, too_long);
 	counter_add(&queue->refused, n - sent);
-	leave(queue);
+	memif_leave(queue);
 	return sent;
 }
 
 // Between two clients with "zero_copy". Frames that cannot be passed on as they are, are copied.
-static unsigned pass(const struct port *from, const struct port *to, uint16_t index, struct view *view)
+static unsigned memif_pass(const struct port *from, const struct port *to, uint16_t index, struct view *view)
 {
-	struct ring_queue *sink = sink_queue(to, index);
+	struct ring_queue *sink = memif_sink_queue(to, index);
 	struct memif_ring *source;
 	unsigned passed;
 
 	if (from->ops != to->ops || view->held != VIEW_IN_RING || !enter_sink(sink))
-		return deliver_polled(to, index, view->frames, view->count);
-	source = &source_queue(from, index)->memif; // from is a memif: its ops say so
+		return memif_deliver_polled(to, index, view->frames, view->count);
+	source = &memif_source_queue(from, index)->memif; // from is a memif: its ops say so
 	if (unlikely(!memif_ring_can_pass(source, &sink->memif))) {
-		leave(sink);
-		return deliver_polled(to, index, view->frames, view->count);
+		memif_leave(sink);
+		return memif_deliver_polled(to, index, view->frames, view->count);
 	}
 	passed = memif_ring_pass(source, &sink->memif, view->frames, view->count);
 	counter_add(&sink->packets, passed);
-	bell_after_send(source_queue(to, index), sink);
-	leave(sink);
+	bell_after_send(memif_source_queue(to, index), sink);
+	memif_leave(sink);
 	if (likely(passed == view->count))
 		return passed;
-	return passed + deliver_polled(to, index, &view->frames[passed], view->count - passed);
+	return passed + memif_deliver_polled(to, index, &view->frames[passed], view->count - passed);
 }
 
-static struct port_hop xconnect_over(const struct port *from, const struct port *to, uint16_t index,
-                                     uint16_t n)
+static struct port_hop memif_xconnect_over(const struct port *from, const struct port *to, uint16_t index,
+                                           uint16_t n)
 {
 	struct view view;
 	unsigned received = peek_by(memif_ring_peek_unread, from, index, &view, n), sent;
 
 	if (received == 0)
 		return (struct port_hop){0};
-	sent = pass(from, to, index, &view);
-	release(from, index, &view);
+	sent = memif_pass(from, to, index, &view);
+	memif_release(from, index, &view);
 	return (struct port_hop){(uint16_t)received, (uint16_t)(received - sent)};
 }
 
-static void warm(const struct port *port, uint16_t index)
+static void memif_warm(const struct port *port, uint16_t index)
 {
-	struct ring_queue *queue = sink_queue(port, index);
+	struct ring_queue *queue = memif_sink_queue(port, index);
 
 	if (!gate_enter(&queue->gate))
 		return;
 	bell_pay(queue);
 	memif_ring_warm(&queue->memif);
-	leave(queue);
+	memif_leave(queue);
 }
 
-static void flush(const struct port *port, uint16_t index)
+static void memif_flush(const struct port *port, uint16_t index)
 {
-	bell_flush(sink_queue(port, index));
+	bell_flush(memif_sink_queue(port, index));
 }
 
 // --- The kinds -------------------------------------------------------------------------------------------
 
-static const struct vring_end server_end = {
+static const struct shm_end server_end = {
         .device = "memif", .other = "client", .restart = "it", .fault_text = memif_fault_text};
-static const struct vring_end client_end = {.drives = true,
-                                            .device = "memif",
-                                            .other = "server",
-                                            .restart = "it",
-                                            .fault_text = memif_fault_text};
+static const struct shm_end client_end = {.drives = true,
+                                          .device = "memif",
+                                          .other = "server",
+                                          .restart = "it",
+                                          .fault_text = memif_fault_text};
 
 static int check(const struct config_port *config)
 {
@@ -274,7 +275,7 @@ static int spares_take(struct memif_port *own)
 
 static const struct port_ops zero_copy_ops;
 
-static int open_port(struct port *port)
+static int memif_open(struct port *port)
 {
 	const struct config_port *config = &port->config;
 	bool server = port->ops->listens;
@@ -313,13 +314,13 @@ static int open_port(struct port *port)
 	return 0;
 }
 
-static void stop_port(struct port *port)
+static void memif_stop(struct port *port)
 {
 	memif_session_stop(port->own);
 }
 
 // A port whose thread goes on is left to it.
-static void close_port(struct port *port)
+static void memif_close(struct port *port)
 {
 	struct memif_port *own = port->own;
 
@@ -343,16 +344,16 @@ static void count(const struct port *port, struct port_counters *out)
 }
 
 #define MEMIF_OPS                                                                                            \
-	.backend = "planed", .stop = stop_port, .peek = peek, .place = place, .send_placed = send_placed,    \
-	.counters = count, SHM_PORT_OPS
+	.backend = "planed", .stop = memif_stop, .peek = memif_port_peek, .place = memif_port_place,         \
+	.send_placed = memif_port_send_placed, .counters = count, SHM_PORT_OPS(memif)
 
 static const struct port_ops memif_server_ops = {.kind = "memif-server",
                                                  .listens = true,
                                                  .refuses = true,
                                                  .peek_spans = look_for_spans,
                                                  .tx_memory_is_peers = true,
-                                                 .reserve = reserve,
-                                                 .publish = publish,
+                                                 .reserve = memif_reserve,
+                                                 .publish = memif_publish,
                                                  MEMIF_OPS};
 PORT_KIND(memif_server_ops)
 
@@ -362,4 +363,5 @@ static const struct port_ops memif_client_ops = {CLIENT_OPS};
 PORT_KIND(memif_client_ops)
 
 // The same kind, of a port with "zero_copy".
-static const struct port_ops zero_copy_ops = {CLIENT_OPS, .pass = pass, .xconnect = xconnect_over};
+static const struct port_ops zero_copy_ops = {CLIENT_OPS, .pass = memif_pass,
+                                              .xconnect = memif_xconnect_over};

@@ -110,7 +110,7 @@ static void say_goodbye(struct memif_port *port, const char *reason)
 	send_message(port, &message, -1, &sent);
 }
 
-static void disconnect(struct memif_port *port)
+static void memif_disconnect(struct memif_port *port)
 {
 	take_rings(port);
 	shm_port_say_faults(&port->base);
@@ -131,11 +131,11 @@ static void refuse(struct memif_port *port, enum peer_refusal why)
 		LOG_WARN("port %s: the %s was refused: %s; the connection is ended%s", port->base.name,
 		         port->base.end->other, peer_refusal_text(why), unsaid);
 	say_goodbye(port, peer_refusal_text(why));
-	disconnect(port);
+	memif_disconnect(port);
 	port->rest_until_ms = (uint64_t)clock_now_ms() + (why == PEER_REFUSED_BLOCKING ? BARRED_MS : REST_MS);
 }
 
-static void begin(struct memif_port *port, int fd)
+static void memif_begin(struct memif_port *port, int fd)
 {
 	struct memif_message first;
 	bool sent = true;
@@ -161,7 +161,7 @@ static void handle(struct memif_port *port, const struct memif_message *message,
 	if (why || !sent) {
 		refuse(port, why ? why : PEER_REFUSED_UNREAD);
 	} else if (port->link.gone) {
-		disconnect(port);
+		memif_disconnect(port);
 	} else if (port->link.connected && !port->given) {
 		shm_port_say_faults(&port->base);
 		shm_port_forgive(&port->base);
@@ -184,7 +184,7 @@ static void read_message(struct memif_port *port)
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (got <= 0)
-		disconnect(port);
+		memif_disconnect(port);
 	else if (!peer_files_keep(&files, &header))
 		refuse(port, PEER_REFUSED_FILES);
 	else if (got != sizeof(message) || header.msg_flags & MSG_TRUNC)
@@ -202,7 +202,7 @@ static void accept_client(struct memif_port *port)
 	int fd = accept4(port->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd >= 0)
-		begin(port, fd);
+		memif_begin(port, fd);
 	else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
 		port->rest_until_ms = (uint64_t)clock_now_ms() + REST_MS; // no descriptor for it
 }
@@ -214,7 +214,7 @@ static void connect_to_server(struct memif_port *port)
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", port->base.path);
 	if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0) {
-		begin(port, fd);
+		memif_begin(port, fd);
 		return;
 	}
 	if (!port->silent)
@@ -264,7 +264,7 @@ static void wait_and_hear(struct memif_port *port, uint64_t now_ms)
 		accept_client(port);
 }
 
-static void *thread_main(void *argument)
+static void *memif_thread_main(void *argument)
 {
 	struct memif_port *port = argument;
 
@@ -279,7 +279,7 @@ static void *thread_main(void *argument)
 	}
 	if (port->fd >= 0) {
 		say_goodbye(port, "the port is closed");
-		disconnect(port);
+		memif_disconnect(port);
 	}
 	return NULL;
 }
@@ -301,7 +301,7 @@ int memif_session_begin(struct memif_port *port)
 		rc = RTE_MIN(port->listen_fd, 0);
 	}
 	if (rc == 0)
-		rc = -pthread_create(&port->thread, NULL, thread_main, port);
+		rc = -pthread_create(&port->thread, NULL, memif_thread_main, port);
 	if (rc == 0)
 		return 0;
 	if (port->listen_fd >= 0) {

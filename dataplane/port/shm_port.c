@@ -13,7 +13,7 @@
 
 enum { LINES_BURST = 64, LINES_PER_MINUTE = 60 }; // of a port
 
-void *shm_port_create(struct port *port, size_t bytes, const struct vring_end *end)
+void *shm_port_create(struct port *port, size_t bytes, const struct shm_end *end)
 {
 	const struct config_port *config = &port->config;
 	struct shm_port *own;

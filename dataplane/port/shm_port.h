@@ -45,7 +45,7 @@ struct ring_queue {
 } __attribute__((aligned(64)));
 
 // Which end of its rings a port is.
-struct vring_end {
+struct shm_end {
 	bool drives;         // the driver, or the client of a memif: receives from the receiveq
 	const char *device;  // the name of the port's device
 	const char *other;   // what the other end is called
@@ -56,7 +56,7 @@ struct vring_end {
 struct shm_port {
 	struct ring_queue queues[SHM_PORT_RINGS_MAX]; // of these, the first PAIR_RINGS * pairs
 	unsigned pairs;
-	const struct vring_end *end;
+	const struct shm_end *end;
 	char name[CONFIG_NAME_MAX], path[CONFIG_PATH_MAX];
 	_Atomic(bool) link_up; // the other end is connected and the first pair runs
 	_Atomic(uint64_t) broken;
@@ -110,24 +110,25 @@ static inline unsigned shm_port_rings(const struct shm_port *port)
 
 // Make the port of a kind, which begins with a struct shm_port and has bytes in all, zeros but for what the document
 // says. To be freed. Returns NULL, with errno, after logging one line.
-void *shm_port_create(struct port *port, size_t bytes, const struct vring_end *end);
+void *shm_port_create(struct port *port, size_t bytes, const struct shm_end *end);
 
 // Count and log, once each, the rings that a worker has stopped: it cannot say so itself. Any thread but a worker.
 void shm_port_say_faults(struct shm_port *port);
 
-// The rings are set up anew: forget why they have stopped. Who has shut the gates.
+// Clear the faults of rings that are set up anew. The caller holds their gates shut.
 void shm_port_forgive(struct shm_port *port);
 
 // Any other worker may poll the rings from now on. See port_flush_all().
 void shm_port_flush_all(const struct port *port);
 
-// What all kinds have in their struct port_ops: these, and functions of the same names of their own.
+// What all kinds have in their struct port_ops: these, and functions of their own that begin with kind_.
 bool shm_port_link_up(const struct port *port);
 void shm_port_counters(const struct port *port, struct port_counters *counters);
 bool shm_port_negotiated(const struct port *port, struct negotiated *out);
-#define SHM_PORT_OPS                                                                                         \
-	.is_default = true, .takes_mac = true, .open = open_port, .close = close_port, .release = release,   \
-	.deliver = deliver_frames, .deliver_polled = deliver_polled, .warm = warm, .flush = flush,           \
+#define SHM_PORT_OPS(kind_)                                                                                  \
+	.is_default = true, .takes_mac = true, .open = kind_##_open, .close = kind_##_close,                 \
+	.release = kind_##_release, .deliver = kind_##_deliver_frames,                                       \
+	.deliver_polled = kind_##_deliver_polled, .warm = kind_##_warm, .flush = kind_##_flush,              \
 	.flush_all = shm_port_flush_all, .link_up = shm_port_link_up
 
 extern const struct port_ops vhost_port_ops, virtio_port_ops; // for tests that make their own port

@@ -37,17 +37,18 @@ static inline void call_by_poll(struct ring_queue *queue, bool moved)
 }
 
 // From the guest, and to it.
-static inline struct ring_queue *source_queue(const struct port *port, uint16_t index)
+static inline struct ring_queue *vhost_source_queue(const struct port *port, uint16_t index)
 {
 	return &((struct shm_port *)port->own)->queues[PAIR_RINGS * index + GUEST_TRANSMITQ];
 }
 
-static inline struct ring_queue *sink_queue(const struct port *port, uint16_t index)
+static inline struct ring_queue *vhost_sink_queue(const struct port *port, uint16_t index)
 {
 	return &((struct shm_port *)port->own)->queues[PAIR_RINGS * index + GUEST_RECEIVEQ];
 }
 
-static inline void count_sent(struct ring_queue *queue, unsigned offered, unsigned taken, uint64_t too_long)
+static inline void vhost_count_sent(struct ring_queue *queue, unsigned offered, unsigned taken,
+                                    uint64_t too_long)
 {
 	counter_add(&queue->packets, taken - too_long);
 	counter_add(&queue->lost, too_long);
@@ -55,7 +56,7 @@ static inline void count_sent(struct ring_queue *queue, unsigned offered, unsign
 	note_fault(queue);
 }
 
-static void give_back(struct ring_queue *queue, const struct view *view)
+static void vhost_give_back(struct ring_queue *queue, const struct view *view)
 {
 	view_commit(&queue->ring, view);
 	call_by_poll(queue, true);
@@ -66,11 +67,11 @@ static void give_back(struct ring_queue *queue, const struct view *view)
 static __rte_always_inline unsigned peek_with(const struct port *port, uint16_t index, struct view *view,
                                               unsigned n, struct offload_room *room)
 {
-	struct ring_queue *queue = source_queue(port, index);
+	struct ring_queue *queue = vhost_source_queue(port, index);
 
 	view->count = 0;
 	view->held = VIEW_IN_RING;
-	bell_at_poll(queue, sink_queue(port, index));
+	bell_at_poll(queue, vhost_sink_queue(port, index));
 	if (!gate_enter(&queue->gate))
 		return 0;
 	if ((room ? offload_peek(&queue->ring, view, n, &queue->none, room)
@@ -82,25 +83,25 @@ static __rte_always_inline unsigned peek_with(const struct port *port, uint16_t 
 	}
 	counter_add(&queue->packets, view->count);
 	if (unlikely(view->count == 0))
-		give_back(queue, view);
+		vhost_give_back(queue, view);
 	return view->count;
 }
 
-static unsigned peek(const struct port *port, uint16_t index, struct view *view, unsigned n)
+static unsigned vhost_peek(const struct port *port, uint16_t index, struct view *view, unsigned n)
 {
 	return peek_with(port, index, view, n, NULL);
 }
 
-static void release(const struct port *port, uint16_t index, struct view *view)
+static void vhost_release(const struct port *port, uint16_t index, struct view *view)
 {
-	give_back(source_queue(port, index), view);
+	vhost_give_back(vhost_source_queue(port, index), view);
 }
 
 // polled: the task receives from this queue, too.
-static inline unsigned copy_out(const struct port *port, uint16_t index, const struct frame *frames,
-                                unsigned n, bool polled)
+static inline unsigned vhost_copy_out(const struct port *port, uint16_t index, const struct frame *frames,
+                                      unsigned n, bool polled)
 {
-	struct ring_queue *queue = sink_queue(port, index);
+	struct ring_queue *queue = vhost_sink_queue(port, index);
 	uint64_t too_long = 0;
 	unsigned taken;
 
@@ -109,41 +110,41 @@ static inline unsigned copy_out(const struct port *port, uint16_t index, const s
 		return 0;
 	}
 	taken = deliver(&queue->ring, frames, n, &too_long);
-	count_sent(queue, n, taken, too_long);
+	vhost_count_sent(queue, n, taken, too_long);
 	call_by_poll(queue, taken > too_long);
 	if (polled)
-		bell_after_send(source_queue(port, index), queue);
+		bell_after_send(vhost_source_queue(port, index), queue);
 	gate_leave(&queue->gate);
 	return taken;
 }
 
-static unsigned deliver_frames(const struct port *port, uint16_t index, const struct frame *frames,
-                               unsigned n)
+static unsigned vhost_deliver_frames(const struct port *port, uint16_t index, const struct frame *frames,
+                                     unsigned n)
 {
-	return copy_out(port, index, frames, n, false);
+	return vhost_copy_out(port, index, frames, n, false);
 }
 
-static unsigned deliver_polled(const struct port *port, uint16_t index, const struct frame *frames,
-                               unsigned n)
+static unsigned vhost_deliver_polled(const struct port *port, uint16_t index, const struct frame *frames,
+                                     unsigned n)
 {
-	return copy_out(port, index, frames, n, true);
+	return vhost_copy_out(port, index, frames, n, true);
 }
 
 static void leave_sink(const struct port *port, uint16_t index, bool moved)
 {
-	struct ring_queue *queue = sink_queue(port, index);
+	struct ring_queue *queue = vhost_sink_queue(port, index);
 
 	note_fault(queue);
 	call_by_poll(queue, moved);
-	bell_after_send(source_queue(port, index), queue);
+	bell_after_send(vhost_source_queue(port, index), queue);
 	gate_leave(&queue->gate);
 }
 
 // Inside the gate until send_placed(), if there are any.
-static unsigned place(const struct port *port, uint16_t index, const struct frame *frames, unsigned n,
-                      bool final, struct placed *placed)
+static unsigned vhost_place(const struct port *port, uint16_t index, const struct frame *frames, unsigned n,
+                            bool final, struct placed *placed)
 {
-	struct ring_queue *queue = sink_queue(port, index);
+	struct ring_queue *queue = vhost_sink_queue(port, index);
 	unsigned count = 0;
 
 	placed->full = true;
@@ -157,9 +158,10 @@ static unsigned place(const struct port *port, uint16_t index, const struct fram
 	return count;
 }
 
-static void send_placed(const struct port *port, uint16_t index, const struct placed *placed, unsigned n)
+static void vhost_send_placed(const struct port *port, uint16_t index, const struct placed *placed,
+                              unsigned n)
 {
-	struct ring_queue *queue = sink_queue(port, index);
+	struct ring_queue *queue = vhost_sink_queue(port, index);
 
 	ring_send_placed(&queue->ring, placed, n);
 	counter_add(&queue->packets, n);
@@ -196,7 +198,7 @@ static unsigned into_ring(void *to, const struct frame *frames, const struct vir
 static struct offload_sent send_offloads(const struct port *port, uint16_t index, struct offload_room *room,
                                          const struct frame *frames, unsigned n)
 {
-	struct ring_queue *queue = sink_queue(port, index);
+	struct ring_queue *queue = vhost_sink_queue(port, index);
 	struct ring_end end = {.ring = &queue->ring};
 	struct offload_sent sent;
 
@@ -205,19 +207,19 @@ static struct offload_sent send_offloads(const struct port *port, uint16_t index
 		return (struct offload_sent){.offered = n};
 	}
 	sent = offload_send(room, frames, n, queue->ring.offloads, into_ring, &end);
-	count_sent(queue, sent.offered, sent.taken, end.too_long);
+	vhost_count_sent(queue, sent.offered, sent.taken, end.too_long);
 	call_by_poll(queue, sent.taken > end.too_long);
-	bell_after_send(source_queue(port, index), queue);
+	bell_after_send(vhost_source_queue(port, index), queue);
 	gate_leave(&queue->gate);
 	return sent;
 }
 
 // --- From guest to guest ---------------------------------------------------------------------------------
 
-static struct port_hop xconnect_over(const struct port *from, const struct port *to, uint16_t index,
-                                     uint16_t n)
+static struct port_hop vhost_xconnect_over(const struct port *from, const struct port *to, uint16_t index,
+                                           uint16_t n)
 {
-	struct ring_queue *source = source_queue(from, index), *sink = sink_queue(to, index);
+	struct ring_queue *source = vhost_source_queue(from, index), *sink = vhost_sink_queue(to, index);
 	struct xconnect_counts counts;
 	uint16_t base;
 	bool open;
@@ -232,7 +234,7 @@ static struct port_hop xconnect_over(const struct port *from, const struct port 
 	counter_add(&source->none.oversize, counts.lost.oversize);
 	note_fault(source);
 	if (open) {
-		count_sent(sink, counts.received, counts.forwarded, counts.too_long);
+		vhost_count_sent(sink, counts.received, counts.forwarded, counts.too_long);
 		call_by_poll(sink, counts.forwarded > counts.too_long);
 		gate_leave(&sink->gate);
 	} else {
@@ -243,9 +245,9 @@ static struct port_hop xconnect_over(const struct port *from, const struct port 
 	return (struct port_hop){(uint16_t)counts.received, (uint16_t)(counts.received - counts.forwarded)};
 }
 
-static void warm(const struct port *port, uint16_t index)
+static void vhost_warm(const struct port *port, uint16_t index)
 {
-	struct ring_queue *queue = sink_queue(port, index);
+	struct ring_queue *queue = vhost_sink_queue(port, index);
 
 	if (!gate_enter(&queue->gate))
 		return;
@@ -254,22 +256,22 @@ static void warm(const struct port *port, uint16_t index)
 	gate_leave(&queue->gate);
 }
 
-static void flush(const struct port *port, uint16_t index)
+static void vhost_flush(const struct port *port, uint16_t index)
 {
-	bell_flush(sink_queue(port, index));
+	bell_flush(vhost_sink_queue(port, index));
 }
 
 static const struct port_ops offload_port_ops;
 
 // --- The kind --------------------------------------------------------------------------------------------
 
-static const char *fault_text(unsigned fault)
+static const char *vhost_fault_text(unsigned fault)
 {
 	return ring_fault_text((enum ring_fault)fault);
 }
 
-static const struct vring_end device_end = {
-        .device = "planed", .other = "guest", .restart = "its driver", .fault_text = fault_text};
+static const struct shm_end device_end = {
+        .device = "planed", .other = "guest", .restart = "its driver", .fault_text = vhost_fault_text};
 
 static void free_port(struct vhost_port *own)
 {
@@ -290,7 +292,7 @@ static int open_offloads(struct port *port, struct vhost_port *own)
 	return 0;
 }
 
-static int open_port(struct port *port)
+static int vhost_open(struct port *port)
 {
 	struct vhost_port *own = shm_port_create(port, sizeof(*own), &device_end);
 	int rc;
@@ -314,12 +316,12 @@ static int open_port(struct port *port)
 	return 0;
 }
 
-static void stop_port(struct port *port)
+static void vhost_stop(struct port *port)
 {
 	vhost_session_stop(port->own);
 }
 
-static void close_port(struct port *port)
+static void vhost_close(struct port *port)
 {
 	vhost_session_end(port->own);
 	free_port(port->own);
@@ -342,12 +344,12 @@ static void count(const struct port *port, struct port_counters *out)
 }
 
 #define VHOST_PORT_OPS                                                                                       \
-	SHM_PORT_OPS, .kind = "vhost-user", .backend = "planed", .negotiated = shm_port_negotiated,          \
-	              .listens = true, .refuses = true, .takes_offloads = true, .stop = stop_port,           \
-	              .counters = count
+	SHM_PORT_OPS(vhost), .kind = "vhost-user", .backend = "planed", .negotiated = shm_port_negotiated,   \
+	                     .listens = true, .refuses = true, .takes_offloads = true, .stop = vhost_stop,   \
+	                     .counters = count
 
-const struct port_ops vhost_port_ops = {VHOST_PORT_OPS, .peek = peek, .place = place,
-                                        .send_placed = send_placed, .xconnect = xconnect_over};
+const struct port_ops vhost_port_ops = {VHOST_PORT_OPS, .peek = vhost_peek, .place = vhost_place,
+                                        .send_placed = vhost_send_placed, .xconnect = vhost_xconnect_over};
 PORT_KIND(vhost_port_ops)
 
 // The same kind, of a port with offloads: only tasks that pass frames on as they are take it.

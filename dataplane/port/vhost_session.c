@@ -87,7 +87,7 @@ static void give_all(struct vhost_port *port)
 // --- What a connection has done --------------------------------------------------------------------------
 
 // It has the first pair, for the first time or again after it had stopped: it gets the port. Faults are forgiven.
-static void begin(struct vhost_device *device)
+static void vhost_begin(struct vhost_device *device)
 {
 	struct vhost_port *port = device->owner;
 	char unsaid[LOG_UNSAID_BYTES];
@@ -153,7 +153,7 @@ static void settled(struct vhost_device *device)
 	if (!device->running && vhost_device_ready(device, GUEST_RECEIVEQ) &&
 	    vhost_device_ready(device, GUEST_TRANSMITQ)) {
 		device->running = true;
-		begin(device);
+		vhost_begin(device);
 	}
 	if (port->device == device) {
 		forgive_stopped(port);

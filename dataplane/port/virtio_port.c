@@ -21,19 +21,19 @@
 
 // --- Data path -------------------------------------------------------------------------------------------
 
-static inline struct ring_queue *source_queue(const struct port *port, uint16_t index)
+static inline struct ring_queue *virtio_source_queue(const struct port *port, uint16_t index)
 {
 	return &((struct shm_port *)port->own)->queues[PAIR_RINGS * index + GUEST_RECEIVEQ];
 }
 
-static inline struct ring_queue *sink_queue(const struct port *port, uint16_t index)
+static inline struct ring_queue *virtio_sink_queue(const struct port *port, uint16_t index)
 {
 	return &((struct shm_port *)port->own)->queues[PAIR_RINGS * index + GUEST_TRANSMITQ];
 }
 
 // Into the gate; and kick for what the last use made available: by now it has long been visible, and the line of the device's
 // word, which is that of used->idx, is near.
-static inline bool enter(struct ring_queue *queue)
+static inline bool virtio_enter(struct ring_queue *queue)
 {
 	if (unlikely(!gate_enter(&queue->gate)))
 		return false;
@@ -41,7 +41,7 @@ static inline bool enter(struct ring_queue *queue)
 	return true;
 }
 
-static inline void leave(struct ring_queue *queue)
+static inline void virtio_leave(struct ring_queue *queue)
 {
 	if (unlikely(queue->driver.fault != DRIVER_OK))
 		fault_note(&queue->fault, queue->driver.fault);
@@ -57,19 +57,19 @@ static void look_in_vain(struct ring_queue *queue, unsigned empty)
 	} else {
 		bell_pay(queue);
 	}
-	leave(queue);
+	virtio_leave(queue);
 }
 
 // The gate is ours until the release, if there are frames.
-static unsigned peek(const struct port *port, uint16_t index, struct view *view, unsigned n)
+static unsigned virtio_peek(const struct port *port, uint16_t index, struct view *view, unsigned n)
 {
-	struct ring_queue *queue = source_queue(port, index);
+	struct ring_queue *queue = virtio_source_queue(port, index);
 	unsigned empty;
 
 	view->count = 0;
 	view->held = VIEW_IN_RING;
-	bell_at_poll(queue, sink_queue(port, index));
-	if (!enter(queue))
+	bell_at_poll(queue, virtio_sink_queue(port, index));
+	if (!virtio_enter(queue))
 		return 0;
 	view->batch.count = driver_ring_peek(&queue->driver, n, view->frames, &view->count, &empty);
 	if (view->count == 0) {
@@ -84,36 +84,36 @@ static unsigned peek(const struct port *port, uint16_t index, struct view *view,
 static unsigned peek_spans(const struct port *port, uint16_t index, struct view *view,
                            struct vnf_frame *spans, unsigned n)
 {
-	struct ring_queue *queue = source_queue(port, index);
+	struct ring_queue *queue = virtio_source_queue(port, index);
 
-	if (!enter(queue))
+	if (!virtio_enter(queue))
 		return 0;
 	n = driver_ring_peek_spans(&queue->driver, spans, n);
 	counter_add(&queue->packets, n);
 	view->held = VIEW_IN_RING;
 	view->count = view->batch.count = n;
 	if (n == 0)
-		leave(queue);
+		virtio_leave(queue);
 	return n;
 }
 
-static void release(const struct port *port, uint16_t index, struct view *view)
+static void virtio_release(const struct port *port, uint16_t index, struct view *view)
 {
-	struct ring_queue *queue = source_queue(port, index);
+	struct ring_queue *queue = virtio_source_queue(port, index);
 
 	driver_ring_release(&queue->driver, view->batch.count);
-	leave(queue);
+	virtio_leave(queue);
 }
 
 // polled: the task receives from this queue, too.
-static inline unsigned copy_out(const struct port *port, uint16_t index, const struct frame *frames,
-                                unsigned n, bool polled)
+static inline unsigned virtio_copy_out(const struct port *port, uint16_t index, const struct frame *frames,
+                                       unsigned n, bool polled)
 {
-	struct ring_queue *queue = sink_queue(port, index);
+	struct ring_queue *queue = virtio_sink_queue(port, index);
 	uint64_t too_long = 0;
 	unsigned taken;
 
-	if (!enter(queue)) {
+	if (!virtio_enter(queue)) {
 		counter_add(&queue->refused, n);
 		return 0;
 	}
@@ -122,62 +122,62 @@ static inline unsigned copy_out(const struct port *port, uint16_t index, const s
 	counter_add(&queue->lost, too_long);
 	counter_add(&queue->refused, n - taken);
 	if (polled)
-		bell_after_send(source_queue(port, index), queue);
-	leave(queue);
+		bell_after_send(virtio_source_queue(port, index), queue);
+	virtio_leave(queue);
 	return taken;
 }
 
-static unsigned deliver_frames(const struct port *port, uint16_t index, const struct frame *frames,
-                               unsigned n)
+static unsigned virtio_deliver_frames(const struct port *port, uint16_t index, const struct frame *frames,
+                                      unsigned n)
 {
-	return copy_out(port, index, frames, n, false);
+	return virtio_copy_out(port, index, frames, n, false);
 }
 
-static unsigned deliver_polled(const struct port *port, uint16_t index, const struct frame *frames,
-                               unsigned n)
+static unsigned virtio_deliver_polled(const struct port *port, uint16_t index, const struct frame *frames,
+                                      unsigned n)
 {
-	return copy_out(port, index, frames, n, true);
+	return virtio_copy_out(port, index, frames, n, true);
 }
 
-static unsigned reserve(const struct port *port, uint16_t index, const uint16_t *lengths, uint8_t **data,
-                        unsigned n)
+static unsigned virtio_reserve(const struct port *port, uint16_t index, const uint16_t *lengths,
+                               uint8_t **data, unsigned n)
 {
-	struct ring_queue *queue = sink_queue(port, index);
+	struct ring_queue *queue = virtio_sink_queue(port, index);
 	unsigned lent = 0;
 
-	if (enter(queue)) {
+	if (virtio_enter(queue)) {
 		lent = driver_ring_reserve(&queue->driver, lengths, data, n);
-		leave(queue);
+		virtio_leave(queue);
 	}
 	counter_add(&queue->refused, n - lent);
 	return lent;
 }
 
-static void warm(const struct port *port, uint16_t index)
+static void virtio_warm(const struct port *port, uint16_t index)
 {
-	struct ring_queue *queue = sink_queue(port, index);
+	struct ring_queue *queue = virtio_sink_queue(port, index);
 
 	if (!gate_enter(&queue->gate))
 		return;
 	bell_pay(queue);
 	driver_ring_warm(&queue->driver);
-	leave(queue);
+	virtio_leave(queue);
 }
 
-static void flush(const struct port *port, uint16_t index)
+static void virtio_flush(const struct port *port, uint16_t index)
 {
-	bell_flush(sink_queue(port, index));
+	bell_flush(virtio_sink_queue(port, index));
 }
 
 // If the rings have begun afresh since the buffers were lent, the frames are lost.
-static unsigned publish(const struct port *port, uint16_t index, unsigned n)
+static unsigned virtio_publish(const struct port *port, uint16_t index, unsigned n)
 {
-	struct ring_queue *queue = sink_queue(port, index);
+	struct ring_queue *queue = virtio_sink_queue(port, index);
 	unsigned sent = 0;
 
 	if (likely(gate_enter(&queue->gate))) {
 		sent = driver_ring_publish(&queue->driver, n);
-		leave(queue);
+		virtio_leave(queue);
 	}
 	counter_add(&queue->packets, sent);
 	counter_add(&queue->lost, n - sent);
@@ -193,28 +193,28 @@ static inline bool exchangeable(const struct port *from, const struct port *to)
 	                                     atomic_load_explicit(&b->memory, memory_order_relaxed);
 }
 
-static unsigned pass(const struct port *from, const struct port *to, uint16_t index, struct view *view)
+static unsigned virtio_pass(const struct port *from, const struct port *to, uint16_t index, struct view *view)
 {
-	struct ring_queue *sink = sink_queue(to, index);
+	struct ring_queue *sink = virtio_sink_queue(to, index);
 	unsigned taken;
 
 	if (from->ops != to->ops)
-		return deliver_polled(to, index, view->frames, view->count);
-	if (!enter(sink)) {
+		return virtio_deliver_polled(to, index, view->frames, view->count);
+	if (!virtio_enter(sink)) {
 		counter_add(&sink->refused, view->count);
 		return 0;
 	}
 	if (likely(exchangeable(from, to))) {
-		taken = driver_ring_pass(&source_queue(from, index)->driver, &sink->driver, view->frames,
-		                         view->count);
+		taken = driver_ring_pass(&virtio_source_queue(from, index)->driver, &sink->driver,
+		                         view->frames, view->count);
 		counter_add(&sink->packets, taken);
 		counter_add(&sink->refused, view->count - taken);
-		bell_after_send(source_queue(to, index), sink);
-		leave(sink);
+		bell_after_send(virtio_source_queue(to, index), sink);
+		virtio_leave(sink);
 		return taken;
 	}
-	leave(sink);
-	return deliver_polled(to, index, view->frames, view->count);
+	virtio_leave(sink);
+	return virtio_deliver_polled(to, index, view->frames, view->count);
 }
 
 // --- Buffers ---------------------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ static void free_all(void)
 	idle_count = total = 0;
 }
 
-static int grow(unsigned count, uint32_t room)
+static int virtio_grow(unsigned count, uint32_t room)
 {
 	size_t stride = driver_buffer_stride(room);
 	struct chunk *chunk = malloc(sizeof(*chunk));
@@ -282,7 +282,7 @@ static int buffers_take(struct piece *pieces, unsigned count, uint32_t room)
 {
 	if (total && room != room_of_all)
 		return -EINVAL;
-	if (idle_count < count && grow(count - idle_count, room))
+	if (idle_count < count && virtio_grow(count - idle_count, room))
 		return -ENOMEM;
 	for (unsigned i = 0; i < count; i++)
 		pieces[i].data = idle[--idle_count];
@@ -337,33 +337,33 @@ static void rings_free(struct virtio_port *port)
 // Ports whose device may still write to rings and buffers. Control thread.
 static struct virtio_port *quarantined;
 
-static unsigned buffer_count(const struct virtio_port *port)
+static unsigned virtio_buffer_count(const struct virtio_port *port)
 {
 	return shm_port_rings(&port->base) * port->ring_size;
 }
 
-static void discard(struct virtio_port *port)
+static void virtio_discard(struct virtio_port *port)
 {
 	rings_free(port);
 	free(port);
 }
 
-static void give_back(struct virtio_port *port)
+static void virtio_give_back(struct virtio_port *port)
 {
-	buffers_give_back(port->pieces, buffer_count(port));
-	discard(port);
+	buffers_give_back(port->pieces, virtio_buffer_count(port));
+	virtio_discard(port);
 }
 
 // The session is over. A device that hangs must not find what another port has now when it goes on.
 static void release_or_quarantine(struct virtio_port *port)
 {
 	if (virtio_session_parted(port)) {
-		give_back(port);
+		virtio_give_back(port);
 		return;
 	}
 	LOG_WARN("port %s: its device has not stopped and may still write: %u buffers and the rings stay "
 	         "unused until it hangs up and another port is opened",
-	         port->base.name, buffer_count(port));
+	         port->base.name, virtio_buffer_count(port));
 	port->next = quarantined;
 	quarantined = port;
 }
@@ -380,14 +380,14 @@ static void quarantine_sweep(void)
 			continue;
 		}
 		*at = port->next;
-		give_back(port);
+		virtio_give_back(port);
 	}
 }
 
 // Takes the port over: it is released, or kept aside, if this fails.
-static int begin(struct virtio_port *port)
+static int virtio_begin(struct virtio_port *port)
 {
-	unsigned count = buffer_count(port);
+	unsigned count = virtio_buffer_count(port);
 	int rc = buffers_take(port->pieces, count, port->room);
 
 	if (rc) {
@@ -395,7 +395,7 @@ static int begin(struct virtio_port *port)
 		          strerror(-rc),
 		          rc == -ENOMEM ? "raise memory.size_mb"
 		                        : "those of other ports have another size, close these first");
-		discard(port);
+		virtio_discard(port);
 		return rc;
 	}
 	rc = virtio_session_begin(port);
@@ -404,15 +404,18 @@ static int begin(struct virtio_port *port)
 	return rc;
 }
 
-static const char *fault_text(unsigned fault)
+static const char *virtio_fault_text(unsigned fault)
 {
 	return driver_fault_text((enum driver_fault)fault);
 }
 
-static const struct vring_end driver_end = {
-        .drives = true, .device = "virtio", .other = "device", .restart = "it", .fault_text = fault_text};
+static const struct shm_end driver_end = {.drives = true,
+                                          .device = "virtio",
+                                          .other = "device",
+                                          .restart = "it",
+                                          .fault_text = virtio_fault_text};
 
-static int open_port(struct port *port)
+static int virtio_open(struct port *port)
 {
 	struct virtio_port *own;
 	int rc;
@@ -428,16 +431,16 @@ static int open_port(struct port *port)
 	if (rc) {
 		LOG_ERROR("port %s: no rings: %s; %s", own->base.name, strerror(-rc),
 		          rc == -EMFILE ? "raise ulimit -n" : "raise memory.size_mb");
-		discard(own);
+		virtio_discard(own);
 		return rc;
 	}
-	rc = begin(own);
+	rc = virtio_begin(own);
 	if (rc == 0)
 		port->own = own;
 	return rc;
 }
 
-static void close_port(struct port *port)
+static void virtio_close(struct port *port)
 {
 	virtio_session_end(port->own);
 	release_or_quarantine(port->own);
@@ -448,11 +451,11 @@ const struct port_ops virtio_port_ops = {.kind = "virtio-user",
                                          .backend = "planed",
                                          .negotiated = shm_port_negotiated,
                                          .view_writable = true,
-                                         .reserve = reserve,
-                                         .publish = publish,
-                                         .pass = pass,
+                                         .reserve = virtio_reserve,
+                                         .publish = virtio_publish,
+                                         .pass = virtio_pass,
                                          .counters = shm_port_counters,
-                                         .peek = peek,
+                                         .peek = virtio_peek,
                                          .peek_spans = peek_spans,
-                                         SHM_PORT_OPS};
+                                         SHM_PORT_OPS(virtio)};
 PORT_KIND(virtio_port_ops)

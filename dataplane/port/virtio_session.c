@@ -195,7 +195,7 @@ static void part(struct virtio_port *port)
 	port->lent = false;
 }
 
-static void disconnect(struct virtio_port *port)
+static void virtio_disconnect(struct virtio_port *port)
 {
 	rings_take(port);
 	shm_port_say_faults(&port->base);
@@ -268,14 +268,14 @@ static void share_again(struct virtio_port *port)
 		return;
 	}
 	LOG_WARN("port %s: %s", port->base.name, port->frontend.error);
-	disconnect(port);
+	virtio_disconnect(port);
 }
 
 static void look_after(struct virtio_port *port, uint64_t number)
 {
 	if (port->frontend.fd >= 0 && !frontend_alive(&port->frontend)) {
 		LOG_WARN("port %s: %s; it is tried again", port->base.name, port->frontend.error);
-		disconnect(port);
+		virtio_disconnect(port);
 		port->silent = false;
 	} else if (port->frontend.fd >= 0 && atomic_load(&port->memory) != number) {
 		share_again(port);
@@ -320,7 +320,7 @@ static struct virtio_port *next_of(unsigned round)
 	return NULL;
 }
 
-static void *thread_main(void *argument)
+static void *virtio_thread_main(void *argument)
 {
 	unsigned round = 0;
 
@@ -353,7 +353,7 @@ static int thread_start(void)
 	if (wake_fd < 0)
 		return -errno;
 	ending = false;
-	rc = -pthread_create(&thread, NULL, thread_main, NULL);
+	rc = -pthread_create(&thread, NULL, virtio_thread_main, NULL);
 	if (rc)
 		close(wake_fd);
 	return rc;

@@ -90,7 +90,7 @@ const struct field task_common_keys[] = {
         {0},
 };
 
-// A key of another kind: who gives it takes this one for that.
+// The key belongs to another kind: the user has probably confused the two.
 static int check_keys(const struct config_task *config, const struct field *keys, char *error)
 {
 	const char *key;
