@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import ipaddress
 import os
@@ -67,6 +68,10 @@ class Namespace:
             import socket
 
             self.vnf0, self.vnf1 = (socket.if_nametoindex(name) for name in ("vnf0", "vnf1"))
+        # The kernel adds an IPv6 address at once, and its route in a work of its own.
+        with contextlib.closing(self.kernel()) as kernel:
+            address = prefix("2001:db8::2/128")
+            until(lambda: address in dict(kernel.routes()), "the address has its route")
 
     def ip(self, commands: str) -> None:
         """A batch of ip(8)."""
