@@ -211,17 +211,17 @@ static unsigned memif_pass(const struct port *from, const struct port *to, uint1
 	return passed + memif_deliver_polled(to, index, &view->frames[passed], view->count - passed);
 }
 
-static struct port_hop memif_xconnect_over(const struct port *from, const struct port *to, uint16_t index,
-                                           uint16_t n)
+static struct port_moved memif_xconnect_over(const struct port *from, const struct port *to, uint16_t index,
+                                             uint16_t n)
 {
 	struct view view;
 	unsigned received = peek_by(memif_ring_peek_unread, from, index, &view, n), sent;
 
 	if (received == 0)
-		return (struct port_hop){0};
+		return (struct port_moved){0};
 	sent = memif_pass(from, to, index, &view);
 	memif_release(from, index, &view);
-	return (struct port_hop){(uint16_t)received, (uint16_t)(received - sent)};
+	return (struct port_moved){(uint16_t)received, (uint16_t)(received - sent)};
 }
 
 static void memif_warm(const struct port *port, uint16_t index)

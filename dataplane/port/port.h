@@ -81,7 +81,7 @@ struct negotiated {
 };
 
 // What two ports did that move frames without a task's help: received == forwarded + dropped.
-struct port_hop {
+struct port_moved {
 	uint16_t received, dropped;
 };
 
@@ -147,9 +147,9 @@ struct port_ops {
 	                                     struct offload_room *room, const struct frame *frames,
 	                                     unsigned n);
 
-	// Between two ports of this kind, or NULL: see port_hop_of().
-	struct port_hop (*xconnect)(const struct port *from, const struct port *to, uint16_t queue,
-	                            uint16_t n);
+	// Between two ports of this kind, or NULL: see port_xconnect().
+	struct port_moved (*xconnect)(const struct port *from, const struct port *to, uint16_t queue,
+	                              uint16_t n);
 
 	void (*flush_all)(const struct port *port); // or NULL: see port_flush_all()
 	bool (*link_up)(const struct port *port);
@@ -373,15 +373,15 @@ static inline void port_flush(const struct port *port, uint16_t queue)
 		port->ops->flush(port, queue);
 }
 
-// Whether port_hop_of() can move frames between them.
-static inline bool port_can_hop(const struct port *from, const struct port *to)
+// Whether port_xconnect() can move frames between them.
+static inline bool port_can_xconnect(const struct port *from, const struct port *to)
 {
 	return from->ops == to->ops && from->ops->xconnect;
 }
 
 // Move up to n frames from one port to the other without a look at them. What the receiver does not take is dropped.
-static inline struct port_hop port_hop_of(const struct port *from, const struct port *to, uint16_t queue,
-                                          uint16_t n)
+static inline struct port_moved port_xconnect(const struct port *from, const struct port *to, uint16_t queue,
+                                              uint16_t n)
 {
 	return from->ops->xconnect(from, to, queue, n);
 }

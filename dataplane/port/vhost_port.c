@@ -216,8 +216,8 @@ static struct offload_sent send_offloads(const struct port *port, uint16_t index
 
 // --- From guest to guest ---------------------------------------------------------------------------------
 
-static struct port_hop vhost_xconnect_over(const struct port *from, const struct port *to, uint16_t index,
-                                           uint16_t n)
+static struct port_moved vhost_xconnect_over(const struct port *from, const struct port *to, uint16_t index,
+                                             uint16_t n)
 {
 	struct ring_queue *source = vhost_source_queue(from, index), *sink = vhost_sink_queue(to, index);
 	struct xconnect_counts counts;
@@ -225,7 +225,7 @@ static struct port_hop vhost_xconnect_over(const struct port *from, const struct
 	bool open;
 
 	if (!gate_enter(&source->gate))
-		return (struct port_hop){0};
+		return (struct port_moved){0};
 	open = gate_enter(&sink->gate);
 	base = device_ring_base(&source->ring);
 	counts = xconnect(&source->ring, open ? &sink->ring : NULL, n);
@@ -242,7 +242,7 @@ static struct port_hop vhost_xconnect_over(const struct port *from, const struct
 	}
 	call_by_poll(source, device_ring_base(&source->ring) != base);
 	gate_leave(&source->gate);
-	return (struct port_hop){(uint16_t)counts.received, (uint16_t)(counts.received - counts.forwarded)};
+	return (struct port_moved){(uint16_t)counts.received, (uint16_t)(counts.received - counts.forwarded)};
 }
 
 static void vhost_warm(const struct port *port, uint16_t index)

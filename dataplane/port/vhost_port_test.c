@@ -255,16 +255,16 @@ static void a_hop_owes_calls_too(void **state)
 		for (unsigned i = 0; i < 20; i++) {
 			driver_offer_own(&r.guests.a.receive, 1, 2048);
 			assert_true(offer_frame(&r.guests, FRAME, 0));
-			assert_int_equal(port_hop_of(&r.port, &r.port, 0, 32).received, 1);
+			assert_int_equal(port_xconnect(&r.port, &r.port, 0, 32).received, 1);
 		}
 		assert_int_equal(calls(&r, GUEST_RECEIVEQ), 1);
 		assert_int_equal(calls(&r, GUEST_TRANSMITQ), 1);
 		want_calls(&r, false);
-		port_hop_of(&r.port, &r.port, 0, 32);
+		port_xconnect(&r.port, &r.port, 0, 32);
 		set_gap(&r, 0);
 		want_calls(&r, true);
 		for (unsigned i = 0; i < 3; i++)
-			port_hop_of(&r.port, &r.port, 0, 32);
+			port_xconnect(&r.port, &r.port, 0, 32);
 		assert_int_equal(calls(&r, GUEST_RECEIVEQ), 0);
 		assert_int_equal(calls(&r, GUEST_TRANSMITQ), 1);
 		rig_close(&r);

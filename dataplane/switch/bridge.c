@@ -19,7 +19,6 @@
 #include "base/schema.h"
 #include "task/task.h"
 
-
 _Static_assert(BRIDGE_PORTS_MAX <= (int)MAC_TABLE_PORTS, "an entry holds a port");
 _Static_assert(BRIDGE_PORTS_MAX <= 32, "a set of ports is a word");
 

@@ -4,7 +4,7 @@
 // With a fault it drops every n-th of the frames that it receives on either port, counted from the task's
 // start, for tests of what finds losses. Clearing counters leaves that count alone: over any number of trials
 // floor(frames / n) are dropped. A patch without a fault between two guests has their frames copied from ring to ring
-// (port_hop_of()).
+// (port_xconnect()).
 //
 // rx_packets + segments_added == tx_packets + drop_tx_full + fault, always. segments_added: only of ports with offloads,
 // whose frames may have to be segmented (port_send()).
@@ -13,7 +13,6 @@
 
 #include "port/port.h"
 #include "task/task.h"
-
 
 struct patch {
 	struct task task;
@@ -46,7 +45,7 @@ static const struct task_ops *choose(const struct config_task *config, struct po
 		return &patch_faulty_ops;
 	if (port_has_offloads(ports[0]) || port_has_offloads(ports[1]))
 		return &patch_offload_ops;
-	return port_can_hop(ports[0], ports[1]) ? &patch_hop_ops : &patch_ops;
+	return port_can_xconnect(ports[0], ports[1]) ? &patch_hop_ops : &patch_ops;
 }
 
 static int patch_create(const struct config_task *config, struct port *const *ports, struct task **out)
@@ -155,7 +154,7 @@ static unsigned patch_faulty_poll(struct task *task, uint64_t now_tsc)
 static inline uint16_t xconnect_over(struct patch *p, unsigned in, unsigned out)
 {
 	struct task *task = &p->task;
-	struct port_hop done = port_hop_of(task->ports[in], task->ports[out], task->queue, p->burst);
+	struct port_moved done = port_xconnect(task->ports[in], task->ports[out], task->queue, p->burst);
 
 	task_received(&task->counters, done.received, p->burst);
 	counter_add(&task->counters.tx_packets, done.received - done.dropped);

@@ -14,7 +14,7 @@ enum sample_kind {
 	SAMPLE_UDP = 1 << 1,
 	SAMPLE_TAG = 1 << 2,     // of a VLAN
 	SAMPLE_TAG2 = 1 << 3,    // two
-	SAMPLE_OPTIONS = 1 << 4, // of IP (v6: a hop-by-hop header) and of TCP
+	SAMPLE_OPTIONS = 1 << 4, // of IP (v6: a xconnect-by-xconnect header) and of TCP
 	SAMPLE_CSUM = 1 << 5,    // no segmentation, only a checksum
 	SAMPLE_KINDS = 1 << 6,
 };

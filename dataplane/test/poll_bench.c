@@ -254,7 +254,7 @@ static void station(uint8_t mac[6], uint32_t number)
 	memcpy(mac + 2, &be, sizeof(be));
 }
 
-// UDP in IPv6, behind hop-by-hop and destination options of 8 bytes (RFC 8200 s4.2: PadN). Returns its length.
+// UDP in IPv6, behind xconnect-by-xconnect and destination options of 8 bytes (RFC 8200 s4.2: PadN). Returns its length.
 static unsigned make_ipv6(uint8_t *at, unsigned extensions)
 {
 	static const uint8_t from[] = {0x20, 1, 0x0d, 0xb8, [15] = 1}, to[] = {0x20, 1, 0x0d, 0xb8, [15] = 2};
