@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "port/device_clock.h"
 
-static const struct port_ops net_virtio_user_ops;
+static struct port_ops net_virtio_user_ops;
 
 // A NIC given by its PCI address may exist already: EAL probed it at start.
 static int attach(struct port *port, const char *text)
@@ -461,26 +461,26 @@ static void net_vhost_counters(const struct port *port, struct port_counters *ou
 	.reserve = ethdev_reserve, .publish = ethdev_publish, .stamp_received = device_clock_received,       \
 	.stamp_next = ethdev_stamp_next, .stamp_sent = device_clock_sent
 
-const struct port_ops ethdev_port_ops = {.kind = "ethdev",
-                                         .is_default = true,
-                                         .has_device = true,
-                                         .open = ethdev_open,
-                                         .counters = ethdev_counters,
-                                         ETHDEV_OPS};
+struct port_ops ethdev_port_ops = {.kind = "ethdev",
+                                   .is_default = true,
+                                   .has_device = true,
+                                   .open = ethdev_open,
+                                   .counters = ethdev_counters,
+                                   ETHDEV_OPS};
 PORT_KIND(ethdev_port_ops)
 
-static const struct port_ops net_vhost_ops = {.kind = "vhost-user",
-                                              .backend = "dpdk",
-                                              .listens = true,
-                                              .open = net_vhost_open,
-                                              .negotiated = net_vhost_negotiated,
-                                              .counters = net_vhost_counters,
-                                              ETHDEV_OPS};
+static struct port_ops net_vhost_ops = {.kind = "vhost-user",
+                                        .backend = "dpdk",
+                                        .listens = true,
+                                        .open = net_vhost_open,
+                                        .negotiated = net_vhost_negotiated,
+                                        .counters = net_vhost_counters,
+                                        ETHDEV_OPS};
 PORT_KIND(net_vhost_ops)
 
-static const struct port_ops net_virtio_user_ops = {.kind = "virtio-user",
-                                                    .backend = "dpdk",
-                                                    .open = net_virtio_user_open,
-                                                    .counters = ethdev_counters,
-                                                    ETHDEV_OPS};
+static struct port_ops net_virtio_user_ops = {.kind = "virtio-user",
+                                              .backend = "dpdk",
+                                              .open = net_virtio_user_open,
+                                              .counters = ethdev_counters,
+                                              ETHDEV_OPS};
 PORT_KIND(net_virtio_user_ops)

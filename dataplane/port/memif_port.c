@@ -273,7 +273,7 @@ static int spares_take(struct memif_port *own)
 	return own->spares ? 0 : -ENOMEM;
 }
 
-static const struct port_ops zero_copy_ops;
+static struct port_ops zero_copy_ops;
 
 static int memif_open(struct port *port)
 {
@@ -347,21 +347,21 @@ static void count(const struct port *port, struct port_counters *out)
 	.backend = "planed", .stop = memif_stop, .peek = memif_port_peek, .place = memif_port_place,         \
 	.send_placed = memif_port_send_placed, .counters = count, SHM_PORT_OPS(memif)
 
-static const struct port_ops memif_server_ops = {.kind = "memif-server",
-                                                 .listens = true,
-                                                 .refuses = true,
-                                                 .peek_spans = look_for_spans,
-                                                 .tx_memory_is_peers = true,
-                                                 .reserve = memif_reserve,
-                                                 .publish = memif_publish,
-                                                 MEMIF_OPS};
+static struct port_ops memif_server_ops = {.kind = "memif-server",
+                                           .listens = true,
+                                           .refuses = true,
+                                           .peek_spans = look_for_spans,
+                                           .tx_memory_is_peers = true,
+                                           .reserve = memif_reserve,
+                                           .publish = memif_publish,
+                                           MEMIF_OPS};
 PORT_KIND(memif_server_ops)
 
 #define CLIENT_OPS .kind = "memif-client", .takes_zero_copy = true, MEMIF_OPS
 
-static const struct port_ops memif_client_ops = {CLIENT_OPS};
+static struct port_ops memif_client_ops = {CLIENT_OPS};
 PORT_KIND(memif_client_ops)
 
 // The same kind, of a port with "zero_copy".
-static const struct port_ops zero_copy_ops = {CLIENT_OPS, .pass = memif_pass,
-                                              .xconnect = memif_xconnect_over};
+static struct port_ops zero_copy_ops = {CLIENT_OPS, .pass = memif_pass, .xconnect = memif_xconnect_over};
+PORT_VARIANT(zero_copy_ops)

@@ -22,6 +22,7 @@ void port_kind_register(struct port_kind *kind)
 {
 	struct port_kind **at = &kinds;
 
+	port_ops_resolve(kind->ops);
 	while (*at && compare((*at)->ops, kind->ops) < 0)
 		at = &(*at)->next;
 	kind->next = *at;
@@ -103,8 +104,7 @@ int port_open(struct port *port, const struct config_port *config, struct rte_me
 
 void port_stop(struct port *port)
 {
-	if (port->ops->stop)
-		port->ops->stop(port);
+	port->ops->stop(port);
 }
 
 void port_close(struct port *port)
@@ -114,26 +114,22 @@ void port_close(struct port *port)
 
 void port_flush_all(const struct port *port)
 {
-	if (port->ops->flush_all)
-		port->ops->flush_all(port);
+	port->ops->flush_all(port);
 }
 
 uint32_t port_speed_mbps(const struct port *port)
 {
-	return port->ops->speed_mbps ? port->ops->speed_mbps(port) : 0;
+	return port->ops->speed_mbps(port);
 }
 
 const char *port_driver(const struct port *port)
 {
-	return port->ops->driver ? port->ops->driver(port) : "planed";
+	return port->ops->driver(port);
 }
 
 int port_mac(const struct port *port, struct rte_ether_addr *mac)
 {
-	if (port->ops->mac)
-		return port->ops->mac(port, mac);
-	*mac = port->mac;
-	return 0;
+	return port->ops->mac(port, mac);
 }
 
 void port_read_counters(const struct port *port, struct port_counters *counters)
@@ -145,7 +141,7 @@ void port_read_counters(const struct port *port, struct port_counters *counters)
 bool port_negotiated(const struct port *port, struct negotiated *out)
 {
 	*out = (struct negotiated){0};
-	return port->ops->negotiated && port->ops->negotiated(port, out);
+	return port->ops->negotiated(port, out);
 }
 
 // --- Offloads --------------------------------------------------------------------------------------------
@@ -204,16 +200,16 @@ static unsigned copy_out(const struct port *to, uint16_t queue, struct rte_mbuf 
 
 unsigned port_pass_mbufs(const struct port *to, uint16_t queue, struct view *view)
 {
-	unsigned sent = to->ops->deliver ? copy_out(to, queue, view->pkts, view->count)
-	                                 : send_mbufs(to, queue, view->pkts, (uint16_t)view->count);
-	unsigned kept = to->ops->deliver ? 0 : sent; // by the port
+	unsigned sent = to->ops->tx ? send_mbufs(to, queue, view->pkts, (uint16_t)view->count)
+	                            : copy_out(to, queue, view->pkts, view->count);
+	unsigned kept = to->ops->tx ? sent : 0; // by the port
 
 	rte_pktmbuf_free_bulk(&view->pkts[kept], view->count - kept);
 	view->held = 0;
 	return sent;
 }
 
-unsigned port_deliver_mbufs(const struct port *port, uint16_t queue, const struct frame *frames, unsigned n)
+static unsigned deliver_mbufs(const struct port *port, uint16_t queue, const struct frame *frames, unsigned n)
 {
 	struct rte_mbuf *pkts[BURST_FRAMES_MAX];
 	uint64_t no_mbuf = 0;
@@ -226,4 +222,84 @@ unsigned port_deliver_mbufs(const struct port *port, uint16_t queue, const struc
 	if (unlikely(sent < filled))
 		rte_pktmbuf_free_bulk(&pkts[sent], filled - sent);
 	return sent;
+}
+
+// --- What a kind lacks -----------------------------------------------------------------------------------
+
+static void no_stop(struct port *port)
+{
+}
+
+static unsigned peek_mbufs(const struct port *port, uint16_t queue, struct view *view, unsigned n)
+{
+	return view_received(view, port->ops->rx(port, queue, view->pkts, (uint16_t)n));
+}
+
+static unsigned no_spans(const struct port *port, uint16_t queue, struct view *view, struct vnf_frame *spans,
+                         unsigned n)
+{
+	return 0;
+}
+
+static unsigned pass_by_copy(const struct port *from, const struct port *to, uint16_t queue,
+                             struct view *view)
+{
+	return port_deliver_polled(to, queue, view->frames, view->count);
+}
+
+static void nothing_owed(const struct port *port, uint16_t queue)
+{
+}
+
+static int nothing_lent(struct port *port, uint16_t queue, port_filler *fill)
+{
+	return 0;
+}
+
+static void nothing_taken_back(struct port *port, uint16_t queue)
+{
+}
+
+static void nothing_owed_at_all(const struct port *port)
+{
+}
+
+static uint32_t no_speed(const struct port *port)
+{
+	return 0;
+}
+
+static const char *own_driver(const struct port *port)
+{
+	return "planed";
+}
+
+static int own_mac(const struct port *port, struct rte_ether_addr *mac)
+{
+	*mac = port->mac;
+	return 0;
+}
+
+static bool not_negotiated(const struct port *port, struct negotiated *out)
+{
+	return false;
+}
+
+void port_ops_resolve(struct port_ops *ops)
+{
+	ops->stop = ops->stop ?: no_stop;
+	ops->peek = ops->peek ?: peek_mbufs;
+	ops->peek_spans = ops->peek_spans ?: no_spans;
+	ops->deliver = ops->deliver ?: deliver_mbufs;
+	ops->deliver_polled = ops->deliver_polled ?: ops->deliver;
+	ops->pass = ops->pass ?: pass_by_copy;
+	ops->warm = ops->warm ?: nothing_owed;
+	ops->flush = ops->flush ?: nothing_owed;
+	ops->lend = ops->lend ?: nothing_lent;
+	ops->take_back = ops->take_back ?: nothing_taken_back;
+	ops->flush_all = ops->flush_all ?: nothing_owed_at_all;
+	ops->speed_mbps = ops->speed_mbps ?: no_speed;
+	ops->driver = ops->driver ?: own_driver;
+	ops->mac = ops->mac ?: own_mac;
+	ops->negotiated = ops->negotiated ?: not_negotiated;
 }

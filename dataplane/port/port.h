@@ -85,10 +85,11 @@ struct port_moved {
 	uint16_t received, dropped;
 };
 
-// A kind of port. A kind whose frames are in mbufs has rx and tx; one whose frames lie in rings has peek, release and
-// deliver. Tasks see no difference: they call port_peek() and so on, where these functions are documented.
 // Writes what a sender never changes to a buffer, once.
 typedef void port_filler(uint8_t *data, uint32_t room);
+
+// A kind of port. A kind whose frames are in mbufs has rx and tx; one whose frames lie in rings has peek, release and
+// deliver. Tasks see no difference: they call port_peek() and so on, where these functions are documented.
 
 struct port_ops {
 	const char *kind;        // the value of the key "kind" in a document
@@ -104,7 +105,7 @@ struct port_ops {
 	bool tx_memory_is_peers; // reserve: buffers of the other end, which may write to them between two loans
 
 	int (*open)(struct port *port);  // port has its config and pool; on failure close() is not called
-	void (*stop)(struct port *port); // or NULL: see port_stop()
+	void (*stop)(struct port *port); // or NULL: nothing
 	void (*close)(struct port *port);
 
 	// Up to n packets, which are the caller's; those that were sent are the port's.
@@ -114,7 +115,7 @@ struct port_ops {
 	unsigned (*peek)(const struct port *port, uint16_t queue, struct view *view, unsigned n);
 	void (*release)(const struct port *port, uint16_t queue, struct view *view);
 	unsigned (*peek_spans)(const struct port *port, uint16_t queue, struct view *view,
-	                       struct vnf_frame *spans, unsigned n); // or NULL: see port_peek_spans()
+	                       struct vnf_frame *spans, unsigned n); // or NULL: none, then it is peeked
 	unsigned (*deliver)(const struct port *port, uint16_t queue, const struct frame *frames, unsigned n);
 	unsigned (*deliver_polled)(const struct port *port, uint16_t queue, const struct frame *frames,
 	                           unsigned n); // or NULL: deliver
@@ -123,10 +124,10 @@ struct port_ops {
 	unsigned (*place)(const struct port *port, uint16_t queue, const struct frame *frames, unsigned n,
 	                  bool final, struct placed *placed); // or NULL, and so is the next
 	void (*send_placed)(const struct port *port, uint16_t queue, const struct placed *placed, unsigned n);
-	void (*warm)(const struct port *port, uint16_t queue);  // or NULL
+	void (*warm)(const struct port *port, uint16_t queue);  // or NULL: nothing
 	void (*flush)(const struct port *port, uint16_t queue); // or NULL: nothing is ever owed
 
-	// Buffers to be filled: all, or none but for lend and take_back, which may be NULL by themselves.
+	// Buffers to be filled: reserve and publish, or neither. lend and take_back may be NULL: nothing to do.
 	int (*lend)(struct port *port, uint16_t queue, port_filler *fill);
 	void (*take_back)(struct port *port, uint16_t queue);
 	unsigned (*reserve)(const struct port *port, uint16_t queue, const uint16_t *lengths, uint8_t **data,
@@ -151,10 +152,10 @@ struct port_ops {
 	struct port_moved (*xconnect)(const struct port *from, const struct port *to, uint16_t queue,
 	                              uint16_t n);
 
-	void (*flush_all)(const struct port *port); // or NULL: see port_flush_all()
+	void (*flush_all)(const struct port *port); // or NULL: nothing
 	bool (*link_up)(const struct port *port);
-	uint32_t (*speed_mbps)(const struct port *port); // or NULL: see port_speed_mbps()
-	const char *(*driver)(const struct port *port);
+	uint32_t (*speed_mbps)(const struct port *port);                 // or NULL: 0, not known
+	const char *(*driver)(const struct port *port);                  // or NULL: "planed"
 	int (*mac)(const struct port *port, struct rte_ether_addr *mac); // or NULL: port->mac
 	void (*counters)(const struct port *port, struct port_counters *counters);
 	bool (*negotiated)(const struct port *port, struct negotiated *out); // or NULL: nobody knows
@@ -193,9 +194,7 @@ static inline unsigned port_peek(const struct port *port, uint16_t queue, struct
 {
 	if (port->port_id != RTE_MAX_ETHPORTS)
 		return view_received(view, rte_eth_rx_burst(port->port_id, queue, view->pkts, (uint16_t)n));
-	if (port->ops->peek)
-		return port->ops->peek(port, queue, view, n);
-	return view_received(view, port->ops->rx(port, queue, view->pkts, (uint16_t)n));
+	return port->ops->peek(port, queue, view, n);
 }
 
 // Whether the task may change the frames of a view where they lie: in memory of ours, not a guest's.
@@ -209,7 +208,7 @@ static inline bool port_view_writable(const struct port *port, const struct view
 static inline unsigned port_peek_spans(const struct port *port, uint16_t queue, struct view *view,
                                        struct vnf_frame *spans, unsigned n, bool *whole)
 {
-	unsigned count = port->ops->peek_spans ? port->ops->peek_spans(port, queue, view, spans, n) : 0;
+	unsigned count = port->ops->peek_spans(port, queue, view, spans, n);
 
 	*whole = true;
 	if (likely(count))
@@ -229,9 +228,8 @@ static inline void port_release(const struct port *port, uint16_t queue, struct 
 		port->ops->release(port, queue, view);
 }
 
-// port_pass() of mbufs to anything but an ethdev, and port_deliver() to a port whose frames are in mbufs.
+// port_pass() of mbufs to anything but an ethdev.
 unsigned port_pass_mbufs(const struct port *to, uint16_t queue, struct view *view);
-unsigned port_deliver_mbufs(const struct port *port, uint16_t queue, const struct frame *frames, unsigned n);
 
 // Copy n frames out of the port, in order. Returns how many it took: a frame that can never fit is taken, and counted.
 // The other end may not be woken yet, nor is it by port_publish(): the next call does it, or port_warm() in a poll that has
@@ -239,9 +237,7 @@ unsigned port_deliver_mbufs(const struct port *port, uint16_t queue, const struc
 static inline unsigned port_deliver(const struct port *port, uint16_t queue, const struct frame *frames,
                                     unsigned n)
 {
-	if (port->ops->deliver)
-		return port->ops->deliver(port, queue, frames, n);
-	return port_deliver_mbufs(port, queue, frames, n);
+	return port->ops->deliver(port, queue, frames, n);
 }
 
 // The same, by a task that receives from this queue of the port as well: these polls wake an other end that could not be seen
@@ -249,9 +245,7 @@ static inline unsigned port_deliver(const struct port *port, uint16_t queue, con
 static inline unsigned port_deliver_polled(const struct port *port, uint16_t queue,
                                            const struct frame *frames, unsigned n)
 {
-	if (port->ops->deliver_polled)
-		return port->ops->deliver_polled(port, queue, frames, n);
-	return port_deliver(port, queue, frames, n);
+	return port->ops->deliver_polled(port, queue, frames, n);
 }
 
 // Whether port_place() is there.
@@ -285,8 +279,7 @@ static inline unsigned port_pass(const struct port *from, const struct port *to,
 	unsigned count = view->count, sent;
 
 	if (!view_in_mbufs(view))
-		return to->ops->pass ? to->ops->pass(from, to, queue, view)
-		                     : port_deliver_polled(to, queue, view->frames, count);
+		return to->ops->pass(from, to, queue, view);
 	if (to->port_id == RTE_MAX_ETHPORTS)
 		return port_pass_mbufs(to, queue, view);
 	sent = rte_eth_tx_burst(to->port_id, queue, view->pkts, (uint16_t)count);
@@ -333,13 +326,12 @@ static inline bool port_lends_others(const struct port *port)
 // has not seen; or -errno after logging one line. Control thread, both.
 static inline int port_lend(struct port *port, uint16_t queue, port_filler *fill)
 {
-	return port->ops->lend ? port->ops->lend(port, queue, fill) : 0;
+	return port->ops->lend(port, queue, fill);
 }
 
 static inline void port_take_back(struct port *port, uint16_t queue)
 {
-	if (port->ops->take_back)
-		port->ops->take_back(port, queue);
+	port->ops->take_back(port, queue);
 }
 
 // Lend up to n buffers for frames of these lengths: data[i] says where. Each is as large as the room of an mbuf of the process,
@@ -361,16 +353,14 @@ static inline unsigned port_publish(const struct port *port, uint16_t queue, uns
 // frame out of the port will need, so that a frame after a long silence is as fast as one of many. For the task that sends.
 static inline void port_warm(const struct port *port, uint16_t queue)
 {
-	if (port->ops->warm)
-		port->ops->warm(port, queue);
+	port->ops->warm(port, queue);
 }
 
 // The sender of this queue stops for long: wake the other end if it still has to be. The worker that sends, or the
 // control thread while it is parked.
 static inline void port_flush(const struct port *port, uint16_t queue)
 {
-	if (port->ops->flush)
-		port->ops->flush(port, queue);
+	port->ops->flush(port, queue);
 }
 
 // Whether port_xconnect() can move frames between them.
@@ -422,11 +412,20 @@ bool port_negotiated(const struct port *port, struct negotiated *out);
 // --- Kinds -----------------------------------------------------------------------------------------------
 
 struct port_kind {
-	const struct port_ops *ops;
+	struct port_ops *ops;
 	struct port_kind *next;
 };
 
 void port_kind_register(struct port_kind *kind);
+
+// Put what is done instead in the place of each operation that a kind lacks, and of which it says "or NULL: so": no caller
+// asks. PORT_KIND() does it; PORT_VARIANT() for operations that a kind takes instead when it opens.
+void port_ops_resolve(struct port_ops *ops);
+#define PORT_VARIANT(ops_)                                                                                   \
+	__attribute__((constructor)) static void ops_##_resolve(void)                                        \
+	{                                                                                                    \
+		port_ops_resolve(&(ops_));                                                                   \
+	}
 
 // At the end of the file of a kind: PORT_KIND(foo_port_ops).
 #define PORT_KIND(ops_)                                                                                      \
@@ -444,7 +443,7 @@ const struct port_ops *port_ops_find(const char *kind, const char *backend);
 const char *port_kinds(void);
 const char *port_backends(const char *kind);
 
-extern const struct port_ops ethdev_port_ops; // for tests that make their own
+extern struct port_ops ethdev_port_ops; // for tests that make their own
 
 // The MAC address of a port without an ethdev: the document's, or one of our own.
 struct rte_ether_addr port_own_mac(const struct config_port *config);

@@ -261,7 +261,7 @@ static void vhost_flush(const struct port *port, uint16_t index)
 	bell_flush(vhost_sink_queue(port, index));
 }
 
-static const struct port_ops offload_port_ops;
+static struct port_ops offload_port_ops;
 
 // --- The kind --------------------------------------------------------------------------------------------
 
@@ -348,10 +348,11 @@ static void count(const struct port *port, struct port_counters *out)
 	                     .listens = true, .refuses = true, .takes_offloads = true, .stop = vhost_stop,   \
 	                     .counters = count
 
-const struct port_ops vhost_port_ops = {VHOST_PORT_OPS, .peek = vhost_peek, .place = vhost_place,
-                                        .send_placed = vhost_send_placed, .xconnect = vhost_xconnect_over};
+struct port_ops vhost_port_ops = {VHOST_PORT_OPS, .peek = vhost_peek, .place = vhost_place,
+                                  .send_placed = vhost_send_placed, .xconnect = vhost_xconnect_over};
 PORT_KIND(vhost_port_ops)
 
 // The same kind, of a port with offloads: only tasks that pass frames on as they are take it.
-static const struct port_ops offload_port_ops = {VHOST_PORT_OPS, .peek = peek_offloads, .offloads = room_of,
-                                                 .send_offloads = send_offloads};
+static struct port_ops offload_port_ops = {VHOST_PORT_OPS, .peek = peek_offloads, .offloads = room_of,
+                                           .send_offloads = send_offloads};
+PORT_VARIANT(offload_port_ops)

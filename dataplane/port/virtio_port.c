@@ -447,15 +447,15 @@ static void virtio_close(struct port *port)
 	port->own = NULL;
 }
 
-const struct port_ops virtio_port_ops = {.kind = "virtio-user",
-                                         .backend = "planed",
-                                         .negotiated = shm_port_negotiated,
-                                         .view_writable = true,
-                                         .reserve = virtio_reserve,
-                                         .publish = virtio_publish,
-                                         .pass = virtio_pass,
-                                         .counters = shm_port_counters,
-                                         .peek = virtio_peek,
-                                         .peek_spans = peek_spans,
-                                         SHM_PORT_OPS(virtio)};
+struct port_ops virtio_port_ops = {.kind = "virtio-user",
+                                   .backend = "planed",
+                                   .negotiated = shm_port_negotiated,
+                                   .view_writable = true,
+                                   .reserve = virtio_reserve,
+                                   .publish = virtio_publish,
+                                   .pass = virtio_pass,
+                                   .counters = shm_port_counters,
+                                   .peek = virtio_peek,
+                                   .peek_spans = peek_spans,
+                                   SHM_PORT_OPS(virtio)};
 PORT_KIND(virtio_port_ops)

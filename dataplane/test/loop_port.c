@@ -96,7 +96,7 @@ static void loop_counters(const struct port *port, struct port_counters *counter
 	}
 }
 
-static const struct port_ops loop_port_ops = {
+static struct port_ops loop_port_ops = {
         .kind = "loop",
         .is_default = true,
         .has_device = true,
