@@ -278,6 +278,7 @@ struct lender {
 	struct rte_mempool *pool;
 	port_filler *fill;
 	struct rte_mbuf *pkts[BURST_FRAMES_MAX]; // reserved in this poll
+	unsigned reserved;
 };
 
 struct lenders {
@@ -408,6 +409,7 @@ static unsigned ethdev_reserve(const struct port *port, uint16_t queue, const ui
 		m->pkt_len = lengths[i];
 		data[i] = rte_pktmbuf_mtod(m, uint8_t *);
 	}
+	lender->reserved = n;
 	return n;
 }
 
@@ -416,8 +418,8 @@ static unsigned ethdev_publish(const struct port *port, uint16_t queue, unsigned
 	struct lender *lender = ((struct lenders *)port->own)->queues[queue];
 	unsigned sent = rte_eth_tx_burst(port->port_id, queue, lender->pkts, (uint16_t)n);
 
-	if (unlikely(sent < n))
-		rte_pktmbuf_free_bulk(&lender->pkts[sent], n - sent);
+	if (unlikely(sent < lender->reserved))
+		rte_pktmbuf_free_bulk(&lender->pkts[sent], lender->reserved - sent);
 	return sent;
 }
 

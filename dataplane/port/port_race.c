@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ports of every kind, with both ends on threads of their own:
-//
-// - Doorbells: one end sends, goes on as tasks do and stops; the other one says that it sleeps, and looks once more behind a
-//   fence. If it has seen nothing, it must be rung. Each case runs until the other end has slept so often. Not on one CPU,
-//   where the two never meet.
-// - Two workers on one port, one that sends and one that receives, whose other end comes and goes.
+// Doorbells of ports with rings of our own, with both ends on threads of their own: one end sends, goes on as tasks do and
+// stops; the other one says that it sleeps, and looks once more behind a fence. If it has seen nothing, it must be rung. Each
+// case runs until the other end has slept so often. Not on one CPU, where the two never meet.
 //
 // Exit code 1 if a ring was lost. Not deterministic: a run that ends well shows little, ten long ones show more; the test of
 // what must happen is doorbell_test.
 //
-//     port_race SLEEPS RECONNECTS [KIND]
+//     port_race SLEEPS [KIND]
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -17,12 +14,10 @@
 #include "port/port_rig.h"
 #include "test/pin.h"
 
-enum { SIZE = 64, BURST = 32, PATIENCE = 2000, RECONNECT_MS = 30, LEAD_MAX = 2000 };
+enum { SIZE = 64, BURST = 32, PATIENCE = 2000, LEAD_MAX = 2000 };
 
 static struct rig rig;
 static cpu_set_t all; // the CPUs that this process may use
-
-// --- Doorbells ----------------------------------------------------------------------------------------------------------
 
 // How a round goes on after what it sent. RETURNS: it sends nothing, and gives back the buffers of what came.
 enum round { POLLS, WARMS, IN_PLACE, FLUSHES, RETURNS, ROUNDS };
@@ -189,96 +184,24 @@ static unsigned run_doorbells(const struct rig_kind *kind, unsigned sleeps)
 	return lost;
 }
 
-// --- Two workers --------------------------------------------------------------------------------------------------------
-
-static _Atomic(uint64_t) sent, came;
-
-static void *send_on(void *argument)
-{
-	for (unsigned i = 0; !atomic_load(&over); i++) {
-		unsigned n = rig_send(&rig.port, i & 1 ? RIG_IN_PLACE : RIG_ALONE, BURST);
-
-		if (n == 0)
-			port_warm(&rig.port, 0);
-		atomic_fetch_add(&sent, n);
-	}
-	port_flush(&rig.port, 0);
-	return NULL;
-}
-
-static void *receive_on(void *argument)
-{
-	while (!atomic_load(&over))
-		atomic_fetch_add(&came, rig_take(&rig.port, BURST));
-	return NULL;
-}
-
-static void *read_counters(void *argument)
-{
-	struct port_counters counters;
-
-	while (!atomic_load(&over)) {
-		port_read_counters(&rig.port, &counters);
-		usleep(1000);
-	}
-	return NULL;
-}
-
-static void run_workers(const struct rig_kind *kind, unsigned reconnects)
-{
-	void *(*const mains[])(void *) = {send_on, receive_on, read_counters};
-	pthread_t threads[RTE_DIM(mains)];
-
-	if (!rig_open(&rig, kind, SIZE))
-		exit(2);
-	atomic_store(&over, false);
-	atomic_store(&sent, 0);
-	atomic_store(&came, 0);
-	for (unsigned i = 0; i < RTE_DIM(mains); i++)
-		pthread_create(&threads[i], NULL, mains[i], NULL);
-	for (unsigned i = 0; i <= reconnects; i++) {
-		for (unsigned turn = 0; turn < RECONNECT_MS * 10; turn++) {
-			rig_send(&rig.peer, RIG_POLLED, BURST);
-			if (rig_take(&rig.peer, BURST) == 0)
-				usleep(50);
-		}
-		port_flush_all(&rig.peer);
-		rig_close_port(&rig.peer);
-		if (i == reconnects)
-			break;
-		if (!rig_open_port(&rig.peer, &rig.config[1]) || !rig_wait(&rig, true))
-			exit(2);
-	}
-	atomic_store(&over, true);
-	for (unsigned i = 0; i < RTE_DIM(mains); i++)
-		pthread_join(threads[i], NULL);
-	printf("%-12s two workers, %u reconnects: %lu sent, %lu came\n", kind->kind, reconnects,
-	       (unsigned long)atomic_load(&sent), (unsigned long)atomic_load(&came));
-	port_flush_all(&rig.port);
-	rig_close_port(&rig.port);
-}
-
 int main(int argc, char **argv)
 {
 	unsigned lost = 0;
 
-	if (argc < 3) {
-		fprintf(stderr, "usage: %s SLEEPS RECONNECTS [KIND]\n", argv[0]);
+	if (argc < 2) {
+		fprintf(stderr, "usage: %s SLEEPS [KIND]\n", argv[0]);
 		return 2;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	sched_getaffinity(0, sizeof(all), &all);
-	if (CPU_COUNT(&all) < 2)
+	if (CPU_COUNT(&all) < 2) {
 		printf("port_race: one CPU: doorbells are not tried\n");
-	rig_begin("port_race");
-	for (unsigned k = 0; k < RIG_KINDS; k++) {
-		if (argc > 3 && strcmp(argv[3], rig_kinds[k].kind) != 0)
-			continue;
-		if (atoi(argv[1]) > 0 && CPU_COUNT(&all) >= 2)
-			lost += run_doorbells(&rig_kinds[k], (unsigned)atoi(argv[1]));
-		if (atoi(argv[2]) > 0)
-			run_workers(&rig_kinds[k], (unsigned)atoi(argv[2]));
+		return 0;
 	}
+	rig_begin("port_race");
+	for (unsigned k = 0; k < RIG_KINDS; k++)
+		if (argc < 3 || strcmp(argv[2], rig_kinds[k].kind) == 0)
+			lost += run_doorbells(&rig_kinds[k], (unsigned)atoi(argv[1]));
 	rig_end();
 	return lost != 0;
 }

@@ -17,14 +17,19 @@
 
 enum { RIG_FRAME = 60, RIG_MBUFS = 1023, RIG_ROOM = 2176, RIG_UP_MS = 10000 };
 
-static const struct rig_kind {
+// A kind of port, and that of its other end; NULL: what is sent comes back to the same port. The other fields are the port's
+// (struct config_port). backend: of both; or NULL.
+struct rig_kind {
 	const char *kind, *peer;
-	bool listens;
-} rig_kinds[] = {
-        {"memif-server", "memif-client", true},
-        {"memif-client", "memif-server", false},
-        {"virtio-user", "vhost-user", false},
-        {"vhost-user", "virtio-user", true},
+	const char *backend, *peer_backend, *device;
+	bool zero_copy, offloads;
+};
+
+static const struct rig_kind rig_kinds[] = {
+        {.kind = "memif-server", .peer = "memif-client"},
+        {.kind = "memif-client", .peer = "memif-server"},
+        {.kind = "virtio-user", .peer = "vhost-user"},
+        {.kind = "vhost-user", .peer = "virtio-user"},
 };
 enum { RIG_KINDS = RTE_DIM(rig_kinds) };
 
@@ -60,8 +65,8 @@ static inline void rig_begin(const char *name)
 static inline void rig_end(void)
 {
 	rmdir(rig_directory);
-	rte_mempool_free(rig_pool);
-	rte_eal_cleanup();
+	rte_mempool_free(
+	        rig_pool); // without rte_eal_cleanup(): the interrupt thread may be in what that frees
 }
 
 static inline bool rig_open_port(struct port *port, const struct config_port *config)
@@ -72,25 +77,38 @@ static inline bool rig_open_port(struct port *port, const struct config_port *co
 static inline bool rig_wait(const struct rig *r, bool up)
 {
 	for (unsigned i = 0; i < RIG_UP_MS; i++) {
-		if (port_link_up(&r->port) == up && (!up || port_link_up(&r->peer)))
+		if (port_link_up(&r->port) == up && (!up || r->kind->peer == NULL || port_link_up(&r->peer)))
 			return true;
 		usleep(1000);
 	}
 	return false;
 }
 
-static inline bool rig_open(struct rig *r, const struct rig_kind *kind, unsigned ring_size)
+static inline void rig_config(struct rig *r, const struct rig_kind *kind, unsigned ring_size)
 {
 	*r = (struct rig){.kind = kind};
 	for (unsigned i = 0; i < 2; i++) {
 		struct config_port *config = &r->config[i];
+		const char *backend = i ? kind->peer_backend : kind->backend;
 
 		*config = (struct config_port){.ring_size = ring_size, .queues = 1};
-		config->ops = port_ops_find(i ? kind->peer : kind->kind, "");
+		if (i == 0 || kind->peer)
+			config->ops = port_ops_find(i ? kind->peer : kind->kind, backend ? backend : "");
 		snprintf(config->name, sizeof(config->name), "%s", i ? "peer" : "port");
 		snprintf(config->path, sizeof(config->path), "%s/%p", rig_directory, (void *)r);
 	}
-	if (kind->listens)
+	r->config[0].zero_copy = kind->zero_copy;
+	r->config[0].offloads = kind->offloads;
+	if (kind->device)
+		snprintf(r->config[0].device, sizeof(r->config[0].device), "%s", kind->device);
+}
+
+static inline bool rig_open(struct rig *r, const struct rig_kind *kind, unsigned ring_size)
+{
+	rig_config(r, kind, ring_size);
+	if (kind->peer == NULL)
+		return rig_open_port(&r->port, &r->config[0]) && rig_wait(r, true);
+	if (r->config[0].ops->listens)
 		return rig_open_port(&r->port, &r->config[0]) && rig_open_port(&r->peer, &r->config[1]) &&
 		       rig_wait(r, true);
 	return rig_open_port(&r->peer, &r->config[1]) && rig_open_port(&r->port, &r->config[0]) &&
@@ -106,8 +124,11 @@ static inline void rig_close_port(struct port *port)
 // Close the end that connects first.
 static inline void rig_close(struct rig *r)
 {
-	rig_close_port(r->kind->listens ? &r->peer : &r->port);
-	rig_close_port(r->kind->listens ? &r->port : &r->peer);
+	if (r->kind->peer && r->port.ops->listens)
+		rig_close_port(&r->peer);
+	rig_close_port(&r->port);
+	if (r->kind->peer && !r->port.ops->listens)
+		rig_close_port(&r->peer);
 }
 
 // The ring that a port sends to, and the one that it receives from.

@@ -6,11 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/counters.h"
 #include "base/log.h"
 
 struct loop_queue {
 	uint64_t rx_packets, tx_packets, tx_full;
-	uint32_t head, tail; // free running: sent, received
+	_Atomic(uint32_t) head, tail; // free running: sent, received; each worker writes one
 	struct rte_mbuf **pkts;
 };
 
@@ -59,11 +60,13 @@ static uint16_t loop_rx(const struct port *port, uint16_t queue, struct rte_mbuf
 {
 	struct loop_port *loop = port->own;
 	struct loop_queue *q = &loop->queues[queue];
+	uint32_t tail = q->tail, head = q->head;
 	uint16_t count = 0;
 
-	for (; count < n && q->tail != q->head; q->tail++)
-		pkts[count++] = q->pkts[q->tail % loop->size];
-	q->rx_packets += count;
+	while (count < n && tail != head)
+		pkts[count++] = q->pkts[tail++ % loop->size];
+	q->tail = tail;
+	counter_add(&q->rx_packets, count);
 	return count;
 }
 
@@ -71,12 +74,14 @@ static uint16_t loop_tx(const struct port *port, uint16_t queue, struct rte_mbuf
 {
 	struct loop_port *loop = port->own;
 	struct loop_queue *q = &loop->queues[queue];
+	uint32_t tail = q->tail, head = q->head;
 	uint16_t count = 0;
 
-	for (; count < n && q->head - q->tail < loop->size; q->head++)
-		q->pkts[q->head % loop->size] = pkts[count++];
-	q->tx_packets += count;
-	q->tx_full += n - count;
+	while (count < n && head - tail < loop->size)
+		q->pkts[head++ % loop->size] = pkts[count++];
+	q->head = head;
+	counter_add(&q->tx_packets, count);
+	counter_add(&q->tx_full, n - count);
 	return count;
 }
 
@@ -92,7 +97,8 @@ static void loop_counters(const struct port *port, struct port_counters *counter
 	for (unsigned i = 0; i < port->config.queues; i++) {
 		const struct loop_queue *q = &loop->queues[i];
 
-		port_counters_add(counters, i, q->rx_packets, q->tx_packets, q->tx_full);
+		port_counters_add(counters, i, counter_read(&q->rx_packets), counter_read(&q->tx_packets),
+		                  counter_read(&q->tx_full));
 	}
 }
 
