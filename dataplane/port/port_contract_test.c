@@ -20,7 +20,7 @@ enum {
 	ROUND_16_BIT = 65536,
 	RECONNECTS = 3,
 	RECONNECT_MS = 20,
-	WORKERS_FRAMES = 20000,
+	WORKERS_FRAMES = 10000,
 };
 
 static const struct rig_kind kinds[] = {
@@ -468,6 +468,17 @@ static void *read_counters(void *argument)
 	return NULL;
 }
 
+static void work_at_peer(struct line *out, struct line *in)
+{
+	uint32_t until = out->came + WORKERS_FRAMES;
+
+	while (out->came < until && out->wrong == 0) {
+		send_by(in, RIG_POLLED, BURST);
+		if (take(out, BURST) == 0)
+			sched_yield();
+	}
+}
+
 // One sends and one receives at the port. When they have stopped and the rings are empty, each frame that was taken has come;
 // but for those that were in a ring when the other end went: at most as many as a ring has, each time.
 static void work_with_two(unsigned reconnects)
@@ -485,21 +496,16 @@ static void work_with_two(unsigned reconnects)
 	for (unsigned i = 0; i < RTE_DIM(mains); i++)
 		pthread_create(&threads[i], NULL, mains[i], arguments[i]);
 	for (unsigned i = 0; i <= reconnects; i++) {
-		uint32_t until = out.came + WORKERS_FRAMES / (1 + reconnects);
-
-		while (!alone && out.came < until && out.wrong == 0) {
-			send_by(&in, RIG_POLLED, BURST);
-			if (take(&out, BURST) == 0)
-				sched_yield();
+		if (i > 0) {
+			rig_close_port(&rig.peer);
+			assert_true(rig_open_port(&rig.peer, &rig.config[1]));
+			assert_true(rig_wait(&rig, true));
 		}
-		if (i == reconnects)
-			break;
-		rig_close_port(&rig.peer);
-		assert_true(rig_open_port(&rig.peer, &rig.config[1]));
-		assert_true(rig_wait(&rig, true));
+		if (alone)
+			usleep(5 * RECONNECT_MS * 1000);
+		else
+			work_at_peer(&out, &in);
 	}
-	if (alone)
-		usleep(5 * RECONNECT_MS * 1000);
 	atomic_store(&over, true);
 	for (unsigned i = 0; i < RTE_DIM(mains); i++)
 		pthread_join(threads[i], NULL);
