@@ -62,19 +62,6 @@ static void a_full_ring_takes_what_fits(void **state)
 	pair_close(&p);
 }
 
-static void what_is_reserved_and_not_published_is_lent_again(void **state)
-{
-	const uint16_t lengths[4] = {60, 60, 60, 60};
-	uint8_t *first[4], *second[4];
-	struct pair p;
-
-	pair_open(&p, 16);
-	assert_int_equal(driver_ring_reserve(&p.transmit.driver, lengths, first, 4), 4);
-	assert_int_equal(driver_ring_reserve(&p.transmit.driver, lengths, second, 4), 4);
-	assert_memory_equal(first, second, sizeof(first));
-	pair_close(&p);
-}
-
 // A device that begins afresh between the two: nobody would know what is in its buffers.
 static void what_was_reserved_before_a_reset_is_not_sent(void **state)
 {
@@ -331,7 +318,6 @@ int main(void)
 	        cmocka_unit_test(frames_that_are_written_in_place_go_out),
 	        cmocka_unit_test(frames_that_are_copied_go_out),
 	        cmocka_unit_test(a_full_ring_takes_what_fits),
-	        cmocka_unit_test(what_is_reserved_and_not_published_is_lent_again),
 	        cmocka_unit_test(what_was_reserved_before_a_reset_is_not_sent),
 	        cmocka_unit_test(the_device_sees_the_length_of_each_frame),
 	        cmocka_unit_test(a_frame_too_long_is_taken_and_counted),
