@@ -255,16 +255,16 @@ static json_t *worker_stats(const struct worker *worker)
 	return object;
 }
 
-// Counters are read while the worker runs; of a kind that keeps more than counters, while it is parked. While traffic runs it is
-// not, and what is more than counters is left out: the worker may have a generator, too, and what comes meanwhile is lost. NULL
-// with a sentence in error if it does not park.
+// Counters are read while the workers run; of a kind that keeps more than counters, while they are parked. While traffic runs they
+// are not, and what is more than counters is left out: a worker may have a generator, too, and what comes meanwhile is lost. NULL
+// with a sentence in error if one does not park.
 static json_t *task_stats(const struct planed *planed, const struct task *task, uint64_t now_tsc, char *error)
 {
 	const bool whole = !task->ops->report_parks || !traffic_running(planed);
 	const bool parks = task->ops->report_parks && whole;
 	json_t *object;
 
-	if (parks && planed_park_task(planed, task, error))
+	if (parks && planed_park(planed, error))
 		return NULL;
 	object = json_pack("{s:s, s:s, s:s}", "name", task->name, "kind", task->ops->kind, "worker",
 	                   task->worker ? task->worker : "");

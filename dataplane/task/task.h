@@ -169,9 +169,8 @@ struct task_ops {
 	const struct counter *drops, *counters;
 	void (*clear)(struct task *task); // what is not in these tables to zero; may be NULL
 
-	// Add what is not in these tables to the object KIND. The worker runs meanwhile, unless report_parks: then what is
-	// read is more than single counters, and the worker is parked; not while traffic runs, when this is left out. May be
-	// NULL.
+	// Add what is not in these tables to the object KIND. The workers run meanwhile, unless report_parks: then what is
+	// read is more than single counters, and they are parked; not while traffic runs, when this is left out. May be NULL.
 	void (*report)(const struct task *task, json_t *object, uint64_t now_tsc);
 	bool report_parks;
 

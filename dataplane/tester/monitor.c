@@ -2,6 +2,7 @@
 // Monitor task. Of a burst, the frames that are just what their stream sends next are checked and counted by the run (frame_run.h); probes, gaps, strangers and
 // damage one by one. The frames come from another core's cache as a rule, so they are prefetched a few ahead.
 #include "tester/monitor.h"
+#include "tester/monitor_queues.h"
 
 #include <errno.h>
 #include <rte_cycles.h>
@@ -74,6 +75,7 @@ struct monitor {
 	uint64_t nonce;                              // of its frames, or 0
 	const struct trial_offered *offered;         // or NULL
 	uint64_t start_tsc, sending_tsc;             // of the trial; how long it sends
+	struct monitor_queue counted;                // among those of the port
 };
 
 static inline uint64_t monitor_ns(const struct monitor *m, uint64_t ticks)
@@ -199,6 +201,9 @@ static void monitor_report(const struct task *task, json_t *object, uint64_t now
 			json_t *stream = stream_report(s, i);
 
 			silence_report(m, s, stream);
+			json_object_set_new(
+			        stream, "elsewhere_packets",
+			        json_integer((json_int_t)monitor_queue_elsewhere(&m->counted, i)));
 			json_object_set_new(stream, "forwarded_by_tenth", tenths_report(m, s));
 			json_array_append_new(streams, stream);
 		}
@@ -703,6 +708,10 @@ static int monitor_create(const struct config_task *config, struct port *const *
 	m->ns_per_tick = clock_ns(UINT64_C(1) << MONITOR_NS_SHIFT);
 	m->streams = streams;
 	m->run = frame_run_current()->check;
+	m->counted.port = ports[0];
+	for (unsigned i = 0; i < FRAME_STREAMS; i++)
+		m->counted.streams[i] = &streams[i].sequence;
+	monitor_queue_add(&m->counted);
 	*out = &m->task;
 	return 0;
 }
@@ -711,6 +720,7 @@ static void monitor_destroy(struct task *task)
 {
 	struct monitor *m = (struct monitor *)task;
 
+	monitor_queue_remove(&m->counted);
 	streams_free(m->streams);
 	free(m);
 }

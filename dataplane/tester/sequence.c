@@ -37,6 +37,35 @@ static void clear_range(struct sequence *s, uint64_t from, uint64_t to)
 		s->seen[from % SEQUENCE_WINDOW / 64] &= ~UINT64_C(0) << (to % 64);
 }
 
+// Which of the 64 numbers from first on, a multiple of 64, have come as far as the window tells.
+static uint64_t came(const struct sequence *s, uint64_t first)
+{
+	const uint64_t oldest = s->next - SEQUENCE_WINDOW;
+	uint64_t bits = s->seen[first % SEQUENCE_WINDOW / 64];
+
+	if (first >= s->next || first + 64 <= oldest)
+		return 0;
+	if (first < oldest)
+		bits &= ~UINT64_C(0) << (oldest - first);
+	if (first + 64 > s->next)
+		bits &= ~UINT64_C(0) >> (first + 64 - s->next);
+	return bits;
+}
+
+uint64_t sequence_shared(const struct sequence *s, const struct sequence *const *others, unsigned n)
+{
+	uint64_t shared = 0;
+
+	for (uint64_t at = (s->next - SEQUENCE_WINDOW) & ~UINT64_C(63); at < s->next; at += 64) {
+		uint64_t there = 0;
+
+		for (unsigned i = 0; i < n; i++)
+			there |= came(others[i], at);
+		shared += (unsigned)__builtin_popcountll(came(s, at) & there);
+	}
+	return shared;
+}
+
 enum sequence_verdict sequence_track_slow(struct sequence *s, uint32_t number)
 {
 	int32_t distance = (int32_t)(number - (uint32_t)s->next);

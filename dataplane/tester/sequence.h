@@ -37,6 +37,10 @@ struct sequence {
 // Begin at number first.
 void sequence_reset(struct sequence *s, uint32_t first);
 
+// Of the numbers that s has counted, how many one of n others of the same stream has counted, too. Older than the window of
+// either they are not known. Nobody tracks meanwhile.
+uint64_t sequence_shared(const struct sequence *s, const struct sequence *const *others, unsigned n);
+
 // The number is not the next expected one.
 enum sequence_verdict sequence_track_slow(struct sequence *s, uint32_t number);
 

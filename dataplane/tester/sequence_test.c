@@ -178,6 +178,66 @@ static void runs_are_single_numbers(void **state)
 	free(run);
 }
 
+// Three trackers of one stream, each with its own gaps: what two of them have, by their windows, one number at a time.
+static uint64_t shared_by_model(const struct model *m, unsigned n, const struct sequence *const *s,
+                                uint32_t first)
+{
+	uint64_t shared = 0;
+
+	for (uint64_t at = 0; at < COUNT; at++) {
+		bool there[3] = {false};
+
+		for (unsigned i = 0; i < n; i++)
+			there[i] =
+			        m[i].seen[at] && SEQUENCE_FIRST + first + at + SEQUENCE_WINDOW >= s[i]->next;
+		shared += there[0] && (there[1] || there[2]);
+	}
+	return shared;
+}
+
+static void numbers_of_several_trackers_are_found(void **state)
+{
+	enum { TRACKERS = 3 };
+	static const uint32_t firsts[] = {13, UINT32_MAX - 1000};
+	struct sequence *s = calloc(TRACKERS, sizeof(*s));
+	struct model *m = calloc(TRACKERS, sizeof(*m));
+	const struct sequence *all[TRACKERS] = {&s[0], &s[1], &s[2]};
+
+	(void)state;
+	for (unsigned run = 0; run < sizeof(firsts) / sizeof(*firsts); run++) {
+		uint64_t x = run + 1;
+
+		memset(m, 0, TRACKERS * sizeof(*m));
+		for (unsigned i = 0; i < TRACKERS; i++)
+			sequence_reset(&s[i], firsts[run]);
+		assert_int_equal(sequence_shared(&s[0], &all[1], 2), 0);
+		for (uint64_t at = 0; at < COUNT - run * 12345; at++) {
+			uint64_t r = random_next(&x);
+
+			both_track(&s[r % TRACKERS], &m[r % TRACKERS], firsts[run], at);
+			if (r >> 32 & 1) // one in two comes twice, now and then to the same
+				both_track(&s[r >> 40 & 1], &m[r >> 40 & 1], firsts[run], at);
+		}
+		assert_int_equal(sequence_shared(&s[0], &all[1], 2),
+		                 shared_by_model(m, TRACKERS, all, firsts[run]));
+		assert_true(sequence_shared(&s[0], &all[1], 2) > SEQUENCE_WINDOW / 10);
+		assert_int_equal(sequence_shared(&s[0], &all[1], 0), 0);
+		assert_int_equal(sequence_shared(&s[1], &all[2], 1), sequence_shared(&s[2], &all[1], 1));
+	}
+	// One that stays behind by more than its window knows none of the numbers of the other.
+	sequence_reset(&s[0], 0);
+	sequence_reset(&s[1], 0);
+	for (uint32_t at = 0; at < 100; at++)
+		sequence_track(&s[0], at);
+	sequence_track(&s[1], 7);
+	assert_int_equal(sequence_shared(&s[1], all, 1), 1);
+	sequence_track(&s[1], 7 + SEQUENCE_WINDOW);
+	assert_int_equal(sequence_shared(&s[1], all, 1), 0);
+	assert_int_equal(sequence_shared(&s[0], &all[1], 1), 0);
+	free(s);
+	free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +247,7 @@ int main(void)
 	        cmocka_unit_test(random_runs_agree_with_the_model),
 	        cmocka_unit_test(wraps_at_32_bits),
 	        cmocka_unit_test(runs_are_single_numbers),
+	        cmocka_unit_test(numbers_of_several_trackers_are_found),
 	};
 
 	return cmocka_run_group_tests_name("sequence", tests, NULL, NULL);
