@@ -179,10 +179,13 @@ def tester_ceiling_pps(calibration: Calibration | None, point: Point) -> float |
     """Return the highest rate of the tester between the ends of this point without a switch; None if unknown.
 
     In loopback the VNFs may share the tester's core: the ceiling is then above what the tester can really do. With a
-    CPU for each end, two directions may do more than the one that was calibrated: nothing is said of them. Nor of a
-    traffic profile: only plain frames are calibrated, and other frames cost the tester other cycles.
+    CPU for each end, two directions may do more than the one that was calibrated: nothing is said of them. With a CPU
+    for each queue both share all CPUs, as one does. Nothing is said of a traffic profile either:
+    only plain frames are calibrated, and other frames cost the tester other cycles.
     """
-    if calibration is None or _profiled(point) or (calibration.tester_cpus > 1 and point.direction == "bidirectional"):
+    if calibration is None or _profiled(point):
+        return None
+    if calibration.tester_cpus > 1 and calibration.tester_cores == 1 and point.direction == "bidirectional":
         return None
     a, b = scenario_named(point.scenario).ends
     sender, receiver = (b, a) if point.direction == "reversed" else (a, b)

@@ -331,6 +331,7 @@ MUST_MATCH: Mapping[Literal["settings", "host"], Mapping[str, str]] = {
         "switch_cpu": "CPU of the switch",
         "more_switch_cpus": "further CPUs of the switch",
         "tester_cpus": "CPUs of the tester",
+        "tester_cores": "cores of the tester, each with a queue pair of every port",
         "core_kinds": "kinds of cores of pollers",
     },
     "host": {

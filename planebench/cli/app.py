@@ -264,6 +264,7 @@ def calibrate(
     duration: Annotated[float, option("", "Duration of each step in seconds.")] = 0.2,
     hugepages: HugepagesOption = None,
     clock: Annotated[str, option("", "Clock of latencies, as of run.")] = "auto",
+    tester_cores: Annotated[int, option("", "CPU cores of the tester, as of run.")] = 1,
 ) -> None:
     """Measure the tester alone: highest rate, rate error, latency baseline.
 

@@ -12,7 +12,7 @@ from planebench.measure.calibrate import check_duration
 from planebench.measure.machine import Machine
 from planebench.model.scenarios import parse_frame_size
 from planebench.model.wire import parse_wire
-from planebench.plan.schema import check_clock, check_ring_size
+from planebench.plan.schema import check_clock, check_ring_size, check_tester_cores
 from planebench.report.sections import Sentences
 from planebench.report.setup import calibration_tables, calibration_words
 from planebench.report.terminal.table import print_parts
@@ -31,6 +31,7 @@ def calibrate(
     hugepages: bool | None,
     *,
     clock: str = "auto",
+    tester_cores: int = 1,
     json: bool,
     quiet: bool,
 ) -> None:
@@ -43,8 +44,10 @@ def calibrate(
     check_ring_size(ring_size)
     check_duration(duration)
     ports, chosen = parse_wire(wire), check_clock(clock)
-    machine = Machine.prepare(wire=ports)
-    settings = replace(machine.live_settings(ports, ring_size, max(sizes), hugepages), clock=chosen)
+    cores = check_tester_cores(tester_cores)
+    machine = Machine.prepare(wire=ports, tester_cores=cores)
+    settings = machine.live_settings(ports, ring_size, max(sizes), hugepages)
+    settings = replace(settings, clock=chosen, tester_cores=cores)
     with machine.measuring() as supervisor, Bar(STEPS, quiet=quiet) as bar:
 
         def show(text: str, share: float) -> None:

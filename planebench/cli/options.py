@@ -155,6 +155,7 @@ PLAN_OPTIONS: dict[str, Any] = {
     "clock": _text("--clock", "NAME", "Clock of latencies: hardware, kernel (veth), software, or auto (software)."),
     "ring_size": _number(int, "--ring-size", "Descriptors of each ring, a power of two."),
     "switch_cores": _number(int, "--switch-cores", "CPU cores of each switch, e.g. with planed:workers=N."),
+    "tester_cores": _number(int, "--tester-cores", "CPU cores of the tester, each with a queue pair of every port."),
     "traffic": _text("--traffic", "A,B", "Traffic profiles (see list traffic), or FILE.yaml; plain for none."),
     "anatomy": _number(bool, "--anatomy/--no-anatomy", "Break latency down into tester, switch hops and VNFs."),
     "seed": _number(int, "--seed", "Seed for the order of trials."),

@@ -29,7 +29,8 @@ def placement_lines(held: Survey, facts: HostFacts) -> Iterator[str]:
 
 
 def _cpus(held: Survey, facts: HostFacts) -> Cpus:
-    return run_cpus(facts, held.plan.switch_cores, held.plan.wire, held.plan.tester)
+    plan = held.plan
+    return run_cpus(facts, plan.switch_cores, plan.wire, plan.tester, tester_cores=plan.tester_cores)
 
 
 def _placed(points: Iterable[Point], cpus: Cpus) -> dict[Point, Placement]:

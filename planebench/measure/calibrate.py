@@ -3,7 +3,7 @@
 
 Port ``a`` is the tester's end of a wire, port ``b`` the end of the switch, or the interface of a VNF; on the veth wire
 they are the ends of one pair. Generators and monitors of ``a`` run on the first tester CPU, those of
-``b`` on the last, as in a run.
+``b`` on the last, as in a run; those of a tester with several cores, each on the CPU of its queue.
 
 A disturbance can only lower a rate, so a ceiling is the best of three tries. It can move a latency either way, so a
 floor is the median of three by its p50.
@@ -21,7 +21,7 @@ from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
-from planebench.measure.counts import Sender, Sending, tester_counts
+from planebench.measure.counts import Sender, Sending, ends_of, tester_counts
 from planebench.measure.distance import machine_distances_ns
 from planebench.measure.latency import Readings, by_clock, clock_readings, common_clock, relate_over_cable
 from planebench.measure.live import LiveSettings
@@ -30,16 +30,18 @@ from planebench.model.dimensions import port_clock
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.model.header import Calibration, Ceiling, LatencyFloor, TwoClocks
 from planebench.model.records import LatencyRecord
-from planebench.model.scenarios import Flow
+from planebench.model.scenarios import Flow, pair
 from planebench.model.text import utc_now
 from planebench.model.wire import wire_arguments
 from planebench.planed.client import get_ports
-from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
+from planebench.planed.document import NAME_MAX, Document, Port
 from planebench.planed.process import PlanedProcess
 from planebench.planed.statistics import Statistics
 from planebench.store.calibration import CalibrationCondition, version_of
+from planebench.switches.adapter import Adapter
 from planebench.testbed.placement import Placement, place
 from planebench.testbed.request import Ends, LinkSettings, memory
+from planebench.testbed.tester_config import assign_tasks, tester_tasks
 from planebench.testbed.wires.base import named_ends, wire_kind
 
 TRIES = 3
@@ -97,6 +99,7 @@ def condition_for(settings: LiveSettings, cpus: Cpus, facts: HostFacts) -> Calib
         hugepages=settings.hugepages,
         tester_cpus=len(tester_cpus),
         core_kinds=cpus.kind_names(tester_cpus),
+        tester_cores=settings.tester_cores,
         clock=port_clock(settings.clock),
     )
 
@@ -120,6 +123,9 @@ def calibrate(
         raise UsageError("no frame size to calibrate; give one, such as 64")
     check_duration(duration_s)
     wire = wire_kind(settings.wire).name
+    if settings.tester_cores > 1 and wire not in Adapter.queued_wires:
+        known = ", ".join(sorted(Adapter.queued_wires))
+        raise UsageError(f'wire "{wire}" has one queue pair; a tester of several cores needs --wire {known}')
     placement, condition = place(cpus), condition_for(settings, cpus, host_facts.collect())
     distances = list(machine_distances_ns(settings.planed, cpus.allowed))
     with _self_loop(replace(settings, max_frame_bytes=max(sizes)), placement, supervisor) as sender:
@@ -150,7 +156,7 @@ def calibrate(
             cable = relate_over_cable(sender.call, THERE, BACK, sender.send(both))
 
         reader = None if clock == "software" else read_clock
-        found = [measure_frame_size(size, wire, len(placement.tester_cpus), send, reader) for size in sizes]
+        found = [measure_frame_size(size, wire, placement, send, reader) for size in sizes]
     return Calibration(
         **asdict(condition),
         measured_at=utc_now("seconds"),
@@ -165,7 +171,7 @@ def calibrate(
 
 
 def measure_frame_size(
-    size: int, wire: str, tester_cpus: int, send: Send, read_clock: ReadClock | None = None
+    size: int, wire: str, placement: Placement, send: Send, read_clock: ReadClock | None = None
 ) -> tuple[tuple[Ceiling, ...], tuple[LatencyFloor, ...]]:
     """Return ceilings and latency baselines of one frame size. Raises DiedError if no frame arrives.
 
@@ -175,7 +181,7 @@ def measure_frame_size(
     if told == "measured":
         ceilings: tuple[Ceiling, ...] = (Ceiling(size, "wire", "wire", there.pps, measured=True),)
     else:
-        ceilings = compose(size, there, _best(BACK, size, send), tester_cpus)
+        ceilings = compose(size, there, _best(BACK, size, send), placement)
         if told != "all":
             wires = next(c for c in ceilings if (c.sender, c.receiver) == ("wire", "wire"))
             alike = tuple(replace(c, pps=wires.pps, measured=False) for c in ceilings)
@@ -204,27 +210,38 @@ def _best(flow: Flow, size: int, send: Send) -> FlatOut:
 
 def flat_out(flow: Flow, stats: Statistics) -> FlatOut | None:
     """Return rate and cycles of a trial at maximum offered load from ``stats.get``; None if no frame arrived. Pure."""
-    counts, tasks = tester_counts(stats, (flow,)), {task.name: task for task in stats.tasks}
-    sender, receiver = tasks[f"gen-{flow.sender_port}"], tasks[f"mon-{flow.receiver_port}"]
+    counts = tester_counts(stats, (flow,))
+    senders, receivers = ends_of(stats, flow)
     packets = counts.directions[0].forwarded_packets
     if not (packets and counts.duration_ns):
         return None
     return FlatOut(
         packets * 1e9 / counts.duration_ns,
-        sender.busy_cycles / sender.tx_packets,
-        receiver.busy_cycles / receiver.rx_packets,
+        sum(it.busy_cycles for it in senders) / sum(it.tx_packets for it in senders),
+        sum(it.busy_cycles for it in receivers) / sum(it.rx_packets for it in receivers),
         stats.tsc_hz,
     )
 
 
-def compose(size: int, there: FlatOut, back: FlatOut, tester_cpus: int) -> tuple[Ceiling, ...]:
+def compose(size: int, there: FlatOut, back: FlatOut, placement: Placement) -> tuple[Ceiling, ...]:
     """Return the ceilings of all four pairs of ends: two as measured, two from the cycles of the halves. Pure.
 
-    With one CPU the halves take turns, so their cycles add up; with two the slower half is what limits.
+    On one CPU the halves take turns, so their cycles add up; with a CPU for each end the slower half is what limits. On
+    CPUs for a queue each the halves take turns, too. What these CPUs lose to each other is as measured: the composed
+    ceilings are as much below the sum of the CPUs as the worse of the measured ones is.
     """
-    join = sum if tester_cpus == 1 else max
-    wire_wire = there.tsc_hz / join((there.send_cycles, back.receive_cycles))
-    vnf_vnf = there.tsc_hz / join((back.send_cycles, there.receive_cycles))
+    by_queue, cpus = placement.tester_by_queue, len(placement.tester_cpus)
+
+    def limit_pps(send_cycles: float, receive_cycles: float) -> float:
+        if by_queue:
+            return there.tsc_hz * cpus / (send_cycles + receive_cycles)
+        return there.tsc_hz / (sum if cpus == 1 else max)((send_cycles, receive_cycles))
+
+    kept = 1.0
+    if by_queue:
+        kept = min(1.0, *(it.pps / limit_pps(it.send_cycles, it.receive_cycles) for it in (there, back)))
+    wire_wire = kept * limit_pps(there.send_cycles, back.receive_cycles)
+    vnf_vnf = kept * limit_pps(back.send_cycles, there.receive_cycles)
     return (
         Ceiling(size, "wire", "vnf", there.pps, measured=True),
         Ceiling(size, "vnf", "wire", back.pps, measured=True),
@@ -269,19 +286,17 @@ def loop_document(
 
     Receiving comes before sending in the polling order, as in a run.
     """
-    cpus = placement.tester_cpus
-    monitors = [Task(f"mon-{port}", "monitor", (port,)) for port in "ab"]
-    tasks = (*monitors, *(Task(f"gen-{port}", "generator", (port,), stream) for stream, port in enumerate("ab")))
-    cpu_of = {"a": cpus[0], "b": cpus[-1]}
+    queues, ends_of_loop = settings.tester_cores, pair("a", "b")
     links = LinkSettings(
         workdir,
         settings.wire,
         settings.ring_size,
         max_frame_bytes=settings.max_frame_bytes,
+        queues=queues,
         ends={} if ends is None else {LOOP: ends},
     )
     clock, kind = port_clock(settings.clock), wire_kind(settings.wire)
-    a, b = (Port(name, "ethdev", settings.ring_size, clock=clock) for name in "ab")
+    a, b = (Port(name, "ethdev", settings.ring_size, queues, clock=clock) for name in "ab")
     near, far = kind.tester_port(a, LOOP, links), kind.far_port(b, LOOP, links)
     both = (far, near) if kind.switch_listens else (near, far)  # who listens first: planed opens ports in their order
     needed = memory(
@@ -289,11 +304,9 @@ def loop_document(
         ring_size=max(port.ring_size or 0 for port in both),
         max_frame_bytes=settings.max_frame_bytes,
         hugepages=settings.hugepages,
+        queues=queues,
     )
-    workers = tuple(
-        Worker(f"w{cpu}", cpu, tuple(task.name for task in tasks if cpu_of[task.ports[0]] == cpu))
-        for cpu in sorted(set(cpu_of.values()))
-    )
+    tasks, workers = tester_tasks(ends_of_loop, queues), assign_tasks(placement, ends_of_loop, queues)
     return Document(name, needed, both, tasks, workers, nice=-20)
 
 
@@ -323,7 +336,7 @@ def _self_loop(settings: LiveSettings, placement: Placement, supervisor: Supervi
             netns_pid=veth.netns_pid if veth else None,
         )
         undo.callback(tester.stop)
-        sender = Sender(tester.call, check=tester.check)
+        sender = Sender(tester.call, queues=settings.tester_cores, check=tester.check)
         try:
             sender.wait_until_forwarding((THERE, BACK), CONNECT_DEADLINE_S)
         except PlanebenchError as error:

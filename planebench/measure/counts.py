@@ -117,6 +117,9 @@ def _differs(text: str) -> Reason:
     return Reason(ReasonCode.TRAFFIC_DIFFERS, text)
 
 
+REMEMBERED_PACKETS = 1 << 23
+"""The last numbers of a stream of which a monitor knows whether they came: ``SEQUENCE_WINDOW`` of planed."""
+
 _ENDS = frozenset({"generator", "monitor", SOURCE})
 """Kinds of task at the ends of a path: they drop nothing. All others are VNFs."""
 
@@ -143,6 +146,8 @@ class TesterCounts:
     """The updates sent by the control of a VNF; None without one."""
     control: ControlPackets | None = None
     """The control packets to a VNF; None without any."""
+    elsewhere_packets: int = 0
+    """Frames of sendings longer than a monitor remembers that came on several queues: of older ones it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +160,20 @@ class _Way:
     """The flow alone. The switch chooses the queue on which a frame leaves: a stream may arrive on several."""
 
 
-def _way(stats: Statistics, flow: Flow) -> _Way:
+def ends_of(stats: Statistics, flow: Flow) -> tuple[list[TaskStatistics], list[TaskStatistics]]:
+    """Return the tasks that send and that receive a flow, on every queue."""
     queues = range(QUEUES_MAX)
     senders = {queue_name(f"gen-{flow.sender_port}", queue) for queue in queues}
     receivers = {queue_name(f"mon-{flow.receiver_port}", queue) for queue in queues}
-    streams = {queue_stream(flow.stream, queue) for queue in queues}
-    sent = [task.generator for task in stats.tasks if task.name in senders and task.generator is not None]
-    monitors = [task.monitor for task in stats.tasks if task.name in receivers and task.monitor is not None]
+    senders_of = [task for task in stats.tasks if task.name in senders]
+    return senders_of, [task for task in stats.tasks if task.name in receivers]
+
+
+def _way(stats: Statistics, flow: Flow) -> _Way:
+    senders, receivers = ends_of(stats, flow)
+    streams = {queue_stream(flow.stream, queue) for queue in range(QUEUES_MAX)}
+    sent = [task.generator for task in senders if task.generator is not None]
+    monitors = [task.monitor for task in receivers if task.monitor is not None]
     return _Way(sent, monitors, [seen for it in monitors for seen in it.streams if seen.stream in streams])
 
 
@@ -209,6 +221,11 @@ def tester_counts(stats: Statistics, flows: Sequence[Flow], control: ControlTraf
         sent=tuple(filter(None, (traffic_sent(flow.name, way.sent) for flow, way in zip(flows, ways, strict=True)))),
         updates=fib_updates(stats, control),
         control=None if control is None else control_packets(stats, control),
+        elsewhere_packets=sum(
+            sum(seen.elsewhere_packets for seen in way.came)
+            for way in ways
+            if any(generator.offered_packets > REMEMBERED_PACKETS for generator in way.sent)
+        ),
     )
 
 
@@ -248,6 +265,7 @@ def vnf_drops(stats: Statistics) -> dict[str, dict[str, int]]:
 
 def _direction(flow: Flow, way: _Way) -> DirectionCounts:
     sent, came = way.sent, way.came
+    elsewhere = sum(it.elsewhere_packets for it in came)
     intended = [it.offered_packets if it.intended_packets is None else it.intended_packets for it in sent]
     offered_bytes, forwarded_bytes = [it.offered_bytes for it in sent], [it.forwarded_bytes for it in came]
     tenths = [it.forwarded_by_tenth for it in came]
@@ -255,8 +273,8 @@ def _direction(flow: Flow, way: _Way) -> DirectionCounts:
         name=flow.name,
         intended_packets=sum(intended),
         offered_packets=sum(it.offered_packets for it in sent),
-        forwarded_packets=sum(it.forwarded_packets for it in came),
-        duplicate_packets=sum(it.duplicate_packets for it in came),
+        forwarded_packets=sum(it.forwarded_packets for it in came) - elsewhere,
+        duplicate_packets=sum(it.duplicate_packets for it in came) + elsewhere,
         reordered_packets=sum(it.reordered_packets for it in came),
         corrupt_packets=sum(it.corrupt_packets for it in came),
         unsent_late_packets=sum(it.unsent_late_packets for it in sent),
@@ -265,12 +283,14 @@ def _direction(flow: Flow, way: _Way) -> DirectionCounts:
         refused_packets=sum(it.refused_packets for it in sent),
         monitor_bursts=sum(it.bursts for it in way.monitors),
         monitor_full_bursts=sum(it.full_bursts for it in way.monitors),
-        # None if one of them does not count bytes.
+        # None if one of them does not count bytes, or counts some frames that others count, too.
         offered_bytes=None if None in offered_bytes else sum(filter(None, offered_bytes)),
-        forwarded_bytes=None if None in forwarded_bytes else sum(filter(None, forwarded_bytes)),
+        forwarded_bytes=None if elsewhere or None in forwarded_bytes else sum(filter(None, forwarded_bytes)),
         # Empty where one of the queues did not count the whole sending.
         forwarded_by_tenth=(
-            tuple(map(sum, zip(*tenths, strict=True))) if all(len(each) == TENTHS for each in tenths) else ()
+            tuple(map(sum, zip(*tenths, strict=True)))
+            if all(len(each) == TENTHS for each in tenths) and not elsewhere
+            else ()
         ),
     )
 

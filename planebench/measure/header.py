@@ -237,6 +237,7 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Heade
         "switch_cpu": placement.switch_cpu,
         "more_switch_cpus": ",".join(str(cpu) for cpu in placement.more_switch_cpus),
         "tester_cpus": ",".join(str(cpu) for cpu in placement.tester_cpus),
+        **({"tester_cores": plan.tester_cores} if plan.tester_cores > 1 else {}),
     }
 
 

@@ -98,6 +98,8 @@ class LiveSettings:
     calibration: Calibration | None = None
     """The calibration of the tester, if it was measured."""
     clock: ClockChoice = "auto"
+    tester_cores: int = 1
+    """Queue pairs of every port, at the least: the tester has a core for each."""
     open_loop: bool | None = None
     """Saturating trials without a rate are sent at the line rate of the NICs; None: where there is one."""
     has_rate: bool = False
@@ -603,7 +605,7 @@ def link_settings(adapter: Adapter, topology: Topology, settings: LiveSettings, 
         ring_size=settings.ring_size,
         hugepages=settings.hugepages,
         max_frame_bytes=settings.max_frame_bytes,
-        queues=max(adapter.queues, topology.vnf_cores),
+        queues=max(adapter.queues, topology.vnf_cores, settings.tester_cores),
         ends=named_ends(cabled(topology, adapter.vnf_interface), settings.wire),
     )
 

@@ -29,14 +29,19 @@ from planebench.testbed.wires.base import wire_kind
 
 
 def run_cpus(
-    facts: HostFacts, switch_cores: int, wire: str, tester: TesterChoice, host: SwitchHost | None = None
+    facts: HostFacts,
+    switch_cores: int,
+    wire: str,
+    tester: TesterChoice,
+    host: SwitchHost | None = None,
+    tester_cores: int = 1,
 ) -> Cpus:
     """Return the CPUs of a machine for a run, near the NICs of the wire; those of the switch are on ``host``, if given.
 
     Raises UsageError for a ``tester`` on another node where there is none.
     """
     node = {nic.address: nic.numa_node for nic in facts.nics}
-    cpus = cpus_of(facts, switch_cores)
+    cpus = replace(cpus_of(facts, switch_cores), tester_cores=tester_cores)
     for cable in wire_kind(wire).cables(wire_arguments(wire))[:1]:
         cpus = replace(cpus, switch_node=node.get(cable.switch), tester_node=node.get(cable.tester))
     if host is not None:
@@ -65,6 +70,7 @@ class Machine:
         tester: TesterChoice = "near",
         switch_host: SwitchHost | None = None,
         *,
+        tester_cores: int = 1,
         simulated: bool = False,
     ) -> Machine:
         """Collect the facts, and remove or restore what killed runs have left behind.
@@ -74,7 +80,8 @@ class Machine:
         sweep_stale()
         restore_abandoned()
         facts = host_facts.collect()
-        machine = cls(facts, run_cpus(facts, switch_cores, wire, tester, switch_host), wire, simulated, switch_host)
+        cpus = run_cpus(facts, switch_cores, wire, tester, switch_host, tester_cores)
+        machine = cls(facts, cpus, wire, simulated, switch_host)
         with cpu_claims.claimed(() if simulated else machine.cpus.allowed):
             return machine
 

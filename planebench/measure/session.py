@@ -134,10 +134,18 @@ def open_session(
         max_frame_bytes=max_frame_bytes(plan),
         wire=plan.wire,
         clock=plan.clock,
+        tester_cores=plan.tester_cores,
         open_loop=throughput.open_loop,
         has_rate=throughput.max_rate_pps is not None,
     )
-    machine = Machine.prepare(plan.switch_cores, plan.wire, plan.tester, survey.switch_host, simulated=survey.simulated)
+    machine = Machine.prepare(
+        plan.switch_cores,
+        plan.wire,
+        plan.tester,
+        survey.switch_host,
+        tester_cores=plan.tester_cores,
+        simulated=survey.simulated,
+    )
     folder = runs_dir or default_runs_dir()
     if resume:
         return _resumed(survey, machine, settings, folder, labels)

@@ -113,6 +113,8 @@ def check_tester(plan: Plan) -> None:
         )
     if any(part.latency.anatomy for part in plan.sections):
         raise UsageError("--anatomy needs the stamps of planed; leave out --tester")
+    if plan.tester_cores > 1:
+        raise UsageError("--tester-cores is for planed; an external tester has its own cores")
     if plan.clock != "auto":
         raise UsageError(f"--clock {plan.clock} is for planed; an external tester has its own clock")
 
@@ -300,7 +302,7 @@ def survey(
                 f"CPU{'s' * (len(allowed) != 1)} ({range_text(allowed)}), and the tester needs one. Valid here: 1"
                 + (f" to {most}" if most > 1 else "")
             )
-    cpus = run_cpus(facts, fitting.switch_cores, fitting.wire, fitting.tester, host)
+    cpus = run_cpus(facts, fitting.switch_cores, fitting.wire, fitting.tester, host, fitting.tester_cores)
     absent: dict[Point, str] = {}
     for point in real:
         hosted = range(point.chain_length) if point.side_by_side else point.hosted
@@ -345,7 +347,7 @@ def _hugepages_mb(plan: Plan, points: Iterable[Point], adapters: Mapping[str, Ad
     most_mb: dict[str, int] = {}
     for point in points:
         adapter = adapters[point.switch]
-        usual_mb = adapter.hugepages_mb * (2 if large or adapter.queues > 1 else 1)
+        usual_mb = adapter.hugepages_mb * (2 if large or max(adapter.queues, plan.tester_cores) > 1 else 1)
         # Hosted VNFs of a point have each the memory that its hosting was given, or the usual one.
         functions = parse_chain(point.chain) if point.chain else ()
         given = {number: vnf.hosting_values().get("memory_mb") for number, vnf in enumerate(functions)}
@@ -376,6 +378,7 @@ def refusals(
             hosted=bool(point.hosted),
             vnf_cores=max(vnf_cores(point.chain, point.chain_length), default=1),
             switch_cores=switch_cores,
+            tester_cores=plan.tester_cores,
         )
         if why := _refusal(plan, point, adapters[point.switch], situation):
             found[point] = why
@@ -386,6 +389,8 @@ def _refusal(plan: Plan, point: Point, adapter: Adapter, situation: Situation) -
     """Return why a point cannot be measured with its switch; empty if it can."""
     if is_external(plan.tester) and (why := external_refusal(plan, point, adapter)):
         return f"not supported: {why}"
+    if plan.tester_cores > 1 and point.hosted and not point.chain_length:
+        return "not supported: ends in VNFs are no tasks of the tester; leave out --tester-cores"
     profile, mhz = plan.profile(point.traffic), mhz_of(point.cpu_clock)
     why = refusal_of(adapter, situation)
     if not why and isinstance(adapter, RemoteAdapter) and point.cpu_clock != OWN_CLOCK:

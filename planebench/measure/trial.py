@@ -200,6 +200,7 @@ def run_trial(
         ceiling_pps=ceiling_pps,
         functional=live.functional,
         misdirected_packets=counts.misdirected_packets,
+        elsewhere_packets=counts.elsewhere_packets,
     )
 
 

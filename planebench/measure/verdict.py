@@ -81,12 +81,14 @@ def judge(
     ceiling_pps: float | None = None,
     functional: Sequence[Reason] = (),
     misdirected_packets: int = 0,
+    elsewhere_packets: int = 0,
 ) -> Verdict:
     """Return the verdict of a trial that ran to its end: the worst kind with a reason, and the reasons of that kind.
 
     ``ceiling_pps``: the maximum rate of the tester without a switch, all directions together, if it is known.
     ``functional``: why rates and latencies are not representative.
     ``misdirected_packets``: intact frames of the trial that came out at a port where they do not belong.
+    ``elsewhere_packets``: frames that came on several queues, where those before them may have done so unseen.
     Its own verdict is not read. Frames that network functions dropped by policy are no loss of the switch. VNFs in
     processes of their own are independent side by side; those of a chain may keep the switch from being saturated, as
     the tester may. Where the scheduler moves VNFs, their waits for a CPU are what is measured.
@@ -140,7 +142,13 @@ def judge(
     one_cpu = "switch and tester share one CPU: rates and latencies are those of its scheduler"
     shared = [Reason(ReasonCode.ONE_CPU, one_cpu)] if evidence.shared_cpu else []
     kinds: tuple[tuple[VerdictKind, Sequence[Reason]], ...] = (
-        (VerdictKind.INVALID, [*_invalid(trial.directions, policy, evidence.foreign_packets, line_packets)]),
+        (
+            VerdictKind.INVALID,
+            [
+                *_invalid(trial.directions, policy, evidence.foreign_packets, line_packets),
+                *_uncounted(elsewhere_packets),
+            ],
+        ),
         (VerdictKind.FUNCTIONAL, (*functional, *shared)),
         (VerdictKind.LINE_RATE, line_rate),
         (VerdictKind.TESTER_LIMITED, limited),
@@ -229,6 +237,16 @@ def _invalid(
                 "time; if it reports a wrong speed, give --line"
             )
             yield _counted(ReasonCode.ABOVE_LINE_RATE, text, d.forwarded_packets, round(line_packets))
+
+
+def _uncounted(elsewhere_packets: int) -> Iterator[Reason]:
+    """Yield that duplicates may be among what was forwarded: each may hide a loss."""
+    if elsewhere_packets:
+        text = (
+            f"{elsewhere_packets} frames came on several queues of a port; of earlier frames it is not known, "
+            "so that the loss is not"
+        )
+        yield Reason(ReasonCode.ON_SEVERAL_QUEUES, text, {"packets": elsewhere_packets})
 
 
 def _by_host(trial: Trial) -> Iterator[Reason]:

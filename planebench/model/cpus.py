@@ -86,7 +86,8 @@ class Cpus:
 
     ``siblings`` maps a CPU to the CPUs of its physical core (with or without itself); a CPU that is missing there is a
     core of its own. ``numa_node`` maps it to its node (:func:`node_of`). ``switch_cores``: number of cores for the
-    switch.
+    switch. ``tester_cores``: number of cores for the tester, each with a queue pair of every port; with 1, it may have
+    a core for each end.
     ``isolated``: CPUs that the kernel keeps free of other work (isolcpus=). Pollers take them first; control threads
     never run there while there is another CPU, because the scheduler does not balance threads over isolated CPUs.
     ``l3_group`` maps a CPU to those that share its L3 cache; a CPU that is missing there may share it with any other.
@@ -103,6 +104,7 @@ class Cpus:
     tester_node: int | None = None
     switch_elsewhere: tuple[int, ...] = ()
     """The CPUs of a switch on another host, numbered there; all CPUs here are then of the tester."""
+    tester_cores: int = 1
     kinds: tuple[CoreKind, ...] = ()
     """The kinds of cores of the machine, the fastest first; none if all are of one as far as is known."""
 

@@ -157,6 +157,8 @@ class Calibration:
     """The offset and drift of the clocks at the two ends; None with the software clock, which is one."""
     core_kinds: str = ""
     """The kinds of cores of the tester; empty on a machine with one kind."""
+    tester_cores: int = 1
+    """Queue pairs of each port, with a core of the tester for each where there were as many."""
     set_points: tuple[SetPoint, ...] = ()
     """Of older runs."""
 

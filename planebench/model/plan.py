@@ -27,6 +27,7 @@ Missing = Literal["skip", "error"]
 Stamp = Literal["probes", "all"]
 RingSize = Literal[64, 128, 256, 512, 1024, 2048, 4096]
 SwitchCores = Literal[1, 2, 3, 4]
+TesterCores = Literal[1, 2, 3, 4]
 Seconds = Annotated[float, Gt(0), Le(3600)]
 Count = Annotated[int, Ge(1), Le(1000)]
 Share = Annotated[float, Gt(0), Le(1)]
@@ -179,6 +180,9 @@ class Plan:
     """The clock of latencies; ``auto``: software."""
     switch_cores: SwitchCores = 1
     """Cores of the switch, where there are as many; one that has no queues for several uses the first."""
+    tester_cores: TesterCores = 1
+    """Queue pairs of every port that the tester has a generator and a monitor on, each pair on a core of its own where
+    there are as many. With 1, a second core, where there is one, has the second end of the path."""
     missing_switches: Missing = "error"
     missing_hostings: Missing = "error"
     """What becomes of VNFs in a hosting that is not installed, and, with ``skip``, of VMs that would be emulated."""

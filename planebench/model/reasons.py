@@ -25,6 +25,7 @@ class ReasonCode(StrEnum):
     IMPOSSIBLE_BYTES = "impossible-bytes"
     ABOVE_LINE_RATE = "above-line-rate"
     MISDIRECTED = "misdirected"
+    ON_SEVERAL_QUEUES = "on-several-queues"
 
     # of a trial that is functional
     EMULATED_OR_SHARED = "emulated-or-shared"

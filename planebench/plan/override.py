@@ -170,6 +170,7 @@ OPTIONS: Mapping[str, _Option] = {
     "clock": _Option(("clock",)),
     "ring_size": _Option(("ring_size",)),
     "switch_cores": _Option(("switch_cores",)),
+    "tester_cores": _Option(("tester_cores",)),
     "loads": _Option(("latency.loads",), _loads),
     "rates": _Option(("latency.rates_pps",), lambda flag, text: () if text.strip() == "none" else items(flag, text)),
     "traffic": _Option(("traffic",), items, "traffic"),

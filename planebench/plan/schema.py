@@ -22,7 +22,16 @@ from planebench.model.chain_name import WHOLE, vnf_texts
 from planebench.model.closed import adapter
 from planebench.model.dimensions import ClockChoice, HostingName
 from planebench.model.errors import UsageError, unknown
-from planebench.model.plan import R_PLUS, LatencyPlan, Plan, RingSize, SearchPlan, SwitchCores, ThroughputPlan
+from planebench.model.plan import (
+    R_PLUS,
+    LatencyPlan,
+    Plan,
+    RingSize,
+    SearchPlan,
+    SwitchCores,
+    TesterCores,
+    ThroughputPlan,
+)
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.scenarios import (
     parse_chain_length,
@@ -186,6 +195,7 @@ def _named(what: str, names: Collection[T]) -> Callable[[Any], T]:
     return parse
 
 
+check_tester_cores: Callable[[Any], TesterCores] = _named("tester_cores", get_args(TesterCores))
 parse_hosting: Callable[[Any], HostingName] = _named("hosting", WHOLE)
 check_clock: Callable[[Any], ClockChoice] = _named("clock", get_args(ClockChoice))
 check_ring_size: Callable[[Any], RingSize] = _named("ring_size", get_args(RingSize))
@@ -231,6 +241,7 @@ TEXTS: Mapping[str, Callable[[Any], Any]] = {
     "wire": lambda value: parse_wire(str(value)),
     "ring_size": check_ring_size,
     "switch_cores": _named("switch_cores", get_args(SwitchCores)),
+    "tester_cores": check_tester_cores,
     "clock": check_clock,
     "throughput.max_rate_pps": lambda value: parse_rate(value) if isinstance(value, str) else value,
     "throughput.line_bps": lambda value: parse_bits(value) if isinstance(value, str) else value,

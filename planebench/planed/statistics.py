@@ -58,6 +58,8 @@ class StreamStatistics:
     stamped_packets: Counter64 = 0
     burst_rises: Histogram | None = None
     burst_falls: Histogram | None = None
+    elsewhere_packets: Counter64 = 0
+    """Of those forwarded, the frames that a monitor of another queue of the port has counted, too."""
     longest_silence_ns: Counter64 = 0
     longest_silence_begin_ns: Counter64 | None = None
     longest_silence_end_ns: Counter64 | None = None

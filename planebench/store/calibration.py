@@ -29,7 +29,8 @@ CLOCK_SKEW_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class CalibrationCondition:
-    """The facts that must be equal for a calibration to be valid. ``tester_cpus`` is the number of CPUs."""
+    """The facts that must be equal for a calibration to be valid. ``tester_cpus`` is the number of CPUs,
+    ``tester_cores`` that of queue pairs over which they are spread."""
 
     planed_version: str
     cpu_model: str
@@ -40,6 +41,7 @@ class CalibrationCondition:
     tester_cpus: int
     clock: str
     core_kinds: str
+    tester_cores: int
 
     @property
     def key(self) -> str:

@@ -71,6 +71,8 @@ class Situation:
     """The largest number of cores that a VNF has, each with a queue pair of every port."""
     switch_cores: int | None = None
     """The number of cores that the switch would have; None where nobody has placed it yet."""
+    tester_cores: int = 1
+    """The number of cores of the tester, each with a queue pair of every port."""
 
     @property
     def layout(self) -> Scenario:
@@ -332,7 +334,7 @@ def refusal_of(adapter: Adapter, situation: Situation) -> str:
 
     Checked before ``adapter.refusal``: bare takes one that runs network functions, VNFs side by side need stations,
     hosted VNFs need vhost-user ports and a switch that does not forward in their place. Ports have as many queue pairs
-    as workers of the switch and cores of a VNF need, and two switches have a link between them.
+    as workers of the switch and cores of a VNF and of the tester need, and two switches have a link between them.
     """
     name, layout = adapter.name, situation.layout
     if layout.bare:
@@ -345,7 +347,10 @@ def refusal_of(adapter: Adapter, situation: Situation) -> str:
         return f"{name} forwards in place of its VNFs, so they cannot run in a process, container or VM"
     if situation.vnf_cores > 1 and not adapter.has_workers:
         return f"{name} has one queue pair per port; a VNF of {situation.vnf_cores} cores needs as many"
-    queues, cores = max(adapter.queues, situation.vnf_cores), situation.switch_cores
+    if situation.tester_cores > 1 and not adapter.has_workers:
+        return f"{name} has one queue pair per port; a tester of {situation.tester_cores} cores needs as many"
+    queues = max(adapter.queues, situation.vnf_cores, situation.tester_cores)
+    cores = situation.switch_cores
     if adapter.sends_on_one_queue and cores is not None and cores < queues:
         return (
             f"a worker of {name} sends on one queue, so with {queues} queues on {cores} core{'s' * (cores > 1)}"

@@ -23,7 +23,8 @@ RANDOM_MIN_CPUS = 2
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The CPUs of each part. ``tester_cpus`` has one CPU, or one for each end; ``vnf_cpus`` one for each VNF.
+    """The CPUs of each part. ``tester_cpus`` has one CPU, or one for each end, or one for each queue pair of all ports;
+    ``vnf_cpus`` has one for each VNF.
 
     ``shared``: the switch has no core of its own, so trials are functional. Each warning says what is wrong and what to
     do.
@@ -52,6 +53,8 @@ class Placement:
     """The NUMA node of each CPU; empty on a machine with one node, where memory has no choice."""
     elsewhere: bool = False
     """True if the switch runs on another host, so that its CPUs are not of this one."""
+    tester_by_queue: bool = False
+    """True if a CPU of the tester has a queue pair of every port; else it has an end of the path, on all queues."""
 
     @property
     def switch_cpus(self) -> tuple[int, ...]:
@@ -115,9 +118,9 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), idle_t
 
     One CPU: everything on it, ``shared``. Two: the switch on the last, all else on the first. More: the switch a core,
     the tester one, the switch its other ones, each VNF one while there are cores, then a second one for the tester if
-    one is left for control. Isolated CPUs are for pollers, and the core of CPU 0 is left to control threads where
-    pollers have enough other cores (:func:`_spare`). Of several kinds of cores pollers have one as far as it goes, the
-    fastest that has cores for switch and tester.
+    one is left for control; but the ``tester_cores`` of a tester with several come before the VNFs. Isolated CPUs are
+    for pollers, and the core of CPU 0 is left to control threads where pollers have enough others (:func:`_spare`).
+    Of several kinds of cores pollers have one as far as it goes, the fastest that has cores for switch and tester.
 
     ``hosted``: numbers of the VNFs that are processes of their own. They come before the others, which may take turns
     inside the tester; where no core is left for them they share that of the switch, not the tester's, which has to
@@ -142,6 +145,7 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), idle_t
             ),
             hosted=frozenset(hosted),
             idle_tester=idle_tester,
+            tester_by_queue=cpus.tester_cores > 1,
         )
     switch = _switch_cpu(cpus)
     spare = _spare(cpus, switch, vnf_count)
@@ -151,6 +155,8 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), idle_t
     whole.sort(key=lambda cpu: (cpu in cpus.isolated, _shares_l3(cpus, cpu, switch), cpu), reverse=True)
     more = tuple(whole[: cpus.switch_cores - 1])
     taken = frozenset[int]().union(*(cpus.core(cpu) for cpu in (switch, *more)))
+    tester = (first, *_more_tester_cpus(cpus, first, [cpu for cpu in others if cpu not in taken]))
+    taken = taken.union(*(cpus.core(cpu) for cpu in tester[1:]))
     rest = [cpu for cpu in others if cpu not in taken]
     # VNFs stay on the node, on second threads before whole cores elsewhere; the tester's core is the last to be shared.
     rest.sort(key=lambda cpu: (cpu in cpus.core(first), cpus.node(cpu) != cpus.node(switch)))
@@ -163,7 +169,8 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), idle_t
     vnf_cpus = tuple(next(of_hosted if number in hosted else of_tasks) for number in range(vnf_count))
     left = [cpu for cpu in rest if cpu not in vnf_cpus]
     second = next((cpu for cpu in left if _alike(cpus, cpu, first) and _shares_l3(cpus, cpu, first)), None)
-    tester = (first,) if second is None or len(left) + len(spare) < 2 else (first, second)
+    if cpus.tester_cores == 1 and second is not None and len(left) + len(spare) >= 2:
+        tester = (first, second)
     left = [cpu for cpu in left if cpu not in tester]
     used = {switch, *more, *tester, *vnf_cpus}
     return Placement(
@@ -177,7 +184,15 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), idle_t
         share_l3=cpus.share_l3(switch, first),
         idle_tester=idle_tester,
         nodes=_memory_nodes(cpus),
+        tester_by_queue=cpus.tester_cores > 1,
     )
+
+
+def _more_tester_cpus(cpus: Cpus, first: int, there: Sequence[int]) -> list[int]:
+    """Return the further cores of a tester with several, whole ones like its first: those that share its L3 cache come
+    before others."""
+    alike = [cpu for cpu in there if _alike(cpus, cpu, first)]
+    return sorted(alike, key=lambda cpu: not _shares_l3(cpus, cpu, first))[: cpus.tester_cores - 1]
 
 
 def _without_switch(cpus: Cpus, vnf_count: int) -> Placement:
@@ -222,7 +237,7 @@ def _spare(cpus: Cpus, switch: int, vnf_count: int) -> frozenset[int]:
     if cpus.kind(0) == cpus.kind(switch):
         others = [cpu for cpu in others if cpus.kind(cpu) == cpus.kind(switch)]
     nodes = [cpus.node(cpu) for cpu in others]
-    needed = [cpus.node(switch)] * (cpus.switch_cores + vnf_count) + [_tester_node(cpus, switch)]
+    needed = [cpus.node(switch)] * (cpus.switch_cores + vnf_count) + [_tester_node(cpus, switch)] * cpus.tester_cores
     return core if all(nodes.count(node) >= needed.count(node) for node in needed) else frozenset()
 
 
@@ -259,7 +274,7 @@ def _switch_cpu(cpus: Cpus) -> int:
     cores = Counter(map(cpus.kind, primaries))
     kinds = sorted(set(map(cpus.kind, eligible)))
     largest = max(kinds, key=lambda kind: (cores[kind], -kind))
-    kind = next((kind for kind in kinds if cores[kind] > cpus.switch_cores), largest)
+    kind = next((kind for kind in kinds if cores[kind] >= cpus.switch_cores + cpus.tester_cores), largest)
     eligible = [cpu for cpu in eligible if cpus.kind(cpu) == kind]
     for group_of in (cpus.node, cpus.l3_first):
         groups = [group_of(cpu) for cpu in eligible]
@@ -313,6 +328,11 @@ def _warnings(cpus: Cpus, switch_cpus: tuple[int, ...], tester: tuple[int, ...],
             f"switch_cores is {cpus.switch_cores}, but beside the tester's there "
             f"{'is 1 whole core' if cores == 1 else f'are {cores} whole cores'} for the switch; give more CPUs of one "
             f"node{' and one kind of core' if cpus.kinds else ''}"
+        )
+    if len(tester) < cpus.tester_cores:
+        found.append(
+            f"tester_cores is {cpus.tester_cores}, but there {'is' if len(tester) == 1 else 'are'} {len(tester)} for "
+            "the tester, so that a core has several queues; give more CPUs of one node"
         )
     beside = sorted((cpus.core(switch) & used) - {switch})
     if beside:

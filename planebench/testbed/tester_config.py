@@ -105,13 +105,14 @@ def assign_tasks(
 ) -> tuple[Worker, ...]:
     """Return the workers of the tester, one for each CPU with tasks, tasks in the order of :func:`tester_tasks`.
 
-    Generator and monitor of an end share a CPU on all queues; with two tester CPUs each end has its own. The queues of
-    a VNF of several CPUs take turns on them.
+    Generator and monitor of an end share a CPU: that of their queue where the tester has one for each, else that of the
+    end, on all queues. The queues of a VNF of several CPUs take turns on them.
     """
     cpus_of: dict[str, tuple[int, ...]] = {}
     for end, port in enumerate(topology.ends):
-        cpu = placement.tester_cpus[end % len(placement.tester_cpus)]
-        cpus_of |= {f"mon-{port}": (cpu,), f"gen-{port}": (cpu,)}
+        cpus = placement.tester_cpus
+        own = cpus if placement.tester_by_queue else (cpus[end % len(cpus)],)
+        cpus_of |= {f"mon-{port}": own, f"gen-{port}": own}
     for number, vnf in enumerate(topology.vnfs):
         placed = number < len(placement.vnf_cpus)  # one without placement (an echo) runs on the CPU of end b
         cpus_of[vnf.name] = placement.cpus_of_vnf(number) if placed else placement.tester_cpus[-1:]
@@ -121,8 +122,10 @@ def assign_tasks(
     for name, places in cpus_of.items():
         cpu_of |= {queue_name(name, queue): places[queue % len(places)] for queue in range(queues)}
     names = [task.name for task in tester_tasks(topology, queues, updates, inside, one_wire=one_wire)]
-    cpus = sorted({cpu_of[name] for name in names})
-    return tuple(Worker(f"w{cpu}", cpu, tuple(name for name in names if cpu_of[name] == cpu)) for cpu in cpus)
+    return tuple(
+        Worker(f"w{cpu}", cpu, tuple(name for name in names if cpu_of[name] == cpu))
+        for cpu in sorted({cpu_of[name] for name in names})
+    )
 
 
 def wire_stage(topology: Topology, links: LinkSettings) -> Document:

@@ -92,22 +92,27 @@ def test_an_unfinished_search_near_the_ceiling_keeps_its_verdict() -> None:
 
 
 @pytest.mark.parametrize(
-    ("point", "tester_cpus", "pps"),
+    ("point", "cpus", "pps"),
     [
-        (make_point(), 1, 1.0),
-        (make_point(scenario="p2v"), 1, 2.0),
-        (make_point(scenario="p2v", direction="reversed"), 1, 3.0),
-        (make_point(scenario="v2v"), 1, 4.0),
-        (make_point(scenario="loopback"), 1, 1.0),
-        (make_point(direction="bidirectional"), 1, 1.0),
-        (make_point(direction="bidirectional"), 2, None),
-        (make_point(frame_size_bytes=128), 1, None),
+        (make_point(), (1, 1), 1.0),
+        (make_point(scenario="p2v"), (1, 1), 2.0),
+        (make_point(scenario="p2v", direction="reversed"), (1, 1), 3.0),
+        (make_point(scenario="v2v"), (1, 1), 4.0),
+        (make_point(scenario="loopback"), (1, 1), 1.0),
+        (make_point(direction="bidirectional"), (1, 1), 1.0),
+        (make_point(direction="bidirectional"), (2, 1), None),
+        (make_point(direction="bidirectional"), (2, 2), 1.0),
+        (make_point(frame_size_bytes=128), (1, 1), None),
     ],
 )
-def test_the_ceiling_is_that_of_the_ends_of_the_path(point: Point, tester_cpus: int, pps: float | None) -> None:
+def test_the_ceiling_is_that_of_the_ends_of_the_path(point: Point, cpus: tuple[int, int], pps: float | None) -> None:
+    """``cpus``: CPUs of the tester, which has an end on each, or a queue of both ends; and its queues."""
+    tester_cpus, tester_cores = cpus
     ends: tuple[tuple[End, End], ...] = (("wire", "wire"), ("wire", "vnf"), ("vnf", "wire"), ("vnf", "vnf"))
     ceilings = tuple(Ceiling(64, sender, receiver, i + 1.0, True) for i, (sender, receiver) in enumerate(ends))
-    calibration = dataclasses.replace(_calibration(1.0), ceilings=ceilings, tester_cpus=tester_cpus)
+    calibration = dataclasses.replace(
+        _calibration(1.0), ceilings=ceilings, tester_cpus=tester_cpus, tester_cores=tester_cores
+    )
     assert tester_ceiling_pps(calibration, point) == pps
     assert tester_ceiling_pps(None, point) is None
 

@@ -48,6 +48,13 @@ HZ = 2_000_000_000
 DURATION_NS = 200_000_000
 
 
+def placed(tester_cpus: tuple[int, ...], **more: Any) -> Placement:
+    return Placement(9, tester_cpus, (), frozenset({0}), **more)
+
+
+ONE = placed((1,))
+
+
 def histogram(*counts: tuple[int, int]) -> Stats:
     return {"overflow": 0, "counts": [list(pair) for pair in counts]}
 
@@ -121,15 +128,36 @@ def test_a_flat_out_try_is_a_rate_and_the_cycles_of_two_halves() -> None:
 
 def test_ceilings_that_are_not_measured_are_composed_of_cycles() -> None:
     there, back = FlatOut(1.2e7, 100.0, 60.0, HZ), FlatOut(1.3e7, 40.0, 150.0, HZ)
-    one = {(it.sender, it.receiver): (it.pps, it.measured) for it in compose(64, there, back, 1)}
+    one = {(it.sender, it.receiver): (it.pps, it.measured) for it in compose(64, there, back, ONE)}
     assert one == {
         ("wire", "vnf"): (1.2e7, True),
         ("vnf", "wire"): (1.3e7, True),
         ("wire", "wire"): (HZ / (100 + 150), False),
         ("vnf", "vnf"): (HZ / (40 + 60), False),
     }
-    two = {(it.sender, it.receiver): it.pps for it in compose(64, there, back, 2)}
+    two = {(it.sender, it.receiver): it.pps for it in compose(64, there, back, placed((1, 2)))}
     assert (two["wire", "wire"], two["vnf", "vnf"]) == (HZ / 150, HZ / 60)
+
+
+def test_ceilings_of_a_core_for_each_queue_are_no_better_than_what_was_measured_of_them() -> None:
+    """Each of four cores does both halves; together they did 0.9 of that in one direction, and 0.8 in the other."""
+    four = placed((1, 2, 3, 4), tester_by_queue=True)
+    there = FlatOut(0.9 * 4 * HZ / 160, 100.0, 60.0, HZ)
+    back = FlatOut(0.8 * 4 * HZ / 190, 40.0, 150.0, HZ)
+    found = {(it.sender, it.receiver): it.pps for it in compose(64, there, back, four)}
+    assert (found["wire", "vnf"], found["vnf", "wire"]) == (there.pps, back.pps)
+    assert found["wire", "wire"] == pytest.approx(0.8 * 4 * HZ / 250)
+    assert found["vnf", "vnf"] == pytest.approx(0.8 * 4 * HZ / 100)
+
+
+def test_a_try_over_several_queues_is_that_of_all_of_them() -> None:
+    tasks = [generator("a", 3_000_000, 90, 0), generator("a", 1_000_000, 50, 0)]
+    tasks += [monitor("b", 0, 3_000_000, 30, {}), monitor("b", 2, 1_000_000, 70, {})]
+    for task, name in zip(tasks, ("gen-a", "gen-a-q1", "mon-b", "mon-b-q1"), strict=True):
+        task["name"] = name
+    idle = dict.fromkeys(("gaps", "gap_sum_ns", "gap_max_ns", "gap_threshold_ns", "busy_cycles"), 0)
+    found = flat_out(THERE, statistics({"tsc_hz": HZ, "tasks": tasks, "workers": [idle]}))
+    assert found == FlatOut(2e7, 80.0, 40.0, HZ)
 
 
 def record(stats: Stats) -> LatencyRecord | None:
@@ -176,7 +204,7 @@ class FakeTester:
 
 def test_a_frame_size_takes_nine_sends() -> None:
     tester = FakeTester()
-    ceilings, (found,) = measure_frame_size(64, "virtio", 1, tester)
+    ceilings, (found,) = measure_frame_size(64, "virtio", ONE, tester)
     assert [it.pps for it in ceilings if it.measured] == [1.2e7, 1.2e7]
     assert (found.background_pps, found.probes_sent) == (1e6, 2000)
     assert [flow for flow, pps, _ in tester.sent if pps is None] == [THERE] * 3 + [BACK] * 3
@@ -185,23 +213,23 @@ def test_a_frame_size_takes_nine_sends() -> None:
 
 def test_a_veth_wire_has_one_kind_of_end() -> None:
     tester = FakeTester()
-    ceilings, _ = measure_frame_size(64, "veth", 1, tester)
+    ceilings, _ = measure_frame_size(64, "veth", ONE, tester)
     assert [(it.sender, it.receiver, it.measured) for it in ceilings] == [("wire", "wire", True)]
     assert len(tester.sent) == 6
 
 
 def test_of_a_memif_only_the_tester_s_side_is_a_ceiling() -> None:
     tester = FakeTester()
-    ceilings, _ = measure_frame_size(64, "memif", 1, tester)
+    ceilings, _ = measure_frame_size(64, "memif", ONE, tester)
     assert [(it.sender, it.receiver, it.measured) for it in ceilings] == [("wire", "wire", False)]
     assert len(tester.sent) == 9
 
 
 def test_of_a_vhost_wire_every_end_is_as_fast_as_the_tester_s() -> None:
     tester = FakeTester()
-    ceilings, _ = measure_frame_size(64, "vhost", 1, tester)
+    ceilings, _ = measure_frame_size(64, "vhost", ONE, tester)
     (pps,) = {it.pps for it in ceilings}
-    (memif,), _ = measure_frame_size(64, "memif", 1, FakeTester())
+    (memif,), _ = measure_frame_size(64, "memif", ONE, FakeTester())
     assert (pps, len(ceilings), any(it.measured for it in ceilings)) == (memif.pps, 4, False)
 
 
@@ -209,7 +237,7 @@ def test_a_clock_of_the_ports_has_a_floor_of_its_own() -> None:
     def by_kernel(found: LatencyRecord, _stats: object) -> LatencyRecord:
         return replace(found, clock="kernel", histogram=encode([(40, found.probes_received)]))
 
-    _, floors = measure_frame_size(64, "veth", 1, FakeTester(), by_kernel)
+    _, floors = measure_frame_size(64, "veth", ONE, FakeTester(), by_kernel)
     assert [(floor.clock, floor.p50_ns, least_ns(floor)) for floor in floors] == [
         ("software", 100.0, 100.0),
         ("kernel", 40.0, 40.0),
@@ -217,7 +245,7 @@ def test_a_clock_of_the_ports_has_a_floor_of_its_own() -> None:
 
 
 def test_a_slow_tester_has_less_behind_its_probes() -> None:
-    _, (found,) = measure_frame_size(64, "veth", 1, lambda flow, *what: Slow()(flow, *what))
+    _, (found,) = measure_frame_size(64, "veth", ONE, lambda flow, *what: Slow()(flow, *what))
     assert found.background_pps == 0.5 * 4e5
 
 
@@ -228,7 +256,7 @@ class Slow(FakeTester):
 
 def test_nothing_that_comes_through_is_an_error() -> None:
     with pytest.raises(DiedError, match=r"no frame of 64 B arrived from a->b"):
-        measure_frame_size(64, "virtio", 1, lambda flow, *_: stats(flow, 100, 0))
+        measure_frame_size(64, "virtio", ONE, lambda flow, *_: stats(flow, 100, 0))
 
 
 @pytest.mark.parametrize(
@@ -265,9 +293,11 @@ def test_the_command_refuses_a_ring_size_that_no_wire_has(ring_size: int) -> Non
         command("64", "virtio", ring_size, 0.2, None, json=False, quiet=False)
 
 
-def loop(tester_cpus: tuple[int, ...], workdir: Path, wire: Any = "virtio", **more: Any) -> Document:
-    settings = LiveSettings(Path("planed"), 256, False, 1518, wire)
-    return loop_document(settings, Placement(9, tester_cpus, (), frozenset({0})), "c", workdir, **more)
+def loop(
+    tester_cpus: tuple[int, ...], workdir: Path, wire: Any = "virtio", *, tester_cores: int = 1, **more: Any
+) -> Document:
+    settings = LiveSettings(Path("planed"), 256, False, 1518, wire, tester_cores=tester_cores)
+    return loop_document(settings, placed(tester_cpus, tester_by_queue=tester_cores > 1), "c", workdir, **more)
 
 
 def test_one_worker_polls_receivers_before_senders() -> None:
@@ -287,6 +317,24 @@ def test_the_end_that_listens_is_opened_first() -> None:
 def test_with_two_tester_cpus_each_end_has_one() -> None:
     workers = {it["cpu"]: it["tasks"] for it in loop((3, 1), Path("/run/x")).to_json()["workers"]}
     assert workers == {3: ["mon-a", "gen-a"], 1: ["mon-b", "gen-b"]}
+
+
+def test_with_several_tester_cores_each_has_a_queue_of_both_ends() -> None:
+    document = loop((3, 1), Path("/run/x"), tester_cores=2).to_json()
+    assert {it["queues"] for it in document["ports"]} == {2}
+    workers = {it["cpu"]: it["tasks"] for it in document["workers"]}
+    assert workers == {
+        3: ["mon-a", "mon-b", "gen-a", "gen-b"],
+        1: ["mon-a-q1", "mon-b-q1", "gen-a-q1", "gen-b-q1"],
+    }
+    streams = {it["name"]: it["stream"] for it in document["tasks"] if it["kind"] == "generator"}
+    assert streams == {"gen-a": 0, "gen-b": 1, "gen-a-q1": 2, "gen-b-q1": 3}
+
+
+def test_a_wire_with_one_queue_pair_is_refused_for_several_cores() -> None:
+    wanted = LiveSettings(Path("/nowhere"), 256, False, 0, "veth", tester_cores=2)
+    with Supervisor(Path("/tmp")) as supervisor, pytest.raises(UsageError, match="needs --wire memif, vhost, virtio"):
+        calibrate([64], wanted, cpus=Cpus((0, 1)), supervisor=supervisor)
 
 
 def test_the_veth_wire_is_two_packet_sockets() -> None:
@@ -313,24 +361,24 @@ def planed() -> Path:
 
 
 @pytest.mark.dataplane
-@pytest.mark.parametrize("cpus", [(0,), (0, 1)])
-def test_planed_takes_the_document(tmp_path: Path, planed: Path, cpus: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(("cpus", "cores"), [((0,), 1), ((0, 1), 1), ((0, 1), 2), ((0,), 4)])
+def test_planed_takes_the_document(tmp_path: Path, planed: Path, cpus: tuple[int, ...], cores: int) -> None:
     file = tmp_path / "c.json"
-    loop(cpus, tmp_path).write(file)
+    loop(cpus, tmp_path, tester_cores=cores).write(file)
     done = subprocess.run([planed, "--check", file], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.dataplane
-@pytest.mark.parametrize("wire", ["virtio", "memif", "veth"])
-def test_a_real_calibration(tmp_path: Path, planed: Path, wire: str) -> None:
-    cpus = Cpus(tuple(sorted(os.sched_getaffinity(0))))
+@pytest.mark.parametrize(("wire", "cores"), [("virtio", 1), ("memif", 1), ("veth", 1), ("virtio", 2), ("memif", 2)])
+def test_a_real_calibration(tmp_path: Path, planed: Path, wire: str, cores: int) -> None:
+    cpus = Cpus(tuple(sorted(os.sched_getaffinity(0))), tester_cores=cores)
     told = list[float]()
     with high_priority(), Supervisor(Path("/tmp")) as supervisor:
         try:
             found = calibrate(
                 [64, 64],
-                LiveSettings(planed, 256, False, 0, wire),  # type: ignore[arg-type]
+                LiveSettings(planed, 256, False, 0, wire, tester_cores=cores),
                 cpus=cpus,
                 supervisor=supervisor,
                 duration_s=0.05,
@@ -347,7 +395,7 @@ def test_a_real_calibration(tmp_path: Path, planed: Path, wire: str) -> None:
     (only,) = found.floors
     assert 0 < only.probes_received <= only.probes_sent
     assert 0 < only.p50_ns <= only.p99_ns
-    assert found.tester_cpus == len(place(cpus).tester_cpus)
+    assert (found.tester_cpus, found.tester_cores) == (len(place(cpus).tester_cpus), cores)
     assert told == sorted(told)
     assert all(distance > 0 for distance in found.distances_ns)
     assert bool(found.distances_ns) == (len(cpus.allowed) > 1)

@@ -107,6 +107,22 @@ def test_flat_out_intends_what_it_offers() -> None:
     assert counts.loss_ratio == pytest.approx(0.5)
 
 
+def test_frames_that_came_on_several_queues_count_once() -> None:
+    """What two monitors counted is a duplicate, and no number is known that has it in."""
+    tenths = {"forwarded_by_tenth": [98] * 10, "forwarded_bytes": 62_720}
+    came = (
+        monitor("n1", stream(0, 980, duplicate_packets=1, elsewhere_packets=7, **tenths)),
+        monitor("n1-q1", stream(0, 10, **tenths)),
+    )
+    for offered, uncertain in ((990, 0), (1 << 23, 0), ((1 << 23) + 1, 7)):
+        sent = generator("n0", offered_packets=offered)
+        got = tester_counts(stats(sent, generator("n0-q1", offered_packets=0), *came), p2p())
+        (counts,) = got.directions
+        assert (counts.forwarded_packets, counts.duplicate_packets, counts.forwarded_bytes) == (983, 8, None)
+        assert (counts.forwarded_by_tenth, counts.lost_packets) == ((), offered - 983)
+        assert got.elsewhere_packets == uncertain
+
+
 def test_queues_of_a_direction_are_added_up() -> None:
     """The switch chooses the queue on which a frame leaves; one that returns to its own port is misdirected."""
     sent = (generator("n0"), generator("n0-q1", offered_packets=500, duration_ns=200_000_000))

@@ -528,3 +528,12 @@ def test_more_frames_than_a_link_carries_are_no_measurement() -> None:
     found = verdict(counts(**MANY), line_rate_pps=most / 1.01)
     assert found.kind is VerdictKind.INVALID
     assert "give --line" in found.texts[0]
+
+
+def test_frames_on_several_queues_make_a_long_trial_invalid() -> None:
+    """Those of the last frames are counted once; of those before nobody knows, and each may hide a loss."""
+    assert verdict(counts(duplicate_packets=3)).kind == VerdictKind.VALID
+    found = verdict(counts(duplicate_packets=3), elsewhere_packets=3)
+    assert found.kind == VerdictKind.INVALID
+    assert [reason.code for reason in found.reasons] == ["on-several-queues"]
+    assert "3 frames came on several queues" in found.reasons[0].text
