@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Instructions of generator and monitor for a frame, at each kind of port.
+"""Instructions of generator and monitor for a frame, at each kind of port; sampled: of a monitor in a sampled trial.
 
     python bench/tester.py [--size 64] [--program build/dataplane/tester_polls]
 
@@ -46,7 +46,7 @@ def main() -> int:
         print("this CPU has no AVX2, and the budget is that of AVX2: the instructions of the tester are not compared")
         return SKIPPED
     exceeded = False
-    cases = re.findall(r"^(\S+) (generator|monitor) (\d+)$", printed, re.MULTILINE)
+    cases = re.findall(r"^(\S+) (generator|monitor|sampled) (\d+)$", printed, re.MULTILINE)
     for (port, task, frames), instructions in zip(cases, counted, strict=False):
         each = instructions / int(frames)
         budget = BUDGET[port, task] if given.size == 64 else None

@@ -241,6 +241,12 @@ static unsigned no_spans(const struct port *port, uint16_t queue, struct view *v
 	return 0;
 }
 
+static unsigned none_alike(const struct port *port, uint16_t queue, struct view *view, uint32_t length,
+                           unsigned n)
+{
+	return 0;
+}
+
 static unsigned pass_by_copy(const struct port *from, const struct port *to, uint16_t queue,
                              struct view *view)
 {
@@ -290,6 +296,7 @@ void port_ops_resolve(struct port_ops *ops)
 	ops->stop = ops->stop ?: no_stop;
 	ops->peek = ops->peek ?: peek_mbufs;
 	ops->peek_spans = ops->peek_spans ?: no_spans;
+	ops->peek_alike = ops->peek_alike ?: none_alike;
 	ops->deliver = ops->deliver ?: deliver_mbufs;
 	ops->deliver_polled = ops->deliver_polled ?: ops->deliver;
 	ops->pass = ops->pass ?: pass_by_copy;

@@ -116,6 +116,8 @@ struct port_ops {
 	void (*release)(const struct port *port, uint16_t queue, struct view *view);
 	unsigned (*peek_spans)(const struct port *port, uint16_t queue, struct view *view,
 	                       struct vnf_frame *spans, unsigned n); // or NULL: none, then it is peeked
+	unsigned (*peek_alike)(const struct port *port, uint16_t queue, struct view *view, uint32_t length,
+	                       unsigned n); // or NULL: none
 	unsigned (*deliver)(const struct port *port, uint16_t queue, const struct frame *frames, unsigned n);
 	unsigned (*deliver_polled)(const struct port *port, uint16_t queue, const struct frame *frames,
 	                           unsigned n); // or NULL: deliver
@@ -217,6 +219,14 @@ static inline unsigned port_peek_spans(const struct port *port, uint16_t queue, 
 	if (count)
 		*whole = view_spans(view, spans);
 	return count;
+}
+
+// The same of frames that all have this length, for who does not even read. Returns 0 if one of them has another, and where
+// the kind cannot tell lengths without the frames.
+static inline unsigned port_peek_alike(const struct port *port, uint16_t queue, struct view *view,
+                                       uint32_t length, unsigned n)
+{
+	return port->ops->peek_alike(port, queue, view, length, n);
 }
 
 // Give all of a view back, whatever the task left in it.

@@ -81,20 +81,34 @@ static unsigned virtio_peek(const struct port *port, uint16_t index, struct view
 	return view->count;
 }
 
-static unsigned peek_spans(const struct port *port, uint16_t index, struct view *view,
-                           struct vnf_frame *spans, unsigned n)
+// spans NULL: frames of this length, which nobody reads.
+static __rte_always_inline unsigned peek_uniform(const struct port *port, uint16_t index, struct view *view,
+                                                 struct vnf_frame *spans, uint32_t length, unsigned n)
 {
 	struct ring_queue *queue = virtio_source_queue(port, index);
 
 	if (!virtio_enter(queue))
 		return 0;
-	n = driver_ring_peek_spans(&queue->driver, spans, n);
+	n = spans ? driver_ring_peek_spans(&queue->driver, spans, n)
+	          : driver_ring_peek_alike(&queue->driver, length, n);
 	counter_add(&queue->packets, n);
 	view->held = VIEW_IN_RING;
 	view->count = view->batch.count = n;
 	if (n == 0)
 		virtio_leave(queue);
 	return n;
+}
+
+static unsigned peek_spans(const struct port *port, uint16_t index, struct view *view,
+                           struct vnf_frame *spans, unsigned n)
+{
+	return peek_uniform(port, index, view, spans, 0, n);
+}
+
+static unsigned peek_alike(const struct port *port, uint16_t index, struct view *view, uint32_t length,
+                           unsigned n)
+{
+	return peek_uniform(port, index, view, NULL, length, n);
 }
 
 static void virtio_release(const struct port *port, uint16_t index, struct view *view)
@@ -457,5 +471,6 @@ struct port_ops virtio_port_ops = {.kind = "virtio-user",
                                    .counters = shm_port_counters,
                                    .peek = virtio_peek,
                                    .peek_spans = peek_spans,
+                                   .peek_alike = peek_alike,
                                    SHM_PORT_OPS(virtio)};
 PORT_KIND(virtio_port_ops)

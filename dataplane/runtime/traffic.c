@@ -28,6 +28,7 @@ struct request {
 	bool keep;   // counters and stamps of the trial that has begun, which others join
 	bool stamps; // of all tasks that can
 	bool clocks; // of those at the ends of a path only
+	bool sampled;
 };
 
 static const struct field request_fields[] = {
@@ -38,6 +39,7 @@ static const struct field request_fields[] = {
         {.key = "keep", FIELD(FIELD_BOOL, struct request, keep)},
         {.key = "stamps", FIELD(FIELD_BOOL, struct request, stamps)},
         {.key = "clocks", FIELD(FIELD_BOOL, struct request, clocks)},
+        {.key = "sampled", FIELD(FIELD_BOOL, struct request, sampled)},
         {.key = "generators", .type = FIELD_ANY, .required = true},
         {0},
 };
@@ -189,6 +191,7 @@ static int start_parked(struct planed *planed, const struct request *request, st
 	                      .duration_ns = request->duration_ns,
 	                      .nonce = request->nonce,
 	                      .ptp_probes = any_stamps_ptp_only(planed),
+	                      .sampled = request->sampled,
 	                      .offered = offered_begin(request->nonce, request->keep)};
 
 	if (!request->keep)
@@ -213,6 +216,9 @@ json_t *traffic_start(struct planed *planed, const json_t *params, char error[st
 
 	if (schema_decode(params, request_fields, &request, "params", error))
 		return NULL;
+	if (request.sampled && (request.stamps || request.clocks))
+		return config_error_null(error, "params.sampled: not all probes would be seen; leave out %s",
+		                         request.stamps ? "stamps" : "clocks");
 	if (!json_is_array(array) || json_array_size(array) > CONFIG_TASKS_MAX)
 		return config_error_null(error, "params.generators: expected an array of at most %d objects",
 		                         CONFIG_TASKS_MAX);

@@ -188,6 +188,16 @@ static inline bool view_spans(const struct view *view, struct vnf_frame *spans)
 	return whole;
 }
 
+// Whether n frames have this length each.
+static inline bool spans_alike(const struct vnf_frame *spans, unsigned n, uint32_t length)
+{
+	uint32_t other = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		other |= spans[i].total ^ length;
+	return other == 0;
+}
+
 // Copy the first bytes of frame i, at most its length and length. Returns how many.
 uint32_t view_copy(const struct view *view, unsigned i, uint8_t *to, uint32_t length);
 

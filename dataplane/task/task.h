@@ -80,6 +80,7 @@ struct trial {
 	uint64_t start_tsc, duration_ns;
 	uint64_t nonce;  // of its frames (frame_stamp()), or 0
 	bool ptp_probes; // a device of some port stamps received PTP messages only
+	bool sampled;    // monitors look into some bursts only, so there are no frames with time stamps
 	struct trial_offered
 	        *offered; // of TRIAL_STREAMS streams, for as long as the process runs; NULL without nonce
 };

@@ -451,6 +451,10 @@ static int generator_begin(struct task *task, const struct trial *trial)
 {
 	struct generator *g = (struct generator *)task;
 
+	if (trial->sampled && (g->load.probe_rate_pps > 0 || g->load.stamp_all))
+		return refuse(task,
+		              "monitors that look into some bursts only do not see all probes or stamps; "
+		              "leave out sampled, or these");
 	g->load.epoch = trial->epoch;
 	g->load.start_tsc = trial->start_tsc;
 	g->load.duration_ns = trial->duration_ns;

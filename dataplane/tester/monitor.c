@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "tester/histogram.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "tester/sequence.h"
 #include "port/port.h"
 #include "tester/stamps.h"
@@ -24,6 +25,8 @@ enum {
 	MONITOR_NS_SHIFT = 32,
 	TENTHS = 10,
 	STALL_FRAMES = 10, // that would have come meanwhile, at the least
+	BURST_DEFAULT = 64,
+	LOOKS_MAX = 64, // intact frames that were not as the one before; then no other is learned from
 };
 
 // Between two bursts with frames of a stream, by the times at which the monitor was polled for them.
@@ -52,6 +55,7 @@ struct stream {
 	struct sequence sequence;
 	struct jitter jitter; // last: not of every frame
 	uint64_t stamped;     // frames of a load that stamps all
+	uint64_t unchecked;   // of sequence.unique
 };
 
 struct monitor {
@@ -76,6 +80,9 @@ struct monitor {
 	const struct trial_offered *offered;         // or NULL
 	uint64_t start_tsc, sending_tsc;             // of the trial; how long it sends
 	struct monitor_queue counted;                // among those of the port
+	bool sampled;
+	uint8_t drawn; // of MONITOR_SAMPLED bursts: which is looked into
+	uint32_t came; // bit n: frames of stream n have come in this trial
 };
 
 static inline uint64_t monitor_ns(const struct monitor *m, uint64_t ticks)
@@ -112,8 +119,7 @@ static json_t *sizes_report(const struct stream *s)
 	return NULL;
 }
 
-// From the start of the trial; null: there was no frame, or only one burst of them. The first may have come
-// in a poll that began before.
+// Since the trial's start; null: no frame, or only one burst. The first may have come in a poll that began before.
 static json_t *since_start(const struct monitor *m, uint64_t tsc)
 {
 	uint64_t ticks = tsc > m->start_tsc ? tsc - m->start_tsc : 0;
@@ -123,13 +129,14 @@ static json_t *since_start(const struct monitor *m, uint64_t tsc)
 
 static void silence_report(const struct monitor *m, const struct stream *s, json_t *object)
 {
-	json_object_set_new(object, "longest_silence_ns",
-	                    json_integer((json_int_t)monitor_ns(m, s->longest_silence)));
-	json_object_set_new(object, "longest_silence_begin_ns", since_start(m, s->longest.begin_tsc));
-	json_object_set_new(object, "longest_silence_end_ns", since_start(m, s->longest.end_tsc));
-	json_object_set_new(object, "first_ns", since_start(m, s->longest.first_tsc));
-	json_object_set_new(object, "last_ns", since_start(m, s->last_tsc));
-	json_object_set_new(object, "stall_sum_ns", json_integer((json_int_t)monitor_ns(m, s->stall_ticks)));
+	json_object_update_new(object,
+	                       json_pack("{sI so so so so sI}", "longest_silence_ns",
+	                                 (json_int_t)monitor_ns(m, s->longest_silence),
+	                                 "longest_silence_begin_ns", since_start(m, s->longest.begin_tsc),
+	                                 "longest_silence_end_ns", since_start(m, s->longest.end_tsc),
+	                                 "first_ns", since_start(m, s->longest.first_tsc), "last_ns",
+	                                 since_start(m, s->last_tsc), "stall_sum_ns",
+	                                 (json_int_t)monitor_ns(m, s->stall_ticks)));
 }
 
 static const struct counter counters[] = {
@@ -147,6 +154,7 @@ static const struct counter stream_counters[] = {
         COUNTER("corrupt_packets", struct stream, corrupt),
         COUNTER("probes_received", struct stream, probes),
         COUNTER("stamped_packets", struct stream, stamped),
+        COUNTER("unchecked_packets", struct stream, unchecked),
         COUNTER("stalls", struct stream, stalls),
         {0},
 };
@@ -211,10 +219,6 @@ static void monitor_report(const struct task *task, json_t *object, uint64_t now
 	json_object_set_new(object, "streams", streams);
 }
 
-enum {
-	LOOKS_MAX = 64, // intact frames that were not as the one before; then no other is learned from
-};
-
 static void streams_free(struct stream *streams)
 {
 	for (unsigned i = 0; streams && i < FRAME_STREAMS; i++) {
@@ -264,7 +268,7 @@ static void note_stall(struct stream *s)
 	s->mostly_gaps = gaps > silent / 2;
 }
 
-static void silence_ends(struct stream *s, uint64_t now_tsc)
+static __attribute__((noinline, cold)) void silence_ends(struct stream *s, uint64_t now_tsc)
 {
 	if (s->last_tsc == 0) {
 		s->longest.first_tsc = now_tsc;
@@ -285,27 +289,15 @@ static bool ends_silence(const struct stream *s, uint64_t now_tsc)
 	return now_tsc - s->last_tsc > s->silence;
 }
 
-static __attribute__((noinline, cold)) void silences_end(struct monitor *m, uint64_t now_tsc)
-{
-	for (; m->heard; m->heard &= m->heard - 1) {
-		struct stream *s = &m->streams[__builtin_ctz(m->heard)];
-
-		if (ends_silence(s, now_tsc))
-			silence_ends(s, now_tsc);
-		s->last_tsc = now_tsc;
-	}
-}
-
 // Once a burst, for the streams that it had: one, as a rule.
 static inline void note_silences(struct monitor *m, uint64_t now_tsc)
 {
+	m->came |= m->heard;
 	for (; m->heard; m->heard &= m->heard - 1) {
 		struct stream *s = &m->streams[__builtin_ctz(m->heard)];
 
-		if (unlikely(ends_silence(s, now_tsc))) {
-			silences_end(m, now_tsc);
-			return;
-		}
+		if (unlikely(ends_silence(s, now_tsc)))
+			silence_ends(s, now_tsc);
 		s->last_tsc = now_tsc;
 	}
 }
@@ -369,13 +361,6 @@ static __attribute__((noinline, cold)) void timed_burst_end(struct monitor *m)
 	m->arrived_tsc = 0;
 }
 
-static __attribute__((noinline, cold)) void count_corrupt(struct monitor *m, uint8_t stream)
-{
-	m->corrupt++;
-	if (stream < FRAME_STREAMS)
-		m->streams[stream].corrupt++;
-}
-
 // Look again what is offered. Returns how many numbers, from the next expected one on, may come.
 static __attribute__((noinline)) uint64_t numbers_offered(const struct monitor *m, struct stream *s)
 {
@@ -414,8 +399,7 @@ static inline bool count_number(struct monitor *m, unsigned stream, uint32_t num
 	return true;
 }
 
-// A plain frame that the run did not know shows it the next ones; but not in a stream of mixed frames, of
-// which hardly any is like the one before.
+// A plain frame that the run did not know shows it the next ones; but not in a stream of mixed frames.
 static void learn(struct monitor *m, const struct vnf_frame *frame, uint8_t stream)
 {
 	struct frame_signature *look = &m->looks[stream];
@@ -467,9 +451,11 @@ static void count_any(struct monitor *m, const struct vnf_frame *frame)
 
 	if (timed && m->arrived_tsc == 0)
 		m->arrived_tsc = now_tsc;
-	if (class == FRAME_CORRUPT)
-		count_corrupt(m, fields.stream);
-	else if (class == FRAME_FOREIGN || fields.stream >= FRAME_STREAMS)
+	if (class == FRAME_CORRUPT) {
+		m->corrupt++;
+		if (fields.stream < FRAME_STREAMS)
+			m->streams[fields.stream].corrupt++;
+	} else if (class == FRAME_FOREIGN || fields.stream >= FRAME_STREAMS)
 		m->foreign++;
 	else
 		count_intact(m, frame, &fields, now_tsc);
@@ -629,20 +615,45 @@ static __attribute__((noinline, cold)) void stamps_take(struct monitor *m, const
 	}
 }
 
+// The length of the frames that are counted without a look into the next burst, or 0: it is looked into.
+static inline uint32_t unchecked_length(const struct monitor *m)
+{
+	if (likely(!m->sampled) || m->bursts % MONITOR_SAMPLED == m->drawn || !rte_is_power_of_2(m->came))
+		return 0;
+	return m->looks[__builtin_ctz(m->came)].length;
+}
+
+static void count_unchecked(struct monitor *m, uint32_t length, unsigned n)
+{
+	struct stream *s = &m->streams[__builtin_ctz(m->came)];
+
+	m->heard |= m->came;
+	s->sequence.unique += n;
+	s->unchecked += n;
+	s->forwarded_bytes += (uint64_t)n * (length + FRAME_FCS_BYTES);
+	s->sizes[length] += n;
+}
+
 static unsigned receive(struct monitor *m)
 {
 	struct vnf_frame spans[CONFIG_BURST_MAX + FRAME_AHEAD];
 	const struct port *port = m->task.ports[0];
-	uint32_t stamped = m->task.stamps ? m->task.stamps->count : 0;
+	uint32_t stamped = m->task.stamps ? m->task.stamps->count : 0, length = unchecked_length(m);
 	struct view view;
-	bool whole;
-	unsigned n = port_peek_spans(port, m->task.queue, &view, spans, m->burst, &whole);
+	bool whole = true, alike = length;
+	unsigned n = alike ? port_peek_alike(port, m->task.queue, &view, length, m->burst) : 0;
 
+	if (n == 0) {
+		n = port_peek_spans(port, m->task.queue, &view, spans, m->burst, &whole);
+		alike = alike && spans_alike(spans, n, length);
+	}
 	if (n == 0)
 		return 0;
 	if (unlikely(m->task.stamps))
 		m->burst_tsc = rte_rdtsc();
-	if (likely(whole))
+	if (alike)
+		count_unchecked(m, length, n);
+	else if (likely(whole))
 		count_frames(m, spans, n);
 	else
 		count_scattered(m, &view, spans);
@@ -687,6 +698,8 @@ static unsigned monitor_poll(struct task *task, uint64_t now_tsc)
 	counter_add(&task->counters.rx_packets, n);
 	m->received += n;
 	m->bursts++;
+	if (unlikely(m->bursts % MONITOR_SAMPLED == 0))
+		m->drawn = draw_hash(m->nonce ^ m->start_tsc, m->bursts) % MONITOR_SAMPLED;
 	m->full_bursts += n == m->burst;
 	return n;
 }
@@ -734,8 +747,7 @@ static void monitor_clear(struct task *task)
 
 		counters_clear(stream_counters, s);
 		s->longest = (struct silence){0};
-		s->last_tsc = s->longest_silence = s->silence = 0;
-		s->stall_ticks = s->stall_end_tsc = 0;
+		s->last_tsc = s->longest_silence = s->silence = s->stall_ticks = s->stall_end_tsc = 0;
 		if (s->sequence.unique) { // else nothing was seen: a megabyte need not be touched
 			memset(s->sizes, 0, (FRAME_TAGGED_MAX + 1) * sizeof(*s->sizes));
 			sequence_reset(&s->sequence, 0);
@@ -754,8 +766,9 @@ void monitor_start(struct task *task, uint16_t epoch, uint64_t start_tsc)
 	m->epoch = epoch;
 	m->start_tsc = start_tsc;
 	m->ns_per_tick = clock_ns(UINT64_C(1) << MONITOR_NS_SHIFT);
-	m->nonce = 0;
+	m->nonce = m->drawn = m->came = 0;
 	m->offered = NULL;
+	m->sampled = false;
 	m->tenth = TENTHS;
 	tenth_next(m); // of a sending of unknown length nothing is kept apart
 	memset(m->looks, 0, sizeof(m->looks));
@@ -772,6 +785,7 @@ static int monitor_begin(struct task *task, const struct trial *trial)
 	monitor_start(task, trial->epoch, trial->start_tsc);
 	m->nonce = trial->nonce;
 	m->offered = trial->offered;
+	m->sampled = trial->sampled;
 	m->sending_tsc = clock_ticks(trial->duration_ns);
 	m->tenth = 0;
 	tenth_next(m);

@@ -15,6 +15,12 @@
 // forwarded_by_tenth: frames counted within each tenth of the sending time that is over, by the polls that began in it. What
 // rings give back after the sending is in none.
 //
+// A trial may be sampled: of MONITOR_SAMPLED bursts in turn one is looked into, drawn anew each time, for one at a fixed
+// place would always be of the same slots of a ring. Of the others number and length of the frames are known, and no byte:
+// they count as forwarded, in unchecked_packets too, if they have the length of the only stream that has come so far.
+// Duplicates, order, damage, and frames that are not ours, are then those of the checked bursts alone. Bursts with
+// another length in them, of a second stream, or of a stream whose frames are not alike, are all looked into.
+//
 // The longest silence of a stream: between two bursts that had frames of it, by the times at which the
 // monitor was polled for them, so a turn of its worker is how fine that is. No reading of a clock is spent on
 // it, and no work for a frame.
@@ -23,6 +29,8 @@
 #include <stdint.h>
 
 struct task;
+
+enum { MONITOR_SAMPLED = 16 };
 
 // Clear all counts and expect frames of this epoch, numbered from 0; others count as stale. Silences are
 // told from start_tsc on. Control thread, worker parked.

@@ -141,6 +141,93 @@ static void other_lengths_are_corrupt(void **state)
 	close_bench(&b);
 }
 
+// --- A sampled trial --------------------------------------------------------------------------------------
+
+enum { BURSTS = 10 * MONITOR_SAMPLED, BURST = 4 };
+
+static struct bench open_sampled(void **state)
+{
+	struct bench b = open_secret(state, BURST, BURSTS * BURST);
+	const struct trial trial = {.epoch = EPOCH, .nonce = NONCE, .offered = offered, .sampled = true};
+
+	assert_int_equal(b.task->ops->begin(b.task, &trial), 0);
+	return b;
+}
+
+// In each burst the third frame has another byte at this place, and another length.
+static void put_bursts(struct bench *b, unsigned at, unsigned shorter)
+{
+	for (unsigned burst = 0; burst < BURSTS; burst++) {
+		for (unsigned i = 0; i < BURST; i++) {
+			struct sample s = make(STREAM, EPOCH, burst * BURST + i, 0);
+
+			if (i == 2) {
+				s.data[at] ^= 1;
+				s.length -= shorter;
+			}
+			put(b, s);
+		}
+		poll_all(b);
+	}
+}
+
+static void damage_is_found_in_one_burst_of_each_group(void **state)
+{
+	struct bench b = open_sampled(state);
+
+	put_bursts(&b, FRAME_SIZE / 2, 0);
+	assert_int_equal(number(&b, "monitor.received_packets"), BURSTS * BURST);
+	assert_int_equal(number(&b, "monitor.corrupt_packets"), BURSTS / MONITOR_SAMPLED);
+	assert_int_equal(number(&b, "monitor.streams.0.forwarded_packets"),
+	                 BURSTS * BURST - BURSTS / MONITOR_SAMPLED);
+	assert_int_equal(number(&b, "monitor.streams.0.unchecked_packets"),
+	                 (BURSTS - BURSTS / MONITOR_SAMPLED) * BURST);
+	close_secret(&b);
+}
+
+// The place of the checked burst in a group is not always the same: else each of 10 groups had it in the same slots of a ring.
+static void the_checked_burst_is_drawn(void **state)
+{
+	uint32_t places = 0;
+	json_int_t corrupt = 0;
+	struct bench b = open_sampled(state);
+
+	for (unsigned burst = 0; burst < BURSTS; burst++) {
+		struct sample s = make(STREAM, EPOCH, burst, 0);
+
+		s.data[FRAME_SIZE / 2] ^= burst != 0;
+		put(&b, s);
+		poll_all(&b);
+		if (number(&b, "monitor.corrupt_packets") > corrupt)
+			places |= UINT32_C(1) << burst % MONITOR_SAMPLED;
+		corrupt = number(&b, "monitor.corrupt_packets");
+	}
+	assert_int_equal(corrupt, BURSTS / MONITOR_SAMPLED - 1);
+	assert_true(__builtin_popcount(places) > 2);
+	close_secret(&b);
+}
+
+static void another_length_is_found_in_every_burst(void **state)
+{
+	struct bench b = open_sampled(state);
+
+	put_bursts(&b, FRAME_SIZE / 2, 4);
+	assert_int_equal(number(&b, "monitor.corrupt_packets"), BURSTS);
+	assert_int_equal(number(&b, "monitor.streams.0.forwarded_packets"), BURSTS * (BURST - 1));
+	close_secret(&b);
+}
+
+static void with_a_second_stream_all_bursts_are_checked(void **state)
+{
+	struct bench b = open_sampled(state);
+
+	put(&b, make(STREAM + 1, EPOCH, 0, 0));
+	put_bursts(&b, FRAME_SIZE / 2, 0);
+	assert_int_equal(number(&b, "monitor.corrupt_packets"), BURSTS);
+	assert_int_equal(number(&b, "monitor.streams.0.unchecked_packets"), 0);
+	close_secret(&b);
+}
+
 static void streams_epochs_and_strangers_are_told_apart(void **state)
 {
 	struct bench b = open_bench(state, 0);
@@ -433,6 +520,10 @@ int main(void)
 	        WIRE_TEST(a_stamp_has_the_last_empty_poll),
 	        WIRE_TEST(every_damaged_byte_is_corrupt),
 	        WIRE_TEST(other_lengths_are_corrupt),
+	        WIRE_TEST(damage_is_found_in_one_burst_of_each_group),
+	        WIRE_TEST(the_checked_burst_is_drawn),
+	        WIRE_TEST(another_length_is_found_in_every_burst),
+	        WIRE_TEST(with_a_second_stream_all_bursts_are_checked),
 	        WIRE_TEST(streams_epochs_and_strangers_are_told_apart),
 	        WIRE_TEST(probes_are_recorded_once),
 	        WIRE_TEST(jitter_of_probes_is_counted_per_pair),

@@ -169,14 +169,24 @@ static inline void fetch_frames(struct driver_ring *ring, unsigned n)
 	ring->fetched = (uint16_t)n;
 }
 
+static inline const ring_word *used_words(const struct driver_ring *ring, unsigned slot)
+{
+	return (const ring_word *)(const void *)&ring->used->ring[slot];
+}
+
+// The element of a frame of this length: the length, and the slot's id.
+static inline uint64_t used_due(unsigned slot, uint32_t length)
+{
+	return (uint64_t)(RING_HEADER + length) << 32 | slot;
+}
+
 // Where the frames in slots that follow one another lie. Returns how many: those before the first that is not of this length.
 static inline unsigned spans_of(const struct driver_ring *ring, unsigned slot, unsigned n, uint32_t length,
                                 struct vnf_frame *spans)
 {
-	const ring_word *used = (const ring_word *)(const void *)&ring->used->ring[slot];
+	const ring_word *used = used_words(ring, slot);
 	const struct piece *pieces = &ring->pieces[slot];
-	uint64_t due =
-	        (uint64_t)(RING_HEADER + length) << 32 | slot; // an element: the length, and the slot's id
+	uint64_t due = used_due(slot, length);
 	unsigned i;
 
 #pragma GCC unroll 4
@@ -210,6 +220,29 @@ unsigned driver_ring_peek_spans(struct driver_ring *ring, struct vnf_frame *span
 	if (unlikely(spans_of(ring, 0, n - straight, length, &spans[straight]) < n - straight))
 		return 0;
 	return n;
+}
+
+// Whether the frames in slots that follow one another are of this length. The elements are read by the vector, each once.
+static inline bool are_alike(const struct driver_ring *ring, unsigned slot, unsigned n, uint32_t length)
+{
+	const ring_word *used = used_words(ring, slot);
+	uint64_t due = used_due(slot, length), differ = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		differ |= used[i] ^ (due + i);
+	return differ == 0;
+}
+
+unsigned driver_ring_peek_alike(struct driver_ring *ring, uint32_t length, unsigned n)
+{
+	unsigned slot = slot_of(ring, ring->head), straight;
+
+	if (unlikely(ring->fault != DRIVER_OK))
+		return 0;
+	n = RTE_MIN(n, (unsigned)BURST_FRAMES_MAX);
+	n = RTE_MIN(arrived(ring, n), n);
+	straight = RTE_MIN(n, ring->size - slot);
+	return are_alike(ring, slot, straight, length) && are_alike(ring, 0, n - straight, length) ? n : 0;
 }
 
 void driver_ring_release(struct driver_ring *ring, unsigned buffers)

@@ -81,6 +81,10 @@ void driver_ring_release(struct driver_ring *ring, unsigned buffers);
 // them are asked for.
 unsigned driver_ring_peek_spans(struct driver_ring *ring, struct vnf_frame *spans, unsigned n);
 
+// How many frames have come, at most n, if all of these are of this length; else 0. Nothing of them is looked at or asked for
+// but the device's elements.
+unsigned driver_ring_peek_alike(struct driver_ring *ring, uint32_t length, unsigned n);
+
 // Transmit: lend up to n empty buffers for frames of these lengths, as port_reserve(); send the first n of these.
 // Returns how many, 0 if the ring was reset meanwhile.
 unsigned driver_ring_reserve(struct driver_ring *ring, const uint16_t *lengths, uint8_t **data, unsigned n);

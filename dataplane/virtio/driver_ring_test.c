@@ -172,6 +172,11 @@ static void frames_of_one_length_come_in_as_spans(void **state)
 				assert_int_equal(pair_device_give(&p, n), n);
 				assert_int_equal(pair_look_at_spans(&p, part), part);
 				assert_int_equal(pair_look_at_spans(&p, BURST_FRAMES_MAX), n);
+				assert_int_equal(driver_ring_peek_alike(&p.receive.driver, 60, part), part);
+				assert_int_equal(
+				        driver_ring_peek_alike(&p.receive.driver, 60, BURST_FRAMES_MAX), n);
+				assert_int_equal(
+				        driver_ring_peek_alike(&p.receive.driver, 61, BURST_FRAMES_MAX), 0);
 				driver_ring_release(&p.receive.driver, part);
 				p.came += part;
 				assert_int_equal(pair_look_at_spans(&p, BURST_FRAMES_MAX), n - part);
@@ -193,6 +198,8 @@ static void frames_of_several_lengths_are_no_spans(void **state)
 		assert_int_equal(pair_device_give(&p, 5), 5);
 		assert_int_equal(pair_look_at_spans(&p, BURST_FRAMES_MAX), 0);
 		assert_int_equal(pair_look_at_spans(&p, 1), 1);
+		assert_int_equal(
+		        driver_ring_peek_alike(&p.receive.driver, 1 + p.came * 37 % PAIR_FRAME_MAX, 5), 1);
 		assert_int_equal(pair_look(&p, BURST_FRAMES_MAX, frames), 5);
 		driver_ring_release(&p.receive.driver, 5);
 		p.came += 5;

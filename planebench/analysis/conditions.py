@@ -126,6 +126,7 @@ MHZ_TOLERANCE = 0.02
 
 _HOST: Mapping[str, tuple[Literal["settings", "host"], str]] = {
     "wire": ("settings", "replacement of a NIC"),
+    "check": ("settings", "frames that the tester looks into in trials without probes: all, or one burst in 16"),
     "governor": ("host", "governor of the CPU frequency"),
     "turbo": ("host", "turbo: CPU frequency above nominal allowed"),
 }
@@ -328,6 +329,7 @@ MUST_MATCH: Mapping[Literal["settings", "host"], Mapping[str, str]] = {
         "warmup_s": "seconds of warm-up",
         "probe_rate_pps": "latency probes per second",
         "clock": "clock of latencies",
+        "check": "check of frames",
         "switch_cpu": "CPU of the switch",
         "more_switch_cpus": "further CPUs of the switch",
         "tester_cpus": "CPUs of the tester",
@@ -347,12 +349,16 @@ MUST_MATCH: Mapping[Literal["settings", "host"], Mapping[str, str]] = {
 Versions are not here: they are what changes."""
 
 
+_OLDER = {"check": "full"}
+"""What a fact was in runs from before it was recorded."""
+
+
 def differing_facts(a: RunHeader, b: RunHeader) -> tuple[str, ...]:
     """Return one sentence per differing fact: ``kernel: 6.1.0 against 6.5.0``."""
     found = []
     for where, names in MUST_MATCH.items():
         for key, name in names.items():
-            left, right = (getattr(header, where).get(key) for header in (a, b))
+            left, right = (getattr(header, where).get(key, _OLDER.get(key)) for header in (a, b))
             if left != right:
                 found.append(f"{name}: {_words(left)} against {_words(right)}")
     return (*found, *_changed_files(a, b), *_unlike_traffic(a, b))

@@ -265,6 +265,7 @@ def calibrate(
     hugepages: HugepagesOption = None,
     clock: Annotated[str, option("", "Clock of latencies, as of run.")] = "auto",
     tester_cores: Annotated[int, option("", "CPU cores of the tester, as of run.")] = 1,
+    check: Annotated[str, option("", "Check of frames, as of run.")] = "full",
 ) -> None:
     """Measure the tester alone: highest rate, rate error, latency baseline.
 

@@ -12,7 +12,7 @@ from planebench.measure.calibrate import check_duration
 from planebench.measure.machine import Machine
 from planebench.model.scenarios import parse_frame_size
 from planebench.model.wire import parse_wire
-from planebench.plan.schema import check_clock, check_ring_size, check_tester_cores
+from planebench.plan.schema import check_clock, check_ring_size, check_tester_cores, parse_check
 from planebench.report.sections import Sentences
 from planebench.report.setup import calibration_tables, calibration_words
 from planebench.report.terminal.table import print_parts
@@ -32,6 +32,7 @@ def calibrate(
     *,
     clock: str = "auto",
     tester_cores: int = 1,
+    check: str = "full",
     json: bool,
     quiet: bool,
 ) -> None:
@@ -43,11 +44,11 @@ def calibrate(
     sizes = [parse_frame_size(text.strip()) for text in frame_size.split(",")]
     check_ring_size(ring_size)
     check_duration(duration)
-    ports, chosen = parse_wire(wire), check_clock(clock)
+    ports, chosen, checked = parse_wire(wire), check_clock(clock), parse_check(check)
     cores = check_tester_cores(tester_cores)
     machine = Machine.prepare(wire=ports, tester_cores=cores)
     settings = machine.live_settings(ports, ring_size, max(sizes), hugepages)
-    settings = replace(settings, clock=chosen, tester_cores=cores)
+    settings = replace(settings, clock=chosen, tester_cores=cores, check=checked)
     with machine.measuring() as supervisor, Bar(STEPS, quiet=quiet) as bar:
 
         def show(text: str, share: float) -> None:

@@ -277,5 +277,7 @@ def _lines(held: Survey) -> Iterator[str]:
         yield f"reproduces: {', '.join(plan.papers)}"
     if plan.send_burst:
         yield f"VNFs send {plan.send_burst} packets at once, or what has come in {plan.drain_us} us"
+    if plan.check == "sampled":
+        yield "trials without probes are checked by samples: of one burst in 16 the bytes, of all others the lengths"
     yield describe(plan)
     yield f"{held.points_words}, {held.takes_words}"

@@ -153,6 +153,7 @@ PLAN_OPTIONS: dict[str, Any] = {
     "rates": _text("--rates", "A,B", "Fixed latency loads per direction, e.g. 100k,1M; or none."),
     "wire": _text("--wire", "NAME", "Port type: virtio, vhost, memif, veth, af_xdp, or pci:TESTER=SWITCH,... (NICs)."),
     "clock": _text("--clock", "NAME", "Clock of latencies: hardware, kernel (veth), software, or auto (software)."),
+    "check": _text("--check", "NAME", "Frames checked in trials without probes: full (all), sampled (1 burst in 16)."),
     "ring_size": _number(int, "--ring-size", "Descriptors of each ring, a power of two."),
     "switch_cores": _number(int, "--switch-cores", "CPU cores of each switch, e.g. with planed:workers=N."),
     "tester_cores": _number(int, "--tester-cores", "CPU cores of the tester, each with a queue pair of every port."),

@@ -101,6 +101,7 @@ def condition_for(settings: LiveSettings, cpus: Cpus, facts: HostFacts) -> Calib
         core_kinds=cpus.kind_names(tester_cpus),
         tester_cores=settings.tester_cores,
         clock=port_clock(settings.clock),
+        check=settings.check,
     )
 
 
@@ -142,7 +143,8 @@ def calibrate(
             done += 1
             clocked = probes > 0 and clock != "software"
             readings[:] = [clock_readings(get_ports(sender.call))] if clocked else []
-            return sender.send(Sending((flow,), size, duration_s, pps, probes, clocks=clocked))
+            sampled = settings.check == "sampled" and not probes
+            return sender.send(Sending((flow,), size, duration_s, pps, probes, clocks=clocked, sampled=sampled))
 
         def read_clock(latency: LatencyRecord, stats: Statistics) -> LatencyRecord:
             readings.append(clock_readings(get_ports(sender.call)))

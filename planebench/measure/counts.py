@@ -277,6 +277,7 @@ def _direction(flow: Flow, way: _Way) -> DirectionCounts:
         duplicate_packets=sum(it.duplicate_packets for it in came) + elsewhere,
         reordered_packets=sum(it.reordered_packets for it in came),
         corrupt_packets=sum(it.corrupt_packets for it in came),
+        unchecked_packets=sum(it.unchecked_packets for it in came),
         unsent_late_packets=sum(it.unsent_late_packets for it in sent),
         unsent_ring_full_packets=sum(it.unsent_ring_full_packets for it in sent),
         attempted_packets=sum(it.attempted_packets for it in sent),
@@ -372,7 +373,8 @@ class Sending:
 
     ``profile`` as planed takes it (traffic.document); sizes of its own replace the frame size. With ``stamps`` every
     task of the path notes when it had each probe; with ``clocks`` only its two ends do, by the clocks
-    of their ports too. With ``stamp_all`` every frame has a time stamp, not the probes alone.
+    of their ports too. With ``stamp_all`` every frame has a time stamp, not the probes alone. ``sampled``, without any
+    of these: monitors look into one burst in 16.
     """
 
     flows: Sequence[Flow]
@@ -386,6 +388,7 @@ class Sending:
     stamp_all: bool = False
     more: tuple[GeneratorLoad, ...] = ()
     """Loads of further generators."""
+    sampled: bool = False
 
 
 class Sender:
@@ -457,6 +460,7 @@ class Sender:
             stamps=sending.stamps,
             clocks=sending.clocks,
             nonce=self.nonce,
+            sampled=sending.sampled,
         )
 
     def end(self, pollers_on_core: int = 1, *, counted: bool = True) -> Statistics:

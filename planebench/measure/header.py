@@ -226,6 +226,7 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Heade
         "stamp": _joined_over_parts(plan, lambda how: how.stamp),
         "wire": plan.wire,
         "clock": plan.clock,
+        "check": plan.check,
         "hosting": ",".join(plan.hostings),
         "ring_size": plan.ring_size,
         "send_burst": plan.send_burst,

@@ -47,6 +47,7 @@ from planebench.model.conditions import Conditions, of_losses
 from planebench.model.dimensions import ClockChoice, ClockName, HostingFacts
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import Calibration
+from planebench.model.plan import Check
 from planebench.model.reasons import Reason
 from planebench.model.records import Anatomy, FibUpdates, MemoryEvidence
 from planebench.model.scenario import Direction
@@ -100,6 +101,7 @@ class LiveSettings:
     clock: ClockChoice = "auto"
     tester_cores: int = 1
     """Queue pairs of every port, at the least: the tester has a core for each."""
+    check: Check = "full"
     open_loop: bool | None = None
     """Saturating trials without a rate are sent at the line rate of the NICs; None: where there is one."""
     has_rate: bool = False
@@ -134,6 +136,8 @@ class LiveTopology:
         """The wires that are kernel interfaces."""
         self.planed = Path("planed")
         self.cpu_clock = OWN_CLOCK
+        self.sampled = False
+        """Sendings without time stamps are checked by samples."""
         """The clock at which the switch is measured."""
         self.sender = Sender(self.traffic, queues=links.queues, check=partial(self.check, here=True))
         self.pollers_on_core = 1
@@ -213,6 +217,7 @@ class LiveTopology:
                 )
             live = cls(topology, placement, links, tester)
             live._veth, live.netns_pid, live.planed, live.cpu_clock = veth, netns_pid, settings.planed, cpu_clock
+            live.sampled = settings.check == "sampled"
             cables = [port.name for port in topology.ports if is_kernel_interface(port, links)]
             ends = {cable: links.ends[cable] for cable in cables if cable in topology.wire_ports}
             if placement.elsewhere:
@@ -451,6 +456,7 @@ class LiveTopology:
             clocks,
             stamp_all,
             more=() if control is None else (control.load,),
+            sampled=self.sampled and not (probe_rate_pps or stamps or clocks or stamp_all),
         )
         for vnf in self._stamped_vnfs() if stamps else ():
             if vnf.call is not None:  # clears its counters

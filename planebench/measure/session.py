@@ -126,6 +126,8 @@ def open_session(
     plan = survey.plan
     if is_external(plan.tester):
         get_tester(plan.tester).check()
+        if plan.check == "sampled":
+            raise UsageError(f"--check sampled: {plan.tester} checks frames in its own way; leave out one of the two")
     throughput, needs_drivers = plan.throughput, wire_named(plan.wire).needs_drivers
     settings = LiveSettings(
         planed=Path("planed") if survey.simulated else require_planed(drivers=needs_drivers),
@@ -135,6 +137,7 @@ def open_session(
         wire=plan.wire,
         clock=plan.clock,
         tester_cores=plan.tester_cores,
+        check=plan.check,
         open_loop=throughput.open_loop,
         has_rate=throughput.max_rate_pps is not None,
     )

@@ -8,7 +8,7 @@ from typing import Literal
 
 from planebench.model.conditions import Conditions
 from planebench.model.dimensions import ClockChoice, LatencyClock
-from planebench.model.plan import Plan, Skipped
+from planebench.model.plan import Check, Plan, Skipped
 from planebench.model.records import Point, Trial
 from planebench.model.text import Moment
 from planebench.model.wire import WIRES, Wire, wire_name
@@ -155,6 +155,8 @@ class Calibration:
     """The clock that was asked for; each floor names its own."""
     two_clocks: TwoClocks | None = None
     """The offset and drift of the clocks at the two ends; None with the software clock, which is one."""
+    check: Check = "full"
+    """How the frames of the ceilings were checked."""
     core_kinds: str = ""
     """The kinds of cores of the tester; empty on a machine with one kind."""
     tester_cores: int = 1

@@ -331,6 +331,8 @@ class DirectionCounts:
     offered_bytes: int | None = None
     """With FCS; None for a tester that does not count them."""
     forwarded_bytes: int | None = None
+    unchecked_packets: int = 0
+    """Of the forwarded packets, those of which the tester saw number and length only (``check`` of the plan)."""
 
     def __post_init__(self) -> None:
         if len(self.forwarded_by_tenth) not in (0, TENTHS):

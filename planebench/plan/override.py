@@ -168,6 +168,7 @@ OPTIONS: Mapping[str, _Option] = {
     **{parameter.option: _Option((f"search.{parameter.key}",)) for parameter in parameters()},
     "wire": _Option(("wire",)),
     "clock": _Option(("clock",)),
+    "check": _Option(("check",)),
     "ring_size": _Option(("ring_size",)),
     "switch_cores": _Option(("switch_cores",)),
     "tester_cores": _Option(("tester_cores",)),

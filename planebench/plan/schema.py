@@ -24,6 +24,7 @@ from planebench.model.dimensions import ClockChoice, HostingName
 from planebench.model.errors import UsageError, unknown
 from planebench.model.plan import (
     R_PLUS,
+    Check,
     LatencyPlan,
     Plan,
     RingSize,
@@ -199,6 +200,7 @@ check_tester_cores: Callable[[Any], TesterCores] = _named("tester_cores", get_ar
 parse_hosting: Callable[[Any], HostingName] = _named("hosting", WHOLE)
 check_clock: Callable[[Any], ClockChoice] = _named("clock", get_args(ClockChoice))
 check_ring_size: Callable[[Any], RingSize] = _named("ring_size", get_args(RingSize))
+parse_check: Callable[[Any], Check] = _named("check", get_args(Check))
 _parse_load: Callable[[Any], str] = _named("latency.of", [m.name for m in METHODS.values() if m.figure == "rate"])
 _parse_search: Callable[[Any], str] = _named("search", (R_PLUS, *METHODS))
 
@@ -243,6 +245,7 @@ TEXTS: Mapping[str, Callable[[Any], Any]] = {
     "switch_cores": _named("switch_cores", get_args(SwitchCores)),
     "tester_cores": check_tester_cores,
     "clock": check_clock,
+    "check": parse_check,
     "throughput.max_rate_pps": lambda value: parse_rate(value) if isinstance(value, str) else value,
     "throughput.line_bps": lambda value: parse_bits(value) if isinstance(value, str) else value,
     "latency.of": lambda value: value if value == R_PLUS else _parse_load(value),

@@ -188,12 +188,14 @@ def start_traffic(
     stamps: bool = False,
     clocks: bool = False,
     nonce: int = 0,
+    sampled: bool = False,
 ) -> None:
     """Clear every counter and begin to send for ``duration_s``. Without loads only counters and ``stamps`` begin.
 
     ``stamps``: every task notes its probes; ``clocks``: only generators and monitors do, by the clocks of
     their ports too.
     ``nonce``: a secret number in every frame, by which monitors recognize frames of these loads; 0 for none.
+    ``sampled``: monitors look into some bursts only; no load may have probes then.
     """
     begin: Json = {
         "epoch": epoch,
@@ -205,5 +207,6 @@ def start_traffic(
         begin
         | ({"stamps": True} if stamps else {})
         | ({"clocks": True} if clocks else {})
-        | ({"nonce": nonce} if nonce else {}),
+        | ({"nonce": nonce} if nonce else {})
+        | ({"sampled": True} if sampled else {}),
     )

@@ -47,6 +47,7 @@ class StreamStatistics:
     reordered_packets: Counter64
     corrupt_packets: Counter64
     probes_received: Counter64
+    unchecked_packets: Counter64 = 0
     forwarded_bytes: Counter64 | None = None
     forwarded_by_tenth: tuple[Counter64, ...] = ()
     latency: Histogram | None = None

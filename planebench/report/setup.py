@@ -24,6 +24,7 @@ _ENDS = {"wire": "wire", "vnf": "VNF"}
 def calibration_words(c: Calibration) -> str:
     """Return when and in which conditions the tester was calibrated."""
     pages = "hugepages" if c.hugepages else "no hugepages"
+    pages += ", check of maxima sampled" if c.check == "sampled" else ""
     clocks, about = c.two_clocks, ""
     if clocks is not None:
         about = (

@@ -63,6 +63,7 @@ def trust(standings: Standings) -> Trust:
         level,
         _decided_words(len(found), decided, has_figure),
         (
+            *_sampled_words(derived),
             *_host_words(derived),
             *_shared_words(derived.shared_cores),
             *([f"{derived.drift}; comparisons are paired and not affected.".capitalize()] if derived.drift else ()),
@@ -123,6 +124,17 @@ def _decided_words(found: int, decided: int, has_figure: bool) -> str:
     if not found:
         return f"Nothing to compare: the run has {'one switch' if has_figure else 'no result'}"
     return f"{decided} of {found} test points {'is' if decided == 1 else 'are'} decided at 95 %"
+
+
+def _sampled_words(derived: Derived) -> Iterator[str]:
+    """Say what is not known of the frames whose bytes nobody looked at."""
+    directions = [d for trial in derived.run.trials for d in trial.directions if d.unchecked_packets]
+    if directions:
+        share = 1 - sum(d.unchecked_packets for d in directions) / sum(d.forwarded_packets for d in directions)
+        yield (
+            f"Trials without probes were checked by samples (--check sampled): {percent(share)} of their frames. In all "
+            "others, duplicates, reordering, damage and foreign frames of the same length went unseen."
+        )
 
 
 def _host_words(derived: Derived) -> Iterator[str]:

@@ -42,6 +42,7 @@ class CalibrationCondition:
     clock: str
     core_kinds: str
     tester_cores: int
+    check: str
 
     @property
     def key(self) -> str:

@@ -54,6 +54,7 @@ TRIAL = (
     Column("flow", str, "direction.name"),
     *attributes("direction", intended_packets=int, offered_packets=int, forwarded_packets=int, duplicate_packets=int),
     *attributes("direction", reordered_packets=int, corrupt_packets=int, offered_bytes=int, forwarded_bytes=int),
+    *attributes("direction", unchecked_packets=int),
     *attributes("direction", loss_ratio=float),
     Column("flow_pps", float, lambda it: it.direction.forwarded_packets * 1e9 / max(it.trial.offered_duration_ns, 1)),
     Column("trial_pps", float, "trial.throughput_pps", "The rate of the whole trial, the same in each of its rows."),
