@@ -29,6 +29,10 @@ BUDGET = {
     ("memif-client", "monitor"): 80,
     ("vhost-user", "generator"): 126,
     ("vhost-user", "monitor"): 117,
+    ("virtio-user", "sampled"): 11,
+    ("memif-server", "sampled"): 36,
+    ("memif-client", "sampled"): 68,
+    ("vhost-user", "sampled"): 102,
 }
 
 
