@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -327,24 +328,69 @@ const struct task *worker_standing_in(const struct worker *worker)
 	return worker->task_count ? worker->tasks[0] : NULL;
 }
 
-void worker_look_after(struct worker *worker)
+bool worker_waits_for_cpu(char state, uint64_t ran_ns)
+{
+	return state == 'R' && ran_ns < WORKER_RAN_NS;
+}
+
+// proc(5): R of one that runs or waits for its CPU; 0: not known.
+static char state_of(pid_t tid)
+{
+	char path[64], text[256] = "", *name_end;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return 0;
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	fclose(file);
+	name_end = strrchr(text, ')');
+	return name_end && name_end[1] ? name_end[2] : 0;
+}
+
+static uint64_t ran_ns(const struct worker *worker)
+{
+	struct timespec ran = {0};
+	clockid_t clock;
+
+	if (pthread_getcpuclockid(worker->thread, &clock) == 0)
+		clock_gettime(clock, &ran);
+	return (uint64_t)ran.tv_sec * 1000000000 + (uint64_t)ran.tv_nsec;
+}
+
+// Once of each kind.
+static void say_no_turn(struct worker *worker, int64_t ms)
 {
 	const struct task *task = worker_standing_in(worker);
+	bool waits = worker_waits_for_cpu(state_of(worker->tid), ran_ns(worker) - worker->ran_seen_ns);
+
+	if (waits && !worker->waits)
+		LOG_WARN("worker %s has not had its CPU %u since %" PRId64 " ms: others use it", worker->name,
+		         worker->cpu, ms);
+	if (!waits && !worker->stands)
+		LOG_WARN("worker %s stands in task %s since %" PRId64 " ms, and all that it polls",
+		         worker->name, task ? task->name : "-", ms);
+	worker->waits |= waits;
+	worker->stands |= !waits;
+}
+
+void worker_look_after(struct worker *worker)
+{
 	uint64_t loops = loops_of(worker);
 	int64_t now_ms = clock_now_ms(), ms = now_ms - worker->seen_ms;
 
 	if (worker->seen_ms && loops == worker->loops_seen && atomic_load(&worker->order) == WORKER_RUN) {
-		if (ms >= WORKER_STANDS_MS && !worker->stands)
-			LOG_WARN("worker %s stands in task %s since %" PRId64 " ms, and all that it polls",
-			         worker->name, task ? task->name : "-", ms);
-		worker->stands |= ms >= WORKER_STANDS_MS;
+		if (ms >= WORKER_STANDS_MS)
+			say_no_turn(worker, ms);
 		return;
 	}
-	if (worker->stands)
+	if (worker->stands || worker->waits)
 		LOG_INFO("worker %s goes on after %" PRId64 " ms", worker->name, ms);
-	worker->stands = false;
+	worker->stands = worker->waits = false;
 	worker->loops_seen = loops;
 	worker->seen_ms = now_ms;
+	worker->ran_seen_ns = ran_ns(worker);
 }
 
 void worker_run(struct worker *worker)

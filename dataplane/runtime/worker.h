@@ -27,6 +27,7 @@ enum {
 	WORKER_PARK_MS = 5000,
 	WORKER_STANDS_MS = 2000, // without a turn: it is named
 	WORKER_LOOK_MS = 1000,
+	WORKER_RAN_NS = 20000000, // no turn takes so much of a CPU
 };
 
 enum worker_order { WORKER_PARK, WORKER_RUN, WORKER_END };
@@ -57,7 +58,8 @@ struct worker {
 	bool parked;         // under lock
 	uint64_t loops_seen; // by worker_look_after()
 	int64_t seen_ms;
-	bool stands;
+	uint64_t ran_seen_ns; // CPU time that its thread had had then
+	bool stands, waits;   // said since
 	_Atomic(enum worker_order) order;
 
 	struct worker_counters counters __attribute__((aligned(64)));
@@ -81,8 +83,13 @@ void worker_run(struct worker *worker);
 // whether it has.
 bool worker_wait_turn(const struct worker *worker, const struct timespec *deadline);
 
-// Log one line if the worker has not finished a turn for WORKER_STANDS_MS, and one when it goes on.
+// Log one line if the worker has not finished a turn for WORKER_STANDS_MS: it stands in a task, or others use its CPU; and
+// one when it goes on.
 void worker_look_after(struct worker *worker);
+
+// Whether a thread in this state (proc(5)) that ran for so long since its last turn waits for its CPU. One that stands in a task
+// uses its CPU or sleeps.
+bool worker_waits_for_cpu(char state, uint64_t ran_ns);
 
 // The task that a worker is in that does not finish its turn; NULL if it has none.
 const struct task *worker_standing_in(const struct worker *worker);

@@ -163,6 +163,16 @@ static void who_does_not_park_is_named_and_polls_on(void **state)
 	free(planed);
 }
 
+static void who_waits_for_its_cpu_does_not_stand(void **state)
+{
+	assert_true(worker_waits_for_cpu('R', 0));
+	assert_true(worker_waits_for_cpu('R', WORKER_RAN_NS - 1));
+	assert_false(worker_waits_for_cpu('R', WORKER_RAN_NS)); // it runs in a circle
+	assert_false(worker_waits_for_cpu('S', 0));             // a call that blocks
+	assert_false(worker_waits_for_cpu('D', 0));             // a page that does not come
+	assert_false(worker_waits_for_cpu(0, 0));               // not known: it is named
+}
+
 static void the_deadline_is_as_patient_as_that_of_whoever_asks(void **state)
 {
 	static const struct {
@@ -274,6 +284,7 @@ int main(void)
 	        cmocka_unit_test(a_start_that_is_late_is_a_gap),
 	        cmocka_unit_test(a_gap_is_known_to_all),
 	        cmocka_unit_test(who_does_not_park_is_named_and_polls_on),
+	        cmocka_unit_test(who_waits_for_its_cpu_does_not_stand),
 	        cmocka_unit_test(the_deadline_is_as_patient_as_that_of_whoever_asks),
 	};
 
