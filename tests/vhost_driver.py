@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 GET_FEATURES, SET_FEATURES, SET_OWNER, SET_MEM_TABLE = 1, 2, 3, 5
-SET_VRING_NUM, SET_VRING_ADDR, SET_VRING_BASE = 8, 9, 10
+SET_VRING_NUM, SET_VRING_ADDR, SET_VRING_BASE, GET_VRING_BASE = 8, 9, 10, 11
 SET_VRING_KICK, SET_VRING_CALL = 12, 13
 GET_PROTOCOL_FEATURES, GET_QUEUE_NUM = 15, 17
 VERSION = 1
@@ -171,6 +171,11 @@ class VhostDriver:
         self.calls.append(self._keep(os.eventfd(0)))
         self._send(SET_VRING_CALL, struct.pack("<Q", queue), self.calls[-1])
         self._send(SET_VRING_KICK, struct.pack("<Q", queue), self._keep(os.eventfd(0)))
+
+    def stop_ring(self, queue: int) -> None:
+        """Have the device stop using a ring, as a guest does that is reset."""
+        self._send(GET_VRING_BASE, struct.pack("<II", queue, 0))
+        self._reply()
 
     def _keep(self, fd: int) -> int:
         self._fds.append(fd)

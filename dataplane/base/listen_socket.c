@@ -2,14 +2,24 @@
 #include "base/listen_socket.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <grp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+
+enum {
+	BACKLOG = 16, // of those that wait
+	CONNECTIONS_BURST = 64,
+	CONNECTIONS_PER_S = 50,
+	MS_PER_S = 1000,
+	REST_MS = 100, // without a descriptor for who wants to connect
+};
 
 static bool somebody_listens(const char *path)
 {
@@ -40,8 +50,6 @@ int stale_socket_remove(const char *path)
 	return unlink(path) && errno != ENOENT ? -errno : 0;
 }
 
-enum { BACKLOG = 16 }; // of those that wait
-
 // Set the permissions before anybody can connect.
 static int let_in(const char *path, gid_t group)
 {
@@ -50,7 +58,7 @@ static int let_in(const char *path, gid_t group)
 	return lchown(path, (uid_t)-1, group) || chmod(path, 0660) ? -1 : 0;
 }
 
-int listen_socket_open(const char *path, int type, gid_t group)
+static int listen_at(const char *path, int type, gid_t group)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc, error;
@@ -69,6 +77,65 @@ int listen_socket_open(const char *path, int type, gid_t group)
 		unlink(path);
 	close(fd);
 	return -error;
+}
+
+int listen_socket_open(struct listen_socket *listener, const char *path, int type, gid_t group,
+                       unsigned connections_per_s)
+{
+	int rc = stale_socket_remove(path);
+
+	*listener = (struct listen_socket){.fd = -1};
+	if (rc)
+		return rc;
+	listener->fd = listen_at(path, type, group);
+	if (listener->fd < 0)
+		return listener->fd;
+	snprintf(listener->path, sizeof(listener->path), "%s", path);
+	listener->connections =
+	        bucket_full(CONNECTIONS_BURST, connections_per_s ? connections_per_s : CONNECTIONS_PER_S,
+	                    MS_PER_S, (uint64_t)clock_now_ms());
+	return 0;
+}
+
+uint64_t listen_socket_wait_ms(struct listen_socket *listener, uint64_t now_ms)
+{
+	uint64_t wait_ms = bucket_wait(&listener->connections, now_ms);
+	uint64_t rest_ms = listener->rest_until_ms > now_ms ? listener->rest_until_ms - now_ms : 0;
+
+	return wait_ms > rest_ms ? wait_ms : rest_ms;
+}
+
+// Without a descriptor for it a caller waits, and so do we: it would be told of at once, again and again.
+int listen_socket_accept(struct listen_socket *listener, uint64_t now_ms)
+{
+	int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0)
+		bucket_charge(&listener->connections, 1);
+	else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+		listen_socket_rest(listener, now_ms, REST_MS);
+	return fd;
+}
+
+void listen_socket_rest(struct listen_socket *listener, uint64_t now_ms, unsigned ms)
+{
+	listener->rest_until_ms = now_ms + ms;
+}
+
+void listen_socket_close(struct listen_socket *listener)
+{
+	if (listener->fd < 0)
+		return;
+	close(listener->fd);
+	unlink(listener->path);
+	listener->fd = -1;
+}
+
+bool socket_hung_up(int fd)
+{
+	struct pollfd now = {.fd = fd, .events = POLLRDHUP};
+
+	return poll(&now, 1, 0) == 1;
 }
 
 // By its name or number.

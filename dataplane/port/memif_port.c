@@ -257,9 +257,8 @@ static int check(const struct config_port *config)
 		          1u << MEMIF_LOG2_SIZE_MAX);
 		return -EINVAL;
 	}
-	if (config->drivers.max_connections > 1 || config->drivers.connections_per_s) {
-		LOG_ERROR("port %s: a memif has one connection at a time; leave out \"max_connections\" and "
-		          "\"connections_per_s\"",
+	if (config->drivers.max_connections > 1) {
+		LOG_ERROR("port %s: a memif has one connection at a time; leave out \"max_connections\"",
 		          config->name);
 		return -EINVAL;
 	}
@@ -297,11 +296,9 @@ static int memif_open(struct port *port)
 	        .shares_buffers = config->zero_copy,
 	        .memory_max = (uint64_t)(megabytes ? megabytes : CONFIG_DRIVER_MEMORY_MB_MAX) << 20,
 	};
-	rc = listen_socket_group(config->drivers.group, &own->group);
-	if (rc == 0 && server)
-		rc = spares_take(own);
+	rc = server ? spares_take(own) : 0;
 	if (rc == 0)
-		rc = memif_session_begin(own);
+		rc = memif_session_begin(own, &config->drivers);
 	if (rc) {
 		LOG_ERROR("port %s: no memif at %s: %s", config->name, config->path, listen_socket_error(rc));
 		free(own->spares);
@@ -340,7 +337,7 @@ static void count(const struct port *port, struct port_counters *out)
 
 	shm_port_counters(port, out);
 	for (unsigned i = 0; i < PEER_REFUSALS; i++)
-		out->refused_messages[i] = atomic_load(&own->refused[i]);
+		out->refused_messages[i] = atomic_load(&own->refusals.counts[i]);
 }
 
 #define MEMIF_OPS                                                                                            \

@@ -13,18 +13,16 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/listen_socket.h"
 #include "base/log.h"
 #include "shm/doorbell.h"
 #include "shm/guest_fault.h"
-#include "virtio/vhost_link.h"
 
 enum {
 	CONNECT_MS = 5000, // for all messages until both ends are connected
+	YIELD_MS = 1000,   // the same, if another client has come
 	CHECK_MS =
 	        100, // of doorbells that must not block, of memory that must stay, of rings that have stopped
 	RETRY_MS = 100,    // to connect
-	REST_MS = 100,     // after a connection that was refused
 	BARRED_MS = 60000, // after one that has held up a worker, or tried to
 	CLOSE_S = 2,
 };
@@ -82,7 +80,8 @@ static void give_rings(struct memif_port *port)
 
 // --- One connection --------------------------------------------------------------------------------------
 
-static void send_message(struct memif_port *port, const struct memif_message *message, int fd, bool *sent)
+// to: a socket.
+static void send_message(int to, const struct memif_message *message, int fd, bool *sent)
 {
 	alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
 	struct iovec at = {(void *)message, sizeof(*message)};
@@ -98,16 +97,27 @@ static void send_message(struct memif_port *port, const struct memif_message *me
 		c->cmsg_type = SCM_RIGHTS;
 		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
 	}
-	*sent = sendmsg(port->fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(*message);
+	*sent = sendmsg(to, &header, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(*message);
 }
 
-static void say_goodbye(struct memif_port *port, const char *reason)
+static void say_goodbye(int to, const char *reason)
 {
 	struct memif_message message;
 	bool sent;
 
 	memif_link_goodbye(&message, reason);
-	send_message(port, &message, -1, &sent);
+	send_message(to, &message, -1, &sent);
+}
+
+// Before the next connection.
+static void rest(struct memif_port *port, unsigned ms)
+{
+	uint64_t now_ms = (uint64_t)clock_now_ms();
+
+	if (port->config.server)
+		listen_socket_rest(&port->listener, now_ms, ms);
+	else
+		port->rest_until_ms = now_ms + ms;
 }
 
 static void memif_disconnect(struct memif_port *port)
@@ -119,20 +129,22 @@ static void memif_disconnect(struct memif_port *port)
 	close(port->fd);
 	port->fd = -1;
 	if (!port->config.server)
-		port->rest_until_ms = (uint64_t)clock_now_ms() + RETRY_MS;
+		rest(port, RETRY_MS);
+}
+
+// Say why to who is at the other end of a connection, and to the log.
+static void say_refused(struct memif_port *port, int to, enum peer_refusal why)
+{
+	peer_refusals_add(&port->refusals, why, port->config.server ? "the client" : "the server");
+	say_goodbye(to, peer_refusal_text(why));
 }
 
 static void refuse(struct memif_port *port, enum peer_refusal why)
 {
-	char unsaid[LOG_UNSAID_BYTES];
-
-	atomic_fetch_add(&port->refused[why], 1);
-	if (log_rate_take(&port->base.lines, clock_now_ms(), unsaid))
-		LOG_WARN("port %s: the %s was refused: %s; the connection is ended%s", port->base.name,
-		         port->base.end->other, peer_refusal_text(why), unsaid);
-	say_goodbye(port, peer_refusal_text(why));
+	say_refused(port, port->fd, why);
 	memif_disconnect(port);
-	port->rest_until_ms = (uint64_t)clock_now_ms() + (why == PEER_REFUSED_BLOCKING ? BARRED_MS : REST_MS);
+	if (why == PEER_REFUSED_BLOCKING)
+		rest(port, BARRED_MS);
 }
 
 static void memif_begin(struct memif_port *port, int fd)
@@ -142,9 +154,9 @@ static void memif_begin(struct memif_port *port, int fd)
 
 	port->fd = fd;
 	port->blocked = false;
-	port->deadline_ms = (uint64_t)clock_now_ms() + CONNECT_MS;
+	port->begun_ms = (uint64_t)clock_now_ms();
 	if (memif_link_begin(&port->link, &port->config, &first))
-		send_message(port, &first, -1, &sent);
+		send_message(fd, &first, -1, &sent);
 	if (!sent)
 		refuse(port, PEER_REFUSED_UNREAD);
 }
@@ -157,7 +169,7 @@ static void handle(struct memif_port *port, const struct memif_message *message,
 	enum peer_refusal why = memif_link_handle(&port->link, message, files, &answer, &fd);
 
 	if (why == PEER_ACCEPTED && answer.type != MEMIF_NONE)
-		send_message(port, &answer, fd, &sent);
+		send_message(port->fd, &answer, fd, &sent);
 	if (why || !sent) {
 		refuse(port, why ? why : PEER_REFUSED_UNREAD);
 	} else if (port->link.gone) {
@@ -197,14 +209,29 @@ static void read_message(struct memif_port *port)
 
 // --- The thread ------------------------------------------------------------------------------------------
 
-static void accept_client(struct memif_port *port)
+// Whether somebody may come. It is heard soon enough when this changes: CHECK_MS.
+static bool is_open(const struct memif_port *port, uint64_t now_ms)
 {
-	int fd = accept4(port->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	return port->listener.fd >= 0 &&
+	       (port->fd < 0 || port->link.connected || now_ms >= port->begun_ms + YIELD_MS);
+}
 
-	if (fd >= 0)
-		memif_begin(port, fd);
-	else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-		port->rest_until_ms = (uint64_t)clock_now_ms() + REST_MS; // no descriptor for it
+static void accept_client(struct memif_port *port, uint64_t now_ms)
+{
+	int fd = listen_socket_accept(&port->listener, now_ms);
+
+	if (fd < 0)
+		return;
+	if (port->fd >= 0 && socket_hung_up(port->fd)) {
+		memif_disconnect(port);
+	} else if (port->fd >= 0 && port->link.connected) {
+		say_refused(port, fd, PEER_REFUSED_TAKEN);
+		close(fd);
+		return;
+	} else if (port->fd >= 0) {
+		refuse(port, PEER_REFUSED_IDLE);
+	}
+	memif_begin(port, fd);
 }
 
 static void connect_to_server(struct memif_port *port)
@@ -223,7 +250,7 @@ static void connect_to_server(struct memif_port *port)
 	port->silent = true;
 	if (fd >= 0)
 		close(fd);
-	port->rest_until_ms = (uint64_t)clock_now_ms() + RETRY_MS;
+	rest(port, RETRY_MS);
 }
 
 // Deadlines, and what the other end must not do. The connection may have ended after this.
@@ -234,34 +261,35 @@ static void check(struct memif_port *port, uint64_t now_ms)
 		refuse(port, PEER_REFUSED_BLOCKING);
 	else if (peer_memory_gone(&port->link.memory))
 		refuse(port, PEER_REFUSED_MEMORY_GONE);
-	else if (!port->link.connected && now_ms >= port->deadline_ms)
+	else if (!port->link.connected && now_ms >= port->begun_ms + CONNECT_MS)
 		refuse(port, PEER_REFUSED_LATE);
 	else
 		shm_port_say_faults(&port->base);
 }
 
-static int wait_ms(const struct memif_port *port, uint64_t now_ms)
+// Until the next connection; 0: now.
+static uint64_t rest_ms(struct memif_port *port, uint64_t now_ms)
 {
-	if (port->fd >= 0)
-		return CHECK_MS;
-	return port->rest_until_ms > now_ms ? (int)(port->rest_until_ms - now_ms) : -1;
+	if (port->config.server)
+		return listen_socket_wait_ms(&port->listener, now_ms);
+	return port->rest_until_ms > now_ms ? port->rest_until_ms - now_ms : 0;
 }
 
 // A descriptor of -1 is not waited for.
 static void wait_and_hear(struct memif_port *port, uint64_t now_ms)
 {
-	bool resting = port->rest_until_ms > now_ms;
+	uint64_t resting_ms = rest_ms(port, now_ms);
 	struct pollfd fds[] = {
 	        {.fd = port->wake_fd, .events = POLLIN},
 	        {.fd = port->fd, .events = POLLIN},
-	        {.fd = port->fd < 0 && !resting ? port->listen_fd : -1, .events = POLLIN},
+	        {.fd = resting_ms == 0 && is_open(port, now_ms) ? port->listener.fd : -1, .events = POLLIN},
 	};
 
-	poll(fds, RTE_DIM(fds), wait_ms(port, now_ms));
+	poll(fds, RTE_DIM(fds), port->fd >= 0 ? CHECK_MS : resting_ms ? (int)resting_ms : -1);
 	if (fds[1].revents)
 		read_message(port);
 	else if (fds[2].revents)
-		accept_client(port);
+		accept_client(port, now_ms);
 }
 
 static void *memif_thread_main(void *argument)
@@ -278,7 +306,7 @@ static void *memif_thread_main(void *argument)
 		wait_and_hear(port, now_ms);
 	}
 	if (port->fd >= 0) {
-		say_goodbye(port, "the port is closed");
+		say_goodbye(port->fd, "the port is closed");
 		memif_disconnect(port);
 	}
 	return NULL;
@@ -286,28 +314,32 @@ static void *memif_thread_main(void *argument)
 
 // --- Beginning and ending: the control thread ------------------------------------------------------------
 
-int memif_session_begin(struct memif_port *port)
+static int open_door(struct memif_port *port, const struct config_drivers *drivers)
+{
+	gid_t group;
+	int rc = listen_socket_group(drivers->group, &group);
+
+	return rc ? rc
+	          : listen_socket_open(&port->listener, port->base.path, SOCK_SEQPACKET, group,
+	                               drivers->connections_per_s);
+}
+
+int memif_session_begin(struct memif_port *port, const struct config_drivers *drivers)
 {
 	int rc;
 
-	port->fd = port->listen_fd = -1;
+	port->fd = port->listener.fd = -1;
+	peer_refusals_begin(&port->refusals, port->base.name);
 	port->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (port->wake_fd < 0)
 		return -errno;
 	guest_fault_begin();
-	rc = port->config.server ? stale_socket_remove(port->base.path) : 0;
-	if (rc == 0 && port->config.server) {
-		port->listen_fd = listen_socket_open(port->base.path, SOCK_SEQPACKET, port->group);
-		rc = RTE_MIN(port->listen_fd, 0);
-	}
+	rc = port->config.server ? open_door(port, drivers) : 0;
 	if (rc == 0)
 		rc = -pthread_create(&port->thread, NULL, memif_thread_main, port);
 	if (rc == 0)
 		return 0;
-	if (port->listen_fd >= 0) {
-		close(port->listen_fd);
-		unlink(port->base.path);
-	}
+	listen_socket_close(&port->listener);
 	close(port->wake_fd);
 	return rc;
 }
@@ -332,8 +364,8 @@ bool memif_session_end(struct memif_port *port)
 		pthread_detach(port->thread);
 		return false;
 	}
-	if (port->listen_fd >= 0)
-		close(port->listen_fd);
+	if (port->listener.fd >= 0)
+		close(port->listener.fd); // its file went with the stop
 	close(port->wake_fd);
 	return true;
 }

@@ -4,9 +4,9 @@
 // protocol and maps the memory; our workers move the frames.
 //
 // Up to CONFIG_QUEUES_MAX queue pairs, as many as its driver enables of them; what is sent to a pair that it
-// has not is not taken. A port lives through any number of connections, one after the other; if a second
-// driver completes its set-up while the first is still there, the newest wins. Until a driver is there
-// nothing is received, and nothing sent is taken.
+// has not is not taken. A port lives through any number of connections, one after the other; a second driver that completes
+// its set-up while the first is still connected is refused. Until a driver is there nothing is received, and nothing sent is
+// taken.
 #include <errno.h>
 #include <rte_cycles.h>
 #include <stdlib.h>
@@ -302,8 +302,6 @@ static int vhost_open(struct port *port)
 	for (unsigned i = 0; i < shm_port_rings(&own->base); i++)
 		own->base.queues[i].call_gap_tsc = clock_hz() / US_PER_S * CALL_GAP_US;
 	rc = port->config.offloads ? open_offloads(port, own) : 0;
-	if (rc == 0)
-		rc = stale_socket_remove(own->base.path);
 	if (rc == 0)
 		rc = vhost_session_begin(own, &port->config.drivers);
 	if (rc) {

@@ -12,8 +12,6 @@
 
 _Static_assert((int)SHM_PORT_RINGS_MAX <= (int)VHOST_RINGS_MAX, "a driver can set up all rings of a port");
 
-enum { CONNECTIONS_PER_S = 50 };
-
 // Without offloads (virtio/offload.h) a frame is its bytes. Without EVENT_IDX a flag says who wants to be notified. Dirty pages are not
 // logged: live migration is refused, not broken. The control virtqueue ends at the front end, which offers it only if
 // we do.
@@ -86,32 +84,38 @@ static void give_all(struct vhost_port *port)
 
 // --- What a connection has done --------------------------------------------------------------------------
 
-// It has the first pair, for the first time or again after it had stopped: it gets the port. Faults are forgiven.
+// It has the first pair, for the first time or again after it had stopped: it gets the port, and keeps it while it is
+// connected. Faults are forgiven.
 static void vhost_begin(struct vhost_device *device)
 {
 	struct vhost_port *port = device->owner;
-	char unsaid[LOG_UNSAID_BYTES];
 
-	if (port->device && port->device != device) {
-		if (log_rate_take(&port->base.lines, clock_now_ms(), unsaid))
-			LOG_WARN("port %s: a second driver has connected to %s and takes over%s",
-			         port->base.name, port->base.path, unsaid);
-		take_all(port->device);
-	}
+	device->shut_out = port->device && port->device != device;
+	if (device->shut_out)
+		return;
+	device->running = device->drives = true;
 	port->device = device;
 	shm_port_say_faults(&port->base);
 	shm_port_forgive(&port->base);
 }
 
-static void end(struct vhost_device *device)
+static void stop(struct vhost_device *device)
 {
 	struct vhost_port *port = device->owner;
 
 	device->running = false;
-	if (port->device != device)
-		return;
 	take_all(device);
 	shm_port_say_faults(&port->base);
+}
+
+static void gone(struct vhost_device *device)
+{
+	struct vhost_port *port = device->owner;
+
+	if (port->device != device)
+		return;
+	stop(device);
+	device->drives = false;
 	port->device = NULL;
 }
 
@@ -149,13 +153,11 @@ static void settled(struct vhost_device *device)
 	say_beyond(device);
 	if (device->running &&
 	    !(vhost_device_started(device, GUEST_RECEIVEQ) && vhost_device_started(device, GUEST_TRANSMITQ)))
-		end(device);
+		stop(device);
 	if (!device->running && vhost_device_ready(device, GUEST_RECEIVEQ) &&
-	    vhost_device_ready(device, GUEST_TRANSMITQ)) {
-		device->running = true;
+	    vhost_device_ready(device, GUEST_TRANSMITQ))
 		vhost_begin(device);
-	}
-	if (port->device == device) {
+	if (device->running) {
 		forgive_stopped(port);
 		give_all(port);
 	}
@@ -164,7 +166,7 @@ static void settled(struct vhost_device *device)
 static const struct vhost_device_ops device_ops = {
         .take = take,
         .settled = settled,
-        .gone = end,
+        .gone = gone,
 };
 
 // --- Beginning and ending --------------------------------------------------------------------------------
@@ -178,8 +180,7 @@ int vhost_session_begin(struct vhost_port *port, const struct config_drivers *dr
 	        .features = FEATURES | (port->base.pairs > 1 ? VHOST_BIT(VIRTIO_NET_F_MQ) : 0) |
 	                    (port->rooms ? OFFLOAD_FEATURES : 0),
 	        .connections = drivers->max_connections ? drivers->max_connections : CONFIG_CONNECTIONS_MAX,
-	        .connections_per_s =
-	                drivers->connections_per_s ? drivers->connections_per_s : CONNECTIONS_PER_S,
+	        .connections_per_s = drivers->connections_per_s,
 	        .memory_max = (uint64_t)(drivers->max_memory_mb ? drivers->max_memory_mb
 	                                                        : CONFIG_DRIVER_MEMORY_MB_MAX)
 	                      << 20,

@@ -9,7 +9,7 @@
 struct vhost_port {
 	struct shm_port base; // first
 	struct vhost_listener *listener;
-	struct vhost_device *device; // of the connection that has the rings, or NULL; listener's thread
+	struct vhost_device *device; // of the connection that has the port, or NULL; listener's thread
 	struct offload_room *rooms;  // of each pair of a port with offloads, or NULL
 };
 

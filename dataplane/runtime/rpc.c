@@ -6,14 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/listen_socket.h"
 #include "base/log.h"
+#include "base/log_rate.h"
 #include "runtime/methods.h"
 #include "runtime/planed.h"
 #include "runtime/rpc_device.h"
@@ -25,6 +23,8 @@ enum {
 	LINE_MS =
 	        10000, // to send a whole line, from its first byte; not at a device, where a person may type
 	AGAIN_MS = 100,
+	LINES_BURST = 8, // about clients, to the log
+	LINES_PER_MINUTE = 1,
 };
 
 struct client {
@@ -34,42 +34,19 @@ struct client {
 	char *reply; // that it has not taken yet, or NULL
 	size_t reply_bytes, sent;
 	int64_t deadline_ms; // of its reply, or of a line that it has begun; 0: none
+	uint64_t heard;      // its turn when it was ready last
 };
 
 // At a socket; or at a device, which is one client that stays. Its fd is -1 while it cannot be opened.
 struct rpc {
-	int listener; // or -1: at a device
-	bool hung_up; // the other end of the device: it is looked at every AGAIN_MS
+	struct listen_socket socket; // fd -1: at a device
+	bool hung_up;                // the other end of the device: it is looked at every AGAIN_MS
 	char path[CONFIG_PATH_MAX];
 	struct client clients[CLIENTS_MAX];
 	unsigned client_count;
+	uint64_t turns; // of clients, ever
+	struct log_rate lines;
 };
-
-static int listen_on(const char *path)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	mode_t mask;
-	int rc;
-
-	if (fd < 0)
-		return -errno;
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	rc = stale_socket_remove(path);
-	if (rc) {
-		close(fd);
-		return rc;
-	}
-	mask = umask(0177); // mode 0600 from the first moment
-	rc = bind(fd, (const struct sockaddr *)&address, sizeof(address));
-	umask(mask);
-	if (rc || listen(fd, CLIENTS_MAX)) {
-		rc = -errno;
-		close(fd);
-		return rc;
-	}
-	return fd;
-}
 
 static int add_client(struct rpc *rpc, int fd)
 {
@@ -77,7 +54,7 @@ static int add_client(struct rpc *rpc, int fd)
 
 	if (line == NULL)
 		return -ENOMEM;
-	rpc->clients[rpc->client_count++] = (struct client){.fd = fd, .line = line};
+	rpc->clients[rpc->client_count++] = (struct client){.fd = fd, .line = line, .heard = ++rpc->turns};
 	return 0;
 }
 
@@ -92,14 +69,13 @@ static int open_device(struct rpc *rpc, const char *path)
 
 static int open_at(struct rpc *rpc, const char *path)
 {
-	rpc->listener = -1;
+	rpc->socket.fd = -1;
 	if (strlen(path) >= sizeof(rpc->path))
 		return -ENAMETOOLONG;
 	strcpy(rpc->path, path);
 	if (rpc_is_device(path))
 		return open_device(rpc, path);
-	rpc->listener = listen_on(path);
-	return rpc->listener < 0 ? rpc->listener : 0;
+	return listen_socket_open(&rpc->socket, path, SOCK_STREAM, (gid_t)-1, 0);
 }
 
 int rpc_open(const char *path, struct rpc **out)
@@ -107,6 +83,8 @@ int rpc_open(const char *path, struct rpc **out)
 	struct rpc *rpc = calloc(1, sizeof(*rpc));
 	int rc = rpc ? open_at(rpc, path) : -ENOMEM;
 
+	if (rpc)
+		log_rate_init(&rpc->lines, LINES_BURST, LINES_PER_MINUTE, (uint64_t)clock_now_ms());
 	if (rc) {
 		LOG_ERROR("cannot listen on %s: %s", path, listen_socket_error(rc));
 		free(rpc);
@@ -255,21 +233,11 @@ static bool is_late(const struct rpc *rpc, struct client *client)
 {
 	bool begun = client->reply == NULL && client->used && end_of_line(client) == NULL;
 
-	if (client->reply == NULL && (!begun || rpc->listener < 0))
+	if (client->reply == NULL && (!begun || rpc->socket.fd < 0))
 		client->deadline_ms = 0;
 	else if (client->deadline_ms == 0)
 		client->deadline_ms = clock_now_ms() + LINE_MS;
 	return client->deadline_ms && clock_now_ms() >= client->deadline_ms;
-}
-
-static void accept_client(struct rpc *rpc)
-{
-	int fd = accept4(rpc->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-	if (fd < 0 || add_client(rpc, fd) == 0)
-		return;
-	LOG_WARN("rpc: more than %d clients; one is turned away", CLIENTS_MAX);
-	close(fd);
 }
 
 static void drop_client(struct rpc *rpc, unsigned i)
@@ -281,10 +249,44 @@ static void drop_client(struct rpc *rpc, unsigned i)
 	rpc->clients[i] = rpc->clients[--rpc->client_count];
 }
 
+// Of the clients that have asked for nothing and wait for nothing, drop the one that was silent longest.
+static void drop_idle_client(struct rpc *rpc)
+{
+	const struct client *idle = NULL;
+
+	for (unsigned i = 0; i < rpc->client_count; i++) {
+		const struct client *client = &rpc->clients[i];
+
+		if (client->used == 0 && client->reply == NULL &&
+		    (idle == NULL || client->heard < idle->heard))
+			idle = client;
+	}
+	if (idle)
+		drop_client(rpc, (unsigned)(idle - rpc->clients));
+}
+
+// Who has begun a request, or has a reply to read, has time for that: LINE_MS, REPLY_MS.
+static void accept_client(struct rpc *rpc)
+{
+	char unsaid[LOG_UNSAID_BYTES];
+	int fd = listen_socket_accept(&rpc->socket, (uint64_t)clock_now_ms());
+
+	if (fd < 0)
+		return;
+	if (rpc->client_count == CLIENTS_MAX)
+		drop_idle_client(rpc);
+	if (add_client(rpc, fd) == 0)
+		return;
+	close(fd);
+	if (log_rate_take(&rpc->lines, (uint64_t)clock_now_ms(), unsaid))
+		LOG_WARN("rpc: %u clients are served, and none is idle; one is turned away%s",
+		         rpc->client_count, unsaid);
+}
+
 // The next one does not end what this one has begun to say.
 static void lose_client(struct rpc *rpc, unsigned i)
 {
-	if (rpc->listener >= 0) {
+	if (rpc->socket.fd >= 0) {
 		drop_client(rpc, i);
 		return;
 	}
@@ -312,20 +314,29 @@ static void look_again(struct rpc *rpc)
 static void serve_ready(struct rpc *rpc, struct planed *planed, const struct pollfd *fds)
 {
 	// From the last to the first: drop_client() moves the last one down.
-	for (unsigned i = rpc->client_count; i-- > 0;)
+	for (unsigned i = rpc->client_count; i-- > 0;) {
+		if (fds[2 + i].revents)
+			rpc->clients[i].heard = ++rpc->turns;
 		if (serve_client(planed, &rpc->clients[i], fds[2 + i].revents) ||
 		    is_late(rpc, &rpc->clients[i]))
 			lose_client(rpc, i);
+	}
 	if (fds[1].revents)
 		accept_client(rpc);
 }
 
+// Whether so many have come that the next one has to wait.
+static bool is_crowded(struct rpc *rpc)
+{
+	return rpc->socket.fd >= 0 && listen_socket_wait_ms(&rpc->socket, (uint64_t)clock_now_ms());
+}
+
 // What to wait for besides signals; poll() passes over a descriptor of -1. Returns how many.
-static nfds_t wait_for(const struct rpc *rpc, struct pollfd *fds)
+static nfds_t wait_for(struct rpc *rpc, struct pollfd *fds)
 {
 	nfds_t count = 0;
 
-	fds[count++] = (struct pollfd){.fd = rpc->listener, .events = POLLIN};
+	fds[count++] = (struct pollfd){.fd = is_crowded(rpc) ? -1 : rpc->socket.fd, .events = POLLIN};
 	for (unsigned i = 0; i < rpc->client_count; i++)
 		fds[count++] = (struct pollfd){.fd = rpc->hung_up ? -1 : rpc->clients[i].fd,
 		                               .events = rpc->clients[i].reply ? POLLOUT : POLLIN};
@@ -333,9 +344,9 @@ static nfds_t wait_for(const struct rpc *rpc, struct pollfd *fds)
 }
 
 // How long nothing may be to do but at the descriptors; else there is in ms, or never (-1).
-static int idle_ms(const struct rpc *rpc, int ms)
+static int idle_ms(struct rpc *rpc, int ms)
 {
-	if (rpc && rpc->hung_up)
+	if (rpc && (rpc->hung_up || is_crowded(rpc)))
 		ms = AGAIN_MS;
 
 	for (unsigned i = 0; rpc && i < rpc->client_count; i++) {
@@ -372,9 +383,6 @@ void rpc_close(struct rpc *rpc)
 		return;
 	while (rpc->client_count > 0)
 		drop_client(rpc, 0);
-	if (rpc->listener >= 0) {
-		close(rpc->listener);
-		unlink(rpc->path);
-	}
+	listen_socket_close(&rpc->socket);
 	free(rpc);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Clients that send half a request, or do not read their reply: the others are served at once, and they are dropped.
+// Clients that send half a request, do not read their reply, or are many: the others are served at once, and they are dropped.
 #include "runtime/rpc.c"
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/un.h>
 
 #include "test/unit.h"
 
@@ -154,12 +155,70 @@ static void half_a_request(void **state)
 	close(fd);
 }
 
+static void is_answered(int fd)
+{
+	ask(fd, "short");
+	assert_true(hear(fd, AT_ONCE_MS, '\n') > 0);
+}
+
+// Who comes is served, in the place of who was idle longest; not of who has begun a request.
+static void idle_clients_make_room(void **state)
+{
+	const struct rig *r = *state;
+	int fds[CLIENTS_MAX], fd;
+
+	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
+		fds[i] = join(r);
+		is_answered(fds[i]);
+		usleep(2000);
+	}
+	assert_int_equal(send(fds[0], "{\"json", 6, 0), 6);
+	is_answered(fds[1]);
+	fd = join(r);
+	is_answered(fd);
+	assert_int_equal(hear(fds[2], AT_ONCE_MS, 0), -1);
+	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
+		if (i == 0)
+			assert_int_equal(send(fds[0], "\n", 1, 0), 1);
+		if (i == 0)
+			assert_true(hear(fds[0], AT_ONCE_MS, '\n') > 0);
+		else if (i != 2)
+			is_answered(fds[i]);
+		close(fds[i]);
+	}
+	close(fd);
+}
+
+// Nobody is dropped for them; they fall to their deadline.
+static void half_requests_of_all_fall_to_their_deadline(void **state)
+{
+	const struct rig *r = *state;
+	int fds[CLIENTS_MAX], fd;
+
+	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
+		fds[i] = join(r);
+		assert_int_equal(send(fds[i], "{", 1, 0), 1);
+	}
+	usleep(100000);
+	fd = join(r);
+	assert_int_equal(hear(fd, AT_ONCE_MS, 0), -1);
+	close(fd);
+	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
+		assert_int_equal(hear(fds[i], DROPPED_MS, 0), -1);
+		close(fds[i]);
+	}
+	others_are_served(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(who_reads_gets_all, rig_open, rig_close),
 	        cmocka_unit_test_setup_teardown(who_does_not_read, rig_open, rig_close),
 	        cmocka_unit_test_setup_teardown(half_a_request, rig_open, rig_close),
+	        cmocka_unit_test_setup_teardown(idle_clients_make_room, rig_open, rig_close),
+	        cmocka_unit_test_setup_teardown(half_requests_of_all_fall_to_their_deadline, rig_open,
+	                                        rig_close),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,28 @@
 
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/log.h"
+
+enum { LINES_BURST = 8, LINES_PER_MINUTE = 1 }; // of a port
+
+void peer_refusals_begin(struct peer_refusals *refusals, const char *port)
+{
+	refusals->port = port;
+	log_rate_init(&refusals->lines, LINES_BURST, LINES_PER_MINUTE, (uint64_t)clock_now_ms());
+}
+
+// One line, and how many were left out before it.
+void peer_refusals_add(struct peer_refusals *refusals, enum peer_refusal why, const char *whom)
+{
+	char unsaid[LOG_UNSAID_BYTES];
+
+	atomic_fetch_add(&refusals->counts[why], 1);
+	if (log_rate_take(&refusals->lines, (uint64_t)clock_now_ms(), unsaid))
+		LOG_WARN("port %s: %s was refused: %s; the connection is ended%s", refusals->port, whom,
+		         peer_refusal_text(why), unsaid);
+}
+
 #define REFUSAL_KEY(name, key, text)  [PEER_REFUSED_##name] = key,
 #define REFUSAL_TEXT(name, key, text) [PEER_REFUSED_##name] = text,
 

@@ -3,9 +3,12 @@
 // ended for it.
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
+
+#include "base/log_rate.h"
 
 enum {
 	PEER_REGIONS_MAX = 8, // VHOST_MEMORY_BASELINE_NREGIONS of most devices
@@ -43,7 +46,9 @@ struct peer_files {
 	DO(UNREAD, "unread", "the driver does not read its replies")                                         \
 	DO(BLOCKING, "blocking_eventfd", "the driver has made its eventfd block again")                      \
 	DO(HOLES, "holes_punched", "pages of its memory go away again and again while they are used")        \
-	DO(MEMORY_GONE, "memory_gone", "a file of its memory was truncated, or has no page left")
+	DO(MEMORY_GONE, "memory_gone", "a file of its memory was truncated, or has no page left")            \
+	DO(TAKEN, "taken", "another one has the port, and is still connected")                               \
+	DO(IDLE, "idle", "it has not begun to use the port, and another one has come")
 #define PEER_REFUSAL_NAME(name, key, text) PEER_REFUSED_##name,
 
 enum peer_refusal { PEER_ACCEPTED, FOR_EACH_PEER_REFUSAL(PEER_REFUSAL_NAME) PEER_REFUSALS };
@@ -51,6 +56,18 @@ enum peer_refusal { PEER_ACCEPTED, FOR_EACH_PEER_REFUSAL(PEER_REFUSAL_NAME) PEER
 // Return the key under which a refusal is counted, and its sentence.
 const char *peer_refusal_key(enum peer_refusal refusal);
 const char *peer_refusal_text(enum peer_refusal refusal);
+
+// Connections of a port that were ended, of vhost-user or of a memif.
+struct peer_refusals {
+	const char *port; // its name
+	struct log_rate lines;
+	_Atomic(uint64_t) counts[PEER_REFUSALS]; // for any thread to read
+};
+
+void peer_refusals_begin(struct peer_refusals *refusals, const char *port);
+
+// Count one, and say so in a line at a limited rate: whom was refused.
+void peer_refusals_add(struct peer_refusals *refusals, enum peer_refusal why, const char *whom);
 
 // Keep the descriptors that recvmsg() has brought with a message. Returns false if there were more than it had room for.
 bool peer_files_keep(struct peer_files *files, struct msghdr *header);

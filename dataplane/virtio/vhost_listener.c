@@ -12,18 +12,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/bucket.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/listen_socket.h"
 #include "base/log.h"
-#include "base/log_rate.h"
 #include "shm/guest_fault.h"
 #include "virtio/vhost_link.h"
 
 enum {
 	LINKS_MAX = CONFIG_CONNECTIONS_MAX,
-	REST_MS = 100,     // without a descriptor for who wants to connect
 	MESSAGE_MS = 5000, // for all bytes of a message
 	CLOSE_S = 2,       // for what the other end may make slow
 	CHECK_MS = 100,    // of descriptors that must not block, and of memory that must stay
@@ -36,12 +33,9 @@ enum {
 	STRIKE_CHECKS = 20, // after which one is forgotten
 	EVENTS_MAX = 64,
 
-	CONNECTIONS_BURST = 64, // of a port
 	// Messages to a port; a ring that a worker has to let go counts as one more: it interrupts all workers for a moment.
 	MESSAGES_BURST = 4096,
 	MESSAGES_PER_S = 2000,
-	LINES_BURST = 8, // log lines of a port
-	LINES_PER_MINUTE = 1,
 };
 
 // What epoll tells of. listener NULL: wake_fd; link NULL: the listening socket.
@@ -65,6 +59,7 @@ struct link {
 	bool full;                // deferred is to be fetched
 	bool closed;              // no deferred of it is being closed, either
 	uint64_t deadline_ms;     // of a message that has begun
+	uint64_t heard;           // its turn when something of it came last: see struct vhost_listener
 	unsigned strikes, checks; // memory taken away; checks since the last time
 	struct vhost_link in;
 	struct vhost_device device;
@@ -73,12 +68,11 @@ struct link {
 
 struct vhost_listener {
 	struct vhost_listener_config config;
-	char path[CONFIG_PATH_MAX];
-	struct source listener;
-	uint64_t rest_until_ms, check_ms, faults_seen;
-	struct bucket connections, messages;
-	struct log_rate lines;
-	_Atomic(uint64_t) refused[PEER_REFUSALS];
+	struct listen_socket socket;
+	struct source listener; // of it
+	uint64_t check_ms, faults_seen, turns;
+	struct bucket messages;
+	struct peer_refusals refusals;
 	struct link links[LINKS_MAX];
 	pthread_t closer;
 	pthread_cond_t work, done;
@@ -223,35 +217,49 @@ static void link_end(struct link *link)
 	deferred_settle(link);
 }
 
-// One line, and how many were left out before it.
-static void say_refused(struct vhost_listener *listener, const struct vhost_link *in, enum peer_refusal why)
-{
-	uint32_t request = in->have >= sizeof(request) ? in->message.request : 0;
-	char about[64] = "", unsaid[LOG_UNSAID_BYTES];
-
-	if (!log_rate_take(&listener->lines, clock_now_ms(), unsaid))
-		return;
-	if (in->have)
-		snprintf(about, sizeof(about), "its driver's message %u (%s) was refused, ", request,
-		         vhost_request_text(request));
-	LOG_WARN("port %s: %s%s; the connection is ended%s", listener->config.name, about,
-	         peer_refusal_text(why), unsaid);
-}
-
 static void refuse(struct link *link, enum peer_refusal why)
 {
-	struct vhost_listener *listener = link->source.listener;
+	const struct vhost_link *in = &link->in;
+	uint32_t request = in->have >= sizeof(request) ? in->message.request : 0;
+	char whom[64] = "its driver";
 
-	atomic_fetch_add(&listener->refused[why], 1);
-	say_refused(listener, &link->in, why);
+	if (in->have)
+		snprintf(whom, sizeof(whom), "its driver's message %u (%s)", request,
+		         vhost_request_text(request));
+	peer_refusals_add(&link->source.listener->refusals, why, whom);
 	link_end(link);
 }
 
 // The driver has held up a worker, or tried to: it must not pay to try again.
 static void bar(struct link *link, enum peer_refusal why)
 {
-	link->source.listener->rest_until_ms = clock_now_ms() + BARRED_MS;
+	listen_socket_rest(&link->source.listener->socket, clock_now_ms(), BARRED_MS);
 	refuse(link, why);
+}
+
+// Who has the port may have hung up and not been heard yet, behind this one or waiting for the rate of messages: then it
+// ends here.
+static bool end_of_the_last(struct vhost_listener *listener)
+{
+	for (unsigned i = 0; i < LINKS_MAX; i++) {
+		struct link *link = &listener->links[i];
+
+		if (link->open && link->device.drives && socket_hung_up(link->in.fd)) {
+			link_end(link);
+			return true;
+		}
+	}
+	return false;
+}
+
+// The device has what it needs. Returns false if another one has the port.
+static bool may_drive(struct link *link)
+{
+	struct vhost_device *device = &link->device;
+
+	if (device->shut_out && end_of_the_last(link->source.listener))
+		device->ops->settled(device);
+	return !device->shut_out;
 }
 
 static void handle(struct link *link)
@@ -263,6 +271,8 @@ static void handle(struct link *link)
 
 	bucket_charge(&link->source.listener->messages, 1 + device->taken - taken);
 	defer_memory(link, &device->replaced);
+	if (why == PEER_ACCEPTED && !may_drive(link))
+		why = PEER_REFUSED_TAKEN;
 	if (why == PEER_ACCEPTED && reply.flags && !vhost_link_reply(&link->in, &reply))
 		why = PEER_REFUSED_UNREAD;
 	if (device->blocked) {
@@ -281,6 +291,7 @@ static void read_driver(struct link *link)
 {
 	enum peer_refusal why;
 
+	link->heard = ++link->source.listener->turns;
 	if (link->in.have == 0)
 		link->deadline_ms = clock_now_ms() + MESSAGE_MS;
 	switch (vhost_link_read(&link->in, link->device.protocol_features, &why)) {
@@ -307,21 +318,35 @@ static struct link *free_link(struct vhost_listener *listener)
 	return NULL;
 }
 
-// Without a descriptor for it a caller waits, and so do we: it would be told of at once, again and again.
+// Who makes room if all connections are in use: of those that do not have the port, the one that was silent longest.
+static struct link *idle_link(struct vhost_listener *listener)
+{
+	struct link *idle = NULL;
+
+	for (unsigned i = 0; i < listener->config.connections; i++) {
+		struct link *link = &listener->links[i];
+
+		if (!link->open)
+			return NULL;
+		if (!link->device.drives && (idle == NULL || link->heard < idle->heard))
+			idle = link;
+	}
+	return idle;
+}
+
 static void accept_driver(struct vhost_listener *listener)
 {
-	struct link *link = free_link(listener);
+	struct link *link = free_link(listener), *idle = idle_link(listener);
 	int fd;
 
+	if (idle)
+		refuse(idle, PEER_REFUSED_IDLE); // who comes has its place as soon as it is closed
 	if (link == NULL)
 		return;
-	fd = accept4(listener->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd < 0) {
-		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-			listener->rest_until_ms = clock_now_ms() + REST_MS;
+	fd = listen_socket_accept(&listener->socket, clock_now_ms());
+	if (fd < 0)
 		return;
-	}
-	bucket_charge(&listener->connections, 1);
+	link->heard = ++listener->turns;
 	link->source = (struct source){listener, link, fd, false};
 	link->in = (struct vhost_link){.fd = fd};
 	link->open = true;
@@ -403,17 +428,16 @@ static bool check_drivers(struct vhost_listener *listener)
 static uint64_t look_after(struct vhost_listener *listener, uint64_t now_ms)
 {
 	uint64_t messages_ms = bucket_wait(&listener->messages, now_ms);
-	uint64_t rest_ms = bucket_wait(&listener->connections, now_ms), due_ms = UINT64_MAX;
+	uint64_t due_ms = UINT64_MAX, rest_ms;
 
 	if (now_ms >= listener->check_ms)
 		listener->check_ms = check_drivers(listener) ? now_ms + CHECK_MS : 0;
-	if (now_ms < listener->rest_until_ms && rest_ms < listener->rest_until_ms - now_ms)
-		rest_ms = listener->rest_until_ms - now_ms;
+	rest_ms = listen_socket_wait_ms(&listener->socket, now_ms);
 	if (listener->check_ms)
 		due_ms = listener->check_ms - now_ms;
 	for (unsigned i = 0; i < LINKS_MAX; i++)
 		due_ms = earlier(due_ms, look_after_link(&listener->links[i], now_ms, messages_ms));
-	watch(&listener->listener, rest_ms == 0 && free_link(listener));
+	watch(&listener->listener, rest_ms == 0 && (free_link(listener) || idle_link(listener)));
 	return earlier(due_ms, rest_ms ? rest_ms : UINT64_MAX);
 }
 
@@ -500,16 +524,14 @@ static struct vhost_listener *door_create(const struct vhost_listener_config *co
 	if (listener == NULL)
 		return NULL;
 	listener->config = *config;
-	listener->connections = bucket_full(CONNECTIONS_BURST, config->connections_per_s, MS_PER_S, now_ms);
 	listener->messages = bucket_full(MESSAGES_BURST, MESSAGES_PER_S, MS_PER_S, now_ms);
-	log_rate_init(&listener->lines, LINES_BURST, LINES_PER_MINUTE, now_ms);
+	peer_refusals_begin(&listener->refusals, listener->config.name);
 	for (unsigned i = 0; i < LINKS_MAX; i++) {
 		listener->links[i].source.listener = listener;
 		listener->links[i].closed = true;
 	}
 	pthread_cond_init(&listener->work, NULL);
 	pthread_cond_init(&listener->done, NULL);
-	snprintf(listener->path, sizeof(listener->path), "%s", config->path);
 	return listener;
 }
 
@@ -527,10 +549,11 @@ int vhost_listener_open(const struct vhost_listener_config *config, struct vhost
 	rc = -pthread_create(&listener->closer, NULL, closer_main, listener);
 	if (rc)
 		goto err_thread;
-	rc = listen_socket_open(listener->path, SOCK_STREAM, config->group);
-	if (rc < 0)
+	rc = listen_socket_open(&listener->socket, config->path, SOCK_STREAM, config->group,
+	                        config->connections_per_s);
+	if (rc)
 		goto err_closer;
-	listener->listener = (struct source){.listener = listener, .fd = rc};
+	listener->listener = (struct source){.listener = listener, .fd = listener->socket.fd};
 	enter();
 	listener->next = listeners;
 	listeners = listener;
@@ -572,8 +595,7 @@ void vhost_listener_stop(struct vhost_listener *listener)
 	for (unsigned i = 0; i < LINKS_MAX; i++)
 		if (listener->links[i].open)
 			link_end(&listener->links[i]);
-	close(listener->listener.fd);
-	unlink(listener->path);
+	listen_socket_close(&listener->socket);
 	clock_gettime(CLOCK_REALTIME, &listener->until);
 	listener->until.tv_sec += CLOSE_S;
 	listener->ending = true;
@@ -618,5 +640,5 @@ void vhost_listener_close(struct vhost_listener *listener)
 
 uint64_t vhost_listener_refused(const struct vhost_listener *listener, enum peer_refusal refusal)
 {
-	return atomic_load(&listener->refused[refusal]);
+	return atomic_load(&listener->refusals.counts[refusal]);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The unix sockets of all vhost-user ports, and the one thread that serves them: it accepts connections, reads messages
 // and hands them to the state machine of each connection (vhost_device.h). It waits for no other end: sockets do not
-// block, a message has a deadline, and connections and messages have a rate. What the other end may make slow, closing
+// block, a message has a deadline, and connections and messages have a rate. Who has the port (struct vhost_device: drives)
+// keeps it until it hangs up; of the others the one that was silent longest makes room for who comes. What the other end may make slow, closing
 // its descriptors and unmapping its memory, is done by a thread of each port.
 //
 // Open and close on the control thread. The operations of the devices are called on the listener's thread, or by
@@ -15,12 +16,12 @@
 struct vhost_listener;
 
 struct vhost_listener_config {
-	const char *name, *path; // name: for the log; must outlive the listener
-	unsigned pairs;          // queue pairs of the port
-	uint64_t features;       // offered
-	unsigned connections, connections_per_s;
-	uint64_t memory_max; // bytes of a connection
-	gid_t group;         // of the socket, which then has mode 0660; (gid_t)-1: none, and 0600
+	const char *name, *path;                 // name: for the log; must outlive the listener
+	unsigned pairs;                          // queue pairs of the port
+	uint64_t features;                       // offered
+	unsigned connections, connections_per_s; // 0: the default of listen_socket_open()
+	uint64_t memory_max;                     // bytes of a connection
+	gid_t group; // of the socket, which then has mode 0660; (gid_t)-1: none, and 0600
 	const struct vhost_device_ops *ops;
 	void *owner; // of the devices
 };

@@ -19,11 +19,25 @@ static bool take(struct vhost_device *device, unsigned ring, uint16_t *base)
 	return false;
 }
 
-static void nothing(struct vhost_device *device)
+// In the place of a port: who shares memory drives it.
+static const struct vhost_device *driving;
+
+static void settled(struct vhost_device *device)
 {
+	device->shut_out = device->memory.guest.count && driving && driving != device;
+	if (device->memory.guest.count == 0 || device->shut_out)
+		return;
+	device->drives = true;
+	driving = device;
 }
 
-static const struct vhost_device_ops ops = {take, nothing, nothing};
+static void gone(struct vhost_device *device)
+{
+	if (driving == device)
+		driving = NULL;
+}
+
+static const struct vhost_device_ops ops = {take, settled, gone};
 
 struct rig {
 	struct vhost_listener *listeners[2];
@@ -169,7 +183,7 @@ static void replies_that_nobody_reads(void **state)
 	close(fd);
 }
 
-// A port has four; who comes then waits, without anything of it in our process.
+// A port has four; for who comes then, the one goes that was silent longest.
 static void connections_are_few(void **state)
 {
 	struct rig *r = *state;
@@ -179,19 +193,77 @@ static void connections_are_few(void **state)
 	for (unsigned i = 0; i < LINKS; i++) {
 		fds[i] = join(r->paths[0]);
 		assert_true(answers(fds[i]));
+		usleep(2000);
 	}
+	assert_true(answers(fds[0]));
 	before = open_files();
 	fifth = join(r->paths[0]);
-	peer_send(fifth, VHOST_USER_GET_FEATURES, NULL, 0, NULL, 0);
-	assert_false(readable(fifth, 200));
+	assert_true(answers(fifth));
+	assert_true(hung_up(fds[1]));
 	assert_true(next_is_served(r));
-	assert_true(files_become(before + 1));
-	close(fds[2]);
-	assert_true(answers(fifth) && readable(fifth, PATIENCE_MS));
+	assert_true(files_become(before + 1)); // its own end here
+	assert_int_equal(vhost_listener_refused(r->listeners[0], PEER_REFUSED_IDLE), 1);
+	for (unsigned i = 0; i < LINKS; i++) {
+		assert_true(i == 1 || answers(fds[i]));
+		close(fds[i]);
+	}
 	close(fifth);
-	for (unsigned i = 0; i < LINKS; i++)
-		if (i != 2)
-			close(fds[i]);
+}
+
+// Send a memory table, whose file is closed at once.
+static bool drive(int fd)
+{
+	const struct peer_region region = {PEER_GUEST, PEER_MEMORY, PEER_USER, 0};
+	int memory = peer_memory(0, PEER_MEMORY);
+	bool sent = peer_send_table(fd, &region, 1, &memory, 1);
+
+	close(memory);
+	return sent;
+}
+
+// One that drives the port keeps it, whoever comes, until it hangs up.
+static void a_second_driver_is_refused_while_the_first_is_there(void **state)
+{
+	enum { OTHERS = 10 };
+	struct rig *r = *state;
+	int first = join(r->paths[0]), second, idle[OTHERS];
+
+	assert_true(drive(first) && answers(first));
+	second = join(r->paths[0]);
+	assert_true(drive(second) && hung_up(second));
+	assert_int_equal(vhost_listener_refused(r->listeners[0], PEER_REFUSED_TAKEN), 1);
+	for (unsigned i = 0; i < OTHERS; i++) {
+		idle[i] = join(r->paths[0]);
+		assert_true(answers(idle[i]));
+	}
+	assert_true(answers(first));
+	assert_int_equal(vhost_listener_refused(r->listeners[0], PEER_REFUSED_IDLE), OTHERS - (LINKS - 1));
+	close(second);
+	close(first);
+	second = join(r->paths[0]);
+	assert_true(drive(second) && answers(second));
+	close(second);
+	for (unsigned i = 0; i < OTHERS; i++)
+		close(idle[i]);
+}
+
+// The end of the first is behind more messages than are read at once.
+static void a_driver_whose_end_is_unread_has_gone(void **state)
+{
+	struct rig *r = *state;
+	int first = join(r->paths[0]), second;
+
+	assert_true(drive(first) && answers(first));
+	for (unsigned i = 0; i < 4096; i++)
+		while (!peer_send_number(first, VHOST_USER_SET_FEATURES, 0))
+			usleep(100);
+	for (unsigned i = 0; i < 100; i++)
+		peer_send_number(first, VHOST_USER_SET_FEATURES, 0);
+	close(first);
+	second = join(r->paths[0]);
+	assert_true(drive(second) && answers(second));
+	assert_int_equal(vhost_listener_refused(r->listeners[0], PEER_REFUSED_TAKEN), 0);
+	close(second);
 }
 
 // Finding 8: connections as fast as they are taken.
@@ -414,6 +486,9 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(half_a_message_has_a_deadline, rig_open, rig_close),
 	        cmocka_unit_test_setup_teardown(replies_that_nobody_reads, rig_open, rig_close),
 	        cmocka_unit_test_setup_teardown(connections_are_few, rig_open, rig_close),
+	        cmocka_unit_test_setup_teardown(a_second_driver_is_refused_while_the_first_is_there, rig_open,
+	                                        rig_close),
+	        cmocka_unit_test_setup_teardown(a_driver_whose_end_is_unread_has_gone, rig_open, rig_close),
 	        cmocka_unit_test_setup_teardown(a_flood_of_connections_is_slowed, rig_open, rig_close),
 	        cmocka_unit_test_setup_teardown(a_storm_of_messages_is_slowed, rig_open, rig_close),
 	        cmocka_unit_test_setup_teardown(what_is_slow_to_close_holds_up_nobody, rig_open, rig_close),

@@ -7,6 +7,7 @@ test.
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import socket
@@ -16,6 +17,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from planebench.host.link import Lines
 from planebench.host.process import stretched
@@ -26,6 +28,8 @@ from planebench.planed.statistics import PortState, PortStates, Stamps, Statisti
 ANSWER_MAX_BYTES = 1 << 26
 """Ten times the largest that planed has: a page of 65536 stations or stamps."""
 WORDS_MAX = 1000
+UNHEARD = (errno.EPIPE, errno.ECONNRESET)
+"""planed has closed the connection before it read the request (unix(7)): it makes room for others where one is idle."""
 
 
 Call = Callable[..., Json]
@@ -60,7 +64,8 @@ class PlanedClient(AbstractContextManager["PlanedClient"]):
     RpcClosedError.
 
     Connecting retries until ``deadline_s``, because the socket appears only when planed is ready; ``give_up`` is called
-    between tries and may raise (the process died). Raises StartError when the deadline passes.
+    between tries and may raise (the process died). Raises StartError when the deadline passes. A connection that planed
+    has closed because it was idle is made anew by the next call.
     """
 
     def __init__(
@@ -108,11 +113,13 @@ class PlanedClient(AbstractContextManager["PlanedClient"]):
             request["params"] = params
         deadline = time.monotonic() + stretched(self.timeout_s if timeout_s is None else timeout_s)
         try:
-            self._lines.send(json.dumps(request).encode(), deadline)
-            answer = json.loads(self._lines.receive(deadline))  # ValueError, RecursionError: it is no answer
-            while not (isinstance(answer, dict) and answer.get("id") in (number, None)):
-                self._lines.wait_until(deadline)  # late answers to calls that timed out do not extend it
-                answer = json.loads(self._lines.receive(deadline))
+            try:
+                answer = self._ask(number, request, deadline)
+            except OSError as error:
+                if error.errno not in UNHEARD:
+                    raise
+                self._connect_again(deadline)
+                answer = self._ask(number, request, deadline)
         except OSError as error:
             raise RpcClosedError(f"no answer from planed to {method} on {self.path}: {error}") from error
         except (ValueError, RecursionError) as error:
@@ -123,6 +130,21 @@ class PlanedClient(AbstractContextManager["PlanedClient"]):
             raise RpcError(method, code if isinstance(code, int) else 0, str(said.get("message", ""))[:WORDS_MAX])
         result = answer.get("result")
         return result if isinstance(result, dict) else {}
+
+    def _ask(self, number: int, request: Json, deadline: float) -> Any:
+        self._lines.send(json.dumps(request).encode(), deadline)
+        answer = json.loads(self._lines.receive(deadline))  # ValueError, RecursionError: it is no answer
+        while not (isinstance(answer, dict) and answer.get("id") in (number, None)):
+            self._lines.wait_until(deadline)  # late answers to calls that timed out do not extend it
+            answer = json.loads(self._lines.receive(deadline))
+        return answer
+
+    def _connect_again(self, deadline: float) -> None:
+        client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._lines.close()
+        self._lines = Lines(client, ANSWER_MAX_BYTES)
+        client.settimeout(max(deadline - time.monotonic(), 0.001))
+        client.connect(str(self.path))
 
 
 def get_statistics(call: Call) -> Statistics:

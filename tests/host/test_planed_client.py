@@ -24,7 +24,7 @@ Answer = Callable[[dict[str, Any]], bytes | None]
 
 
 class Server:
-    """Accepts one client and answers each line with what ``answer`` says; None closes the connection."""
+    """Answers each line of a client with what ``answer`` says; None closes the connection. Then the next is served."""
 
     def __init__(self, path: Path, answer: Answer) -> None:
         self.listener = socket.socket(socket.AF_UNIX)
@@ -34,13 +34,14 @@ class Server:
         threading.Thread(target=self.serve, daemon=True).start()
 
     def serve(self) -> None:
-        self.client, _ = self.listener.accept()
-        with self.client, self.client.makefile("rb") as lines, contextlib.suppress(OSError):
-            for line in lines:
-                reply = self.answer(json.loads(line))
-                if reply is None:
-                    return
-                self.client.sendall(reply)
+        while True:
+            self.client, _ = self.listener.accept()
+            with self.client, self.client.makefile("rb") as lines, contextlib.suppress(OSError):
+                for line in lines:
+                    reply = self.answer(json.loads(line))
+                    if reply is None:
+                        break
+                    self.client.sendall(reply)
 
 
 @pytest.fixture
@@ -84,6 +85,22 @@ def test_a_closed_connection_and_silence_are_told_apart_from_refusal(path: Path)
     Server(path, lambda it: None)
     with PlanedClient(path) as client, pytest.raises(RpcClosedError, match=r"no answer .* to stats.get .*closed"):
         client.call("stats.get")
+
+
+def test_a_connection_that_was_closed_while_it_was_idle_is_made_anew(path: Path) -> None:
+    server = Server(path, lambda it: reply(it, result={"method": it["method"]}))
+    with PlanedClient(path) as client:
+        for method in ("version", "stats.get"):
+            assert client.call(method) == {"method": method}
+            server.client.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_request_that_may_have_been_heard_is_not_repeated(path: Path) -> None:
+    heard: list[str] = []
+    Server(path, lambda it: heard.append(it["method"]))
+    with PlanedClient(path) as client, pytest.raises(RpcClosedError, match="closed by the other end"):
+        client.call("traffic.start")
+    assert heard == ["traffic.start"]
 
 
 @pytest.mark.parametrize(

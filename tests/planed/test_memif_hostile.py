@@ -7,7 +7,9 @@ import mmap
 import os
 import socket
 import struct
+import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ MESSAGE_BYTES = 128
 ACK, HELLO, INIT, ADD_REGION, ADD_RING, CONNECT, CONNECTED, DISCONNECT = range(1, 9)
 VERSION, COOKIE, TO_SERVER = 2 << 8, 0x3E31F20, 1
 LOG2_SIZE, MEMORY_BYTES, BUFFERS, STRIDE, BACK = 4, 1 << 17, 1 << 14, 2048, 4096
-HEAD, DESCRIPTORS, DESCRIPTOR_BYTES = 6, 128, 16
+HEAD, TAIL, DESCRIPTORS, DESCRIPTOR_BYTES = 6, 64, 128, 16
 FRAME_BYTES = 60
 
 
@@ -76,6 +78,10 @@ class MemifClient:
         """Say how many buffers were ever sent, in one store: struct.pack_into() would write zeros first."""
         memoryview(self.memory)[HEAD : HEAD + 2].cast("H")[0] = head
 
+    def tail(self) -> int:
+        """How many buffers the server has ever taken."""
+        return int(struct.unpack_from("<H", self.memory, TAIL)[0])
+
     def close(self) -> None:
         self.socket.close()
         self.memory.close()
@@ -83,13 +89,26 @@ class MemifClient:
             os.close(file)
 
 
+def listen(planed: Planed, **limits: int) -> None:
+    """Have a memif server, and somebody who receives from it."""
+    wire = {"name": "m", "kind": "memif-server", "path": str(planed.workdir / "m.sock"), **limits}
+    planed.apply([wire], [task("mon", "monitor", "m")])
+
+
 @pytest.fixture
 def server(planed: Planed) -> Iterator[Planed]:
-    """A planed with a memif server and somebody who receives from it."""
-    wire = {"name": "m", "kind": "memif-server", "path": str(planed.workdir / "m.sock")}
-    planed.apply([wire], [task("mon", "monitor", "m")])
+    listen(planed)
     yield planed
     planed.apply()
+
+
+def heard_first(path: Path) -> tuple[int, str]:
+    """The type of what a server says to who connects, and its reason if it hangs up."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+        client.settimeout(10)
+        client.connect(str(path))
+        message = client.recv(MESSAGE_BYTES)
+        return int.from_bytes(message[:2], "little"), message[6:].rstrip(b"\0").decode()
 
 
 def port(server: Planed) -> Document:
@@ -159,3 +178,48 @@ def test_messages_and_files_that_cannot_be_are_refused_by_name(server: Planed) -
         "memory_gone": 1,
         "blocking_eventfd": 1,
     }
+
+
+def test_a_second_client_is_refused_while_the_first_is_there(server: Planed) -> None:
+    """Every frame of the first arrives meanwhile; when it has gone the next one is served."""
+    own = clients(server)
+    first = next(own)
+    assert_served(server, first)
+    before = port(server)["rx_packets"]
+    for _ in range(20):
+        said = heard_first(server.workdir / "m.sock")
+        assert said == (DISCONNECT, "another one has the port, and is still connected")
+        first.send()
+        until(lambda: first.tail() == first.sent & 0xFFFF, "the frame is taken")
+    assert port(server)["rx_packets"] == before + 20
+    assert port(server)["refused_messages"] == {"taken": 20}
+    assert_served(server, next(own))
+    assert port(server)["refused_messages"] == {"taken": 20}
+
+
+def test_half_a_handshake_makes_room_for_who_comes(server: Planed) -> None:
+    with closing(MemifClient(server.workdir / "m.sock")) as half:
+        half.greet()
+        with closing(MemifClient(server.workdir / "m.sock")) as following:
+            assert_served(server, following)
+        assert half.heard() == DISCONNECT
+    assert port(server)["refused_messages"] == {"idle": 1}
+
+
+def test_the_rate_of_new_connections(planed: Planed) -> None:
+    """64 at once, then as many as the document says; who is connected keeps its connection, and its frames arrive."""
+    listen(planed, connections_per_s=2)
+    path, begin = planed.workdir / "m.sock", time.monotonic()
+    with ExitStack() as stack:
+        first = stack.enter_context(closing(MemifClient(path)))
+        assert_served(planed, first)
+        waiting = [stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)) for _ in range(63 + 5)]
+        for client in waiting:
+            client.settimeout(20)
+            client.connect(str(path))
+            assert client.recv(2) == struct.pack("<H", DISCONNECT)
+        assert time.monotonic() - begin > 1
+        for _ in range(5):
+            first.send()
+        until(lambda: port(planed)["rx_packets"] == 10, "all frames have come")
+    assert port(planed)["refused_messages"] == {"taken": 63 + 5}

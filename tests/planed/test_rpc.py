@@ -176,25 +176,31 @@ def test_a_client_that_never_reads_is_dropped(planed: Planed) -> None:
         assert planed.call("version")["protocol"] == 1
 
 
-def test_twenty_clients_at_once(planed: Planed) -> None:
-    """As many as there is room for are served, the others are turned away at once; there is room again later."""
+def test_clients_that_are_idle_make_room(planed: Planed) -> None:
+    """Who comes is served, for as many as are idle: the one that was so longest goes. Ours, too, which comes back."""
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(Raw(planed.rpc)) for _ in range(20)]
-        served = 0
-        for client in clients:
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError, AssertionError):
-                client.send(VERSION)
-                served += client.answer()["id"] == 7
-        assert served == CLIENTS_MAX - 1  # one place is the fixture's own
+        assert planed.call("version")["protocol"] == 1
+        for client in clients[-CLIENTS_MAX + 1 :]:
+            client.send(VERSION)
+            assert client.answer()["id"] == 7
+        assert all(client.is_closed() for client in clients[: -CLIENTS_MAX + 1])
         assert planed.call("version")["protocol"] == 1
 
-    def room() -> bool:
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError, AssertionError), Raw(planed.rpc) as client:
-            client.send(VERSION)
-            return client.answer()["id"] == 7
-        return False
 
-    until(room, "a place becomes free")
+def test_clients_with_half_a_request_have_their_time(planed: Planed) -> None:
+    """While all places are theirs the others are turned away; each falls to its deadline."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(CLIENTS_MAX):
+            stack.enter_context(Raw(planed.rpc)).send(b'{"json')
+
+        def answers() -> bool:
+            with contextlib.suppress(OSError, AssertionError), Raw(planed.rpc) as client:
+                client.send(VERSION)
+                return client.answer()["id"] == 7
+            return False
+
+        until(answers, "half requests are dropped")
 
 
 def test_the_socket_is_for_its_owner_only(planed: Planed) -> None:

@@ -10,13 +10,15 @@ import signal
 import socket
 import stat
 import struct
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from planed_rig import CPU, Planed, load, stream, task, until
+import vhost_driver
+from planed_rig import CPU, OTHER_CPU, Planed, load, stream, task, until, virtio
 from vhost_driver import (
     BUFFERS,
     GUEST_ADDRESS,
@@ -185,19 +187,75 @@ def test_memory_that_changes_while_frames_flow(planed: Planed) -> None:
         assert ports(planed)["a"]["link_up"]
 
 
-def test_a_second_driver_takes_over(planed: Planed) -> None:
-    wires = [device(name, planed.workdir / f"{name}.sock") for name in "ab"]
-    planed.apply(wires, [task("sw", "patch", "a", "b")], cpu=CPU)
-    with VhostDriver(Path(wires[0]["path"])) as first:
-        until(lambda: ports(planed)["a"]["link_up"], "the first is connected")
-        with VhostDriver(Path(wires[0]["path"])) as second:
-            second.settle()
-            for guest in (first, second):
-                guest.offer(TRANSMITQ, 0, GUEST_ADDRESS + BUFFERS, 72)
-            until(lambda: second.used(TRANSMITQ) == 1, "the second is served")
-            first.settle()
-            assert first.used(TRANSMITQ) == 0
-        assert planed.process.log_tail().count("a second driver has connected") == 1
+def _intrude(path: Path) -> None:
+    """Set up rings on a port that another driver has: nothing is read or written there."""
+    with VhostDriver(path, set_up=False) as intruder:
+        intruder.fill_receiveq()
+        intruder.offer(TRANSMITQ, 0, HERE, 72)
+        with suppress(ConnectionError):
+            intruder.begin(1)
+        assert intruder.hung_up()
+        assert intruder.used(RECEIVEQ) == intruder.used(TRANSMITQ) == 0
+
+
+def test_a_second_driver_is_refused_while_the_first_is_there(planed: Planed, other: Planed) -> None:
+    """Every frame of the first arrives meanwhile."""
+    four_ports(planed, other)
+    path = Path(planed.wires[0]["path"])
+    with traffic_beside(planed, other, 1):
+        for _ in range(20):
+            _intrude(path)
+        probes = [VhostDriver(path, set_up=False) for _ in range(10)]
+        for probe in probes[-3:]:
+            probe.settle()
+    assert ports(planed)["c"]["refused_messages"] == {"taken": 20, "idle": 7}
+    for probe in probes:
+        probe.close()
+    assert planed.process.log_tail().count("another one has the port, and is still connected") == 8
+
+
+def test_a_driver_that_has_stopped_its_rings_keeps_the_port(planed: Planed) -> None:
+    """As a guest that is reset does: the port is its own until its connection ends."""
+    path = _limited_port(planed)
+    with VhostDriver(path) as first:
+        until(lambda: link_up(planed, "a"), "the first is connected")
+        for queue in (RECEIVEQ, TRANSMITQ):
+            first.stop_ring(queue)
+        until(lambda: not link_up(planed, "a"), "its rings are stopped")
+        _intrude(path)
+        for queue in (RECEIVEQ, TRANSMITQ):
+            first.set_up_ring(queue)
+        first.offer(TRANSMITQ, 0, HERE, 72)
+        taken(first, 1)
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_a_driver_that_restarts_is_served_at_once(planed: Planed, supervisor: Supervisor, end: int) -> None:
+    """The connection of one that was killed is closed by the kernel. No driver is refused on the way."""
+    path = _limited_port(planed, connections_per_s=1000)
+    for number in range(5):
+        process = supervisor.spawn(
+            f"driver-{end}-{number}", [sys.executable, vhost_driver.__file__, str(path)], cpus=frozenset({CPU})
+        )
+        until(lambda: link_up(planed, "a"), "a driver is connected")
+        os.kill(process.pid, end)
+        process.wait()
+        with VhostDriver(path) as following:
+            following.offer(TRANSMITQ, 0, HERE, 72)
+            taken(following, 1)
+    assert ports(planed)["a"]["refused_messages"] == {}
+
+
+def test_our_own_driver_waits_for_the_port(planed: Planed, other: Planed) -> None:
+    """It is refused by name; once the first has gone it gets the port."""
+    path = _limited_port(planed)
+    wires, tasks = [virtio("v0", path)], [task("mon", "monitor", "v0")]
+    with VhostDriver(path):
+        until(lambda: link_up(planed, "a"), "the first is connected")
+        with pytest.raises(RpcError, match="port v0 cannot be opened"):
+            other.apply(wires, tasks, cpu=OTHER_CPU)
+    other.apply(wires, tasks, cpu=OTHER_CPU)
+    until(lambda: link_up(planed, "a"), "it has the port")
 
 
 def _grow_ring(guest: VhostDriver) -> None:
@@ -310,25 +368,21 @@ def test_what_is_not_offered_is_refused(planed: Planed) -> None:
 
 
 def test_a_port_has_four_connections(planed: Planed) -> None:
-    """The fifth waits, without an answer, until one of the four ends."""
-    wires = [device(name, planed.workdir / f"{name}.sock") for name in "ab"]
-    planed.apply(wires, [task("sw", "patch", "a", "b")], cpu=CPU)
-    path = Path(wires[0]["path"])
-    guests = [VhostDriver(path) for _ in range(4)]
-    for guest in guests:
-        guest.settle()
-    before = handles(planed)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as fifth:
-        fifth.connect(str(path))
-        fifth.sendall(struct.pack("<III", 1, 1, 0))
-        for guest in guests:
-            guest.settle()  # the port has looked at its sockets since
+    """For a fifth the one goes that was silent longest, but never the driver."""
+    path = _limited_port(planed)
+    with VhostDriver(path) as driver, ExitStack() as stack:
+        driver.settle()
+        silent, *others = [stack.enter_context(VhostDriver(path, set_up=False)) for _ in range(3)]
+        for guest in (silent, *others):
+            guest.settle()
+        before = handles(planed)
+        fifth = stack.enter_context(VhostDriver(path, set_up=False))
+        fifth.settle()
+        assert silent.hung_up()
+        for guest in (driver, *others):
+            guest.settle()
         assert handles(planed) == before
-        guests[0].close()
-        fifth.settimeout(10)
-        assert len(fifth.recv(20, socket.MSG_WAITALL)) == 20
-    for guest in guests[1:]:
-        guest.close()
+    assert ports(planed)["a"]["refused_messages"] == {"idle": 1}
 
 
 def test_a_port_waits_for_descriptors(planed: Planed) -> None:
@@ -389,7 +443,7 @@ END_S = 20.0
 
 def _three_that_stall(stack: ExitStack, path: Path) -> VhostDriver:
     """Connect drivers that stall in three ways; return the one that is to be told of the end."""
-    half, silent, last = (stack.enter_context(VhostDriver(path)) for _ in range(3))
+    half, silent, last = (stack.enter_context(VhostDriver(path, set_up=not number)) for number in range(3))
     half.send_bytes(struct.pack("<III", 5, 1, 40))
     silent.send_bytes(struct.pack("<III", 1, 1, 0) * 50)
     slow, reader = _slow_to_close()
