@@ -28,7 +28,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import psutil
-from hosting_rig import Way, arrived, family, hosted_request, start_vnf, tester, until_crossing
+from hosting_rig import Way, arrived, family, hosted_request, port_sockets, start_vnf, tester, until_crossing
 from planed_rig import CPU, OTHER_CPU, Planed, load, planed_binary, stream
 from rig import cores_of
 
@@ -87,7 +87,7 @@ def parse(text: str) -> Kind:
 
 def measure(kind: Kind, it: Planed, supervisor: Supervisor, seconds: float) -> Round:
     """Start it, take all figures, end it."""
-    sockets = (it.workdir / "n0.sock", it.workdir / "n1.sock")
+    sockets = port_sockets(it.workdir, "n0", "n1")
     request = hosted_request("vnf0", sockets, supervisor, kind.values, OTHER_CPU, shares_cpu=False)
     before, begun = distance(it), time.monotonic()
     vnf = start_vnf(kind.hosting, request, supervisor)

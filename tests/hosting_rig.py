@@ -42,10 +42,22 @@ class Way:
     stream: int
 
 
+def port_socket(folder: Path, port: str) -> Path:
+    """The socket of a port, alone in a folder, which a VNF is shown."""
+    (folder / port).mkdir(mode=0o700, exist_ok=True)
+    return folder / port / "sock"
+
+
+def port_sockets(folder: Path, *ports: str) -> tuple[Path, Path]:
+    """Those of two ports."""
+    first, second = (port_socket(folder, port) for port in ports)
+    return first, second
+
+
 def tester(supervisor: Supervisor, name: str, ports: Sequence[str], folder: Path, cpu: int = CPU) -> Planed:
     """A planed with vhost-user devices in ``folder``, at each a generator (stream: its place) and a monitor."""
     it = Planed(supervisor, name)
-    wires = [vhost(port, folder / f"{port}.sock", RING) for port in ports]
+    wires = [vhost(port, port_socket(folder, port), RING) for port in ports]
     monitors = [task(f"mon-{port}", "monitor", port) for port in ports]
     generators = [task(f"gen-{port}", "generator", port, stream=number) for number, port in enumerate(ports)]
     it.apply(wires, [*monitors, *generators], cpu=cpu)
@@ -84,7 +96,7 @@ def hosted_request(
         files=(),
         cpus=(cpu,),
         control_cpus=frozenset(CPUS),
-        workdir=sockets[0].parent,
+        workdir=sockets[0].parents[1],
         planed=planed,
         ring_size=RING,
         shares_cpu=shares_cpu,
@@ -153,7 +165,7 @@ def start_switch(
         SwitchPort(
             name,
             "virtio-user" if name in wires else "vhost-user",
-            path=folder / f"{name}.sock",
+            path=port_socket(folder, name),
             ring_size=RING,
         )
         for name in names

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from hosting_rig import port_socket
 from planed_rig import CPU, OTHER_CPU, PATIENCE_S, Document, Planed, load, planed_binary, stream, task, until, vhost
 from typed_document import typed
 
@@ -19,6 +20,7 @@ from planebench.host.process import Supervisor, high_priority
 from planebench.host.programs import NotFound
 from planebench.testbed.hosting import guest_image, qemu
 from planebench.testbed.hosting.base import HostedPort, HostedRequest, RunningVnf
+from planebench.testbed.hosting.inside import hand_over_ports
 
 PACED: Document = {"rate_pps": 5_000}
 """An emulated CPU that shares one of the host's forwards that much; its rings hold what comes while it sleeps."""
@@ -45,6 +47,7 @@ class Bed:
     def __init__(self, supervisor: Supervisor, queues: int = 1) -> None:
         self.supervisor = supervisor
         self.queues = queues
+        self.requests: list[HostedRequest] = []
         self.names = [f"{end}{queue}" for queue in range(queues) for end in "ab"]
         self.workdir = supervisor.workdir(f"bed{next(_NUMBERS)}")
         self.begin()
@@ -73,9 +76,10 @@ class Bed:
         for end in (0, 1):
             self.socket(end).unlink(missing_ok=True)
         self.begin()
+        hand_over_ports(self.requests[-1])
 
     def socket(self, end: int) -> Path:
-        return self.workdir / f"n{end}.sock"
+        return port_socket(self.workdir, f"n{end}")
 
     def request(self, name: str, document: Document | None, **more: Any) -> HostedRequest:
         ports = tuple(HostedPort(f"v{end}", self.socket(end), f"02:00:00:00:04:0{end + 1}") for end in (0, 1))
@@ -92,7 +96,8 @@ class Bed:
             "queues": self.queues,
             "shares_cpu": True,
         }
-        return HostedRequest(**(made | more))
+        self.requests.append(HostedRequest(**(made | more)))
+        return self.requests[-1]
 
     def document(self, kind: str = "l2fwd", cpus: Sequence[int] = (CPU,), **settings: Any) -> Document:
         """As ``separate`` gets it, with a worker on each of ``cpus``."""

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# ruff: noqa: PTH116, PTH123 - importing pathlib would take longer than everything else here
+# ruff: noqa: PTH102, PTH116, PTH123 - importing pathlib would take longer than everything else here
 """Exec wrapper of every child: affinity, priority, namespaces, death signal, then exec. Same pid before and after.
 
 Run by path with ``python -I -S`` by :class:`planebench.host.process.Supervisor`; standard library only, about 12 ms.
 A wrapper instead of a ``preexec_fn``: code between fork and exec may deadlock when the harness has threads.
 
-    launch.py PARENT_PID CPUS MEMORY PRIORITY NETNS PROGRAM [ARGUMENT...]
+    launch.py PARENT_PID CPUS MEMORY PRIORITY NETNS USER [SOURCE...] PROGRAM [ARGUMENT...]
 
 CPUS: ``0,1``. MEMORY: ``any``, or the NUMA node of all memory. PRIORITY: ``high`` or ``normal``. NETNS: ``host``,
-``new``, or the pid of the process to join.
+``new``, or the pid of the process to join. USER: ``same``, or ``UID,N`` for a user of its own (:func:`_become`), to
+whom N files and folders are shown.
 Exit codes: 126 the set-up failed, 127 the program could not be executed; stderr says why.
 """
 
@@ -17,16 +18,24 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import resource
 import signal
+import stat
 import sys
 
 PR_SET_PDEATHSIG = 1
+CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWNET = 0x40000000
+MS_BIND = 0x1000
+MS_REC = 0x4000
+MS_PRIVATE = 0x40000
 HIGH_PRIORITY = -20
 MPOL_BIND = 2
 SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}
 """The number of set_mempolicy(2), for which libc has no function."""
+STAGE = "/tmp"
+"""Where a program with a user of its own finds what it is shown, by number, in its own mount namespace."""
 NAMESPACE_REMEDY = (
     "run as root, or allow user namespaces: `sysctl kernel.unprivileged_userns_clone=1` (Debian), "
     "`sysctl kernel.apparmor_restrict_unprivileged_userns=0` (Ubuntu)"
@@ -83,9 +92,55 @@ def _new_network_namespace() -> None:
     _write("/proc/self/gid_map", f"0 {gid} 1")
 
 
+def _mount(source: str, target: str, flags: int, kind: str = "", data: str = "") -> None:
+    words = (word.encode() for word in (source, target, kind))
+    _checked(_libc.mount(*words, ctypes.c_ulong(flags), data.encode()), f"mount({target})")
+
+
+def _become(uid: int, sources: list[str]) -> None:
+    """Become a user that owns nothing here but its log: root of a user namespace of its own, who finds ``sources`` in
+    STAGE. The folders that lead to them may be closed to it. Needs root."""
+    os.fchown(1, uid, uid)
+    no_limit = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    with contextlib.suppress(OSError, ValueError):  # a device that it is given pins all memory
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, no_limit)
+    _checked(_libc.unshare(CLONE_NEWNS), "unshare(mount namespace)")
+    _mount("none", "/", MS_REC | MS_PRIVATE)
+    files = [os.open(source, os.O_PATH) for source in sources]
+    _mount("tmpfs", STAGE, 0, "tmpfs", "mode=755")
+    for number, file in enumerate(files):
+        target, status = f"{STAGE}/{number}", os.fstat(file)
+        if stat.S_ISCHR(status.st_mode):
+            os.mknod(target, stat.S_IFCHR | 0o600, status.st_rdev)
+            os.chown(target, uid, uid)
+            continue
+        if stat.S_ISDIR(status.st_mode):
+            os.mkdir(target)
+        else:
+            os.mknod(target)
+        _mount(f"/proc/self/fd/{file}", target, MS_BIND | MS_REC)
+    os.setgroups([])
+    pid, (ready, begin) = os.getpid(), os.pipe()
+    mapper = os.fork()  # who leaves a user namespace cannot map users of it
+    if mapper == 0:
+        os.close(begin)
+        os.read(ready, 1)
+        _write(f"/proc/{pid}/uid_map", f"0 {uid} 1")
+        _write(f"/proc/{pid}/gid_map", f"0 {uid} 1")
+        os._exit(0)
+    _checked(_libc.unshare(CLONE_NEWUSER), "unshare(user namespace)")
+    os.close(begin)
+    if os.waitpid(mapper, 0)[1]:
+        raise OSError(1, f"cannot map user {uid}")
+    os.setresgid(0, 0, 0)
+    os.setresuid(0, 0, 0)
+
+
 def main(argv: list[str]) -> int:
     """Set this process up and execute the program. Returns only on failure."""
-    parent_pid, (cpus, memory, priority, netns), program = int(argv[0]), argv[1:5], argv[5:]
+    parent_pid, (cpus, memory, priority, netns, owner), program = int(argv[0]), argv[1:6], argv[6:]
+    uid, _, shown = owner.partition(",")
+    sources, program = program[: int(shown or 0)], program[int(shown or 0) :]
     try:
         _die_with(parent_pid)
         os.sched_setaffinity(0, {int(cpu) for cpu in cpus.split(",")})
@@ -101,7 +156,9 @@ def main(argv: list[str]) -> int:
                 if os.fstat(user.fileno()).st_ino != os.stat("/proc/self/ns/user").st_ino:
                     _checked(_libc.setns(user.fileno(), CLONE_NEWUSER), f"setns(user namespace of {netns})")
                 _checked(_libc.setns(net.fileno(), CLONE_NEWNET), f"setns(network namespace of {netns})")
-        _die_with(parent_pid)  # again: a change of user namespace clears the death signal
+        if uid != "same":
+            _become(int(uid), sources)
+        _die_with(parent_pid)  # again: a change of user or user namespace clears the death signal
     except OSError as error:
         print(
             f"launch: cannot set up {program[0]} on CPUs {cpus}, memory {memory}, network namespace {netns}: {error}",

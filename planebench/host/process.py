@@ -26,6 +26,7 @@ from types import TracebackType
 from typing import IO
 
 from planebench.host import launch, procfs, reaper
+from planebench.host.own_user import OwnUser
 from planebench.model.cpus import cpu_text
 from planebench.model.errors import StartError, UsageError
 
@@ -42,6 +43,8 @@ ROOT_PATH_MAX_BYTES = 60
 FOLDER_LABEL_MAX_BYTES = 8
 EMPTY_ROOT_GRACE_S = 60.0
 READY_DEADLINE_S = 20.0
+WORDS_MAX = 240
+"""Characters of a line of a VNF that are told."""
 _PYTHON = (sys.executable, "-I", "-S")
 _AUTOGROUP = Path("/proc/self/autogroup")
 
@@ -191,7 +194,12 @@ class NamespacedProcess(Process):
 
     The program inside may have process groups of its own. So all descendants are paused and asked to end; the child
     itself would die of SIGTERM before them. If it is killed, the kernel kills the rest.
+    What it prints are a stranger's words: they are cut, and marked as its own, wherever they are told.
     """
+
+    def log_tail(self, lines: int = 8) -> str:
+        """Return its last lines, each of :data:`WORDS_MAX` printable characters at most behind ``NAME says:``."""
+        return "\n".join(f"{self.name} says: {_printable(line)}" for line in super().log_tail(lines).splitlines())
 
     def _signal(self, number: signal.Signals) -> None:
         below = set() if number == signal.SIGKILL else procfs.descendants(self.pid)
@@ -284,13 +292,15 @@ class Supervisor(contextlib.AbstractContextManager["Supervisor"]):
         new_netns: bool = False,
         high_priority: bool = True,
         enclosed: bool = False,
+        user: OwnUser | None = None,
     ) -> Process:
         """Start ``argv`` on ``cpus`` with its output in ``<workdir>/<name>.log``. Return at once, before it is ready.
 
         ``env`` is added to our own environment. ``workdir`` is the current directory of the child, by default
         ``workdir(name)``. ``netns_pid``: run in the network namespace of that process; ``new_netns``: in a new one.
         ``high_priority``: nice -20 if the system allows it (see :attr:`Process.nice`). ``enclosed``: a
-        :class:`NamespacedProcess`. A program that cannot be executed becomes a dead process with the reason in its log.
+        :class:`NamespacedProcess`. ``user``: whom it becomes; by default it stays ours. A program that cannot be
+        executed becomes a dead process with the reason in its log.
         Raises StartError only if the supervisor is closed.
         """
         if self._closed:
@@ -306,6 +316,8 @@ class Supervisor(contextlib.AbstractContextManager["Supervisor"]):
             "any" if node is None else str(node),
             "high" if high_priority else "normal",
             netns,
+            "same" if user is None else f"{user.uid},{len(user.sources)}",
+            *(() if user is None else map(str, user.sources)),
             *argv,
         ]
         kind = NamespacedProcess if enclosed else Process
@@ -351,6 +363,11 @@ class Supervisor(contextlib.AbstractContextManager["Supervisor"]):
                 self._reaper.stdin.close()
             self._reaper.wait()
             reaper.reap(self.root)  # nothing left to do unless someone killed the reaper
+
+
+def _printable(line: str) -> str:
+    shown = "".join(it if it.isprintable() else " " for it in line[:WORDS_MAX])
+    return shown + "..." * (len(line) > WORDS_MAX)
 
 
 def default_base() -> Path:

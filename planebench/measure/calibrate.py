@@ -317,6 +317,7 @@ def _self_loop(settings: LiveSettings, placement: Placement, supervisor: Supervi
     """Start a tester that is connected to itself and wait until frames cross in both directions; end it in any case."""
     number = len(supervisor.processes)
     workdir = supervisor.workdir(f"calibrate{number}")
+    LinkSettings(workdir).make_folders([LOOP])
     control = placement.control_cpus
     with contextlib.ExitStack() as undo:
         ends = named_ends([LOOP], settings.wire).get(LOOP)

@@ -31,6 +31,7 @@ from planebench.planed.group import Member
 from planebench.planed.process import PlanedProcess
 from planebench.planed.statistics import AnswerError, Statistics
 from planebench.testbed.hosting.base import HostedPort, HostedRequest, Hosting, RunningVnf
+from planebench.testbed.hosting.inside import hand_over_ports
 from planebench.testbed.hosting.registry import HOSTINGS
 from planebench.testbed.placement import Placement
 from planebench.testbed.request import LinkSettings
@@ -243,6 +244,11 @@ class HostedVnfs:
         self._running[name].forward()
         self._let_roam()
         return self._running[name]
+
+    def hand_over_ports(self) -> None:
+        """Let the VNFs connect again to a switch that has restarted, and has made new sockets."""
+        for request in self._requests:
+            hand_over_ports(request)
 
     def stop(self) -> None:
         """End all VNFs: all are asked to end before any is waited for. Never raises; safe to call twice."""

@@ -193,6 +193,7 @@ class LiveTopology:
             own = replace(links, wire="memif")
             inside = adapter.inside(switch_request(topology, placement, own))
             links = links if inside is None else replace(own, inside=inside)
+        links.make_folders([*(port.name for port in topology.ports), *(topology.link or ())])
         with contextlib.ExitStack() as undo:
             veth: VethWire | None = None
             names = [port.name for port in topology.ports if needs_veth_pair(port, links)]
@@ -326,6 +327,8 @@ class LiveTopology:
             switch = start_switches(adapter, requests, supervisor)
         self._switch, self._remote = switch, switch if isinstance(switch, RemoteSwitch) else None
         self._switch_processes = tuple(supervisor.processes[known:])
+        if self.hosted is not None:
+            self.hosted.hand_over_ports()
         if self.links.vnf_interface == "vf":
             nic = self.links.ends[self.topology.ends[0]].switch
             functions = zip(self.topology.vnf_ports, virtual_functions(nic), strict=False)

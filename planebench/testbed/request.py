@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -176,8 +176,13 @@ class LinkSettings:
         return self.vnf_interface == "vf" or self.inside is not None
 
     def socket(self, port: str) -> Path:
-        """Return the unix socket of a port, the same path on both sides."""
-        return self.workdir / f"{port}.sock"
+        """Return the unix socket of a port, the same path on both sides, alone in a folder that a VNF can be shown."""
+        return self.workdir / port / "sock"
+
+    def make_folders(self, ports: Iterable[str]) -> None:
+        """Make the private folder of the socket of each port."""
+        for port in ports:
+            self.socket(port).parent.mkdir(mode=0o700, exist_ok=True)
 
 
 def af_packet_devargs(interface: str, ring_size: int, max_frame_bytes: int) -> str:

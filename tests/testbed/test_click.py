@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hosting_rig import Way, exact, hosted_request, start_vnf, tester, until_crossing
+from hosting_rig import Way, exact, hosted_request, port_sockets, start_vnf, tester, until_crossing
 from planed_rig import until
 
 from planebench.host.planed_program import REMEDY, find_planed
@@ -41,7 +41,7 @@ def test_every_frame_crosses_a_function_of_clickos(name: str, supervisor: Superv
     it = tester(supervisor, f"{name}-tester", ["a", "b"], folder)
     macs = "MAC0={mac0} MAC1={mac1}" if name == "click-router" else ""
     command = f"{ADAPTER.find().binary} --dpdk {{eal_main}} -- {configuration} {macs}"
-    request = hosted_request("vnf0", (folder / "a.sock", folder / "b.sock"), supervisor, {"command": command})
+    request = hosted_request("vnf0", port_sockets(folder, "a", "b"), supervisor, {"command": command})
     vnf = start_vnf(HOSTING, replace(request, document=None), supervisor)
     for way in WAYS:
         until_crossing(it, way, [vnf])

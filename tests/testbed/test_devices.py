@@ -15,7 +15,7 @@ from planebench.host import interfaces, pci_binding
 from planebench.host.device_settings import device_journal
 from planebench.host.pci import Nic
 from planebench.model.errors import UsageError
-from planebench.testbed.hosting import base, bubblewrap
+from planebench.testbed.hosting import base
 from planebench.testbed.hosting.base import HostedPort, HostedRequest
 from tests.sysfs_tree import Tree
 
@@ -57,14 +57,6 @@ def test_ports_that_are_devices_are_bound(tmp_path: Path, asked: list[str]) -> N
     port = HostedPort("v0", tmp_path / "v0.sock", "02:00:00:00:02:01", FUNCTION)
     (bound,) = base.bind_ports(request_of(tmp_path, ports=(port,)), for_guest=True)
     assert asked == [bound.address] == [FUNCTION]
-
-
-def test_a_container_of_bubblewrap_has_their_files(tmp_path: Path) -> None:
-    request = request_of(tmp_path)
-    plain = bubblewrap.planed_container(Path("bwrap"), request, Path("/planed"))
-    given = bubblewrap.planed_container(Path("bwrap"), request, Path("/planed"), FILES)
-    files = [word for file in FILES for word in ("--dev-bind", str(file), str(file))]
-    assert given == [*plain[:-2], *files, "--as-pid-1", "--"]
 
 
 @pytest.mark.parametrize("for_guest", [False, True])

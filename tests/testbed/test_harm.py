@@ -17,6 +17,7 @@ from hosting_rig import (
     guest_memories,
     hosted_request,
     is_exact,
+    port_sockets,
     scribble,
     start_switch,
     start_vnf,
@@ -68,7 +69,7 @@ def test_garbage_in_its_rings_and_its_death_harm_nobody_else(
     folder = supervisor.workdir("it")
     it = tester(supervisor, "tester", WIRES, folder)
     switch = start_switch(adapter, folder, WIRES, PAIRS, supervisor)
-    request = hosted_request("vnf0", (folder / "v0.sock", folder / "v1.sock"), supervisor, VALUES.get(hosting_name))
+    request = hosted_request("vnf0", port_sockets(folder, "v0", "v1"), supervisor, VALUES.get(hosting_name))
     try:
         vnf = start_vnf(hosting, request, supervisor)
         until_crossing(it, THROUGH[0], (vnf,))

@@ -61,15 +61,16 @@ def test_a_guest_forwards_every_frame_and_its_life_is_ours(supervisor: Superviso
         bed.exchange(vnf)
         _killed_it_is_gone(bed, vnf)
         _another_takes_its_place(bed, vnf, tmp_path / "rules")
-        assert not (bed.workdir / "vnf0" / "rpc").exists()
+        assert not (bed.workdir / "vnf0" / "own" / "rpc").exists()
 
 
 def _pinned(vnf: RunningVnf) -> None:
     """What forwards is on the VNF's CPU; all else of QEMU is on those for control."""
-    (process,), (thread,) = vnf.processes, vnf.threads()
-    assert (thread.owner, thread.pid, thread.name) == ("vnf", process.pid, "vnf0-vcpu0")
+    (thread,) = vnf.threads()
+    assert (thread.owner, thread.name) == ("vnf", "vnf0-vcpu0")
+    assert thread.pid in procfs.descendants(vnf.processes[0].pid)
     assert os.sched_getaffinity(thread.tid) == {CPU}
-    others = procfs.threads(process.pid).keys() - {thread.tid}
+    others = procfs.threads(thread.pid).keys() - {thread.tid}
     assert others and all(os.sched_getaffinity(tid) == {OTHER_CPU} for tid in others)
 
 

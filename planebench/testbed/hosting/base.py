@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from planebench.host import pci_binding
 from planebench.host.evidence import WatchedThread
+from planebench.host.own_user import free_uid
 from planebench.host.pci import Nic
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import Found, NotFound
@@ -34,7 +35,7 @@ VFIO = Path("/dev/vfio/vfio")
 @dataclass(frozen=True, slots=True)
 class HostedPort:
     """A port of a VNF: virtio, whose vhost-user device is the switch, which listens on ``socket`` already; or a virtual
-    function of a NIC at the PCI address ``address``."""
+    function of a NIC at the PCI address ``address``. A VNF that is enclosed sees the folder of its socket."""
 
     name: str
     socket: Path
@@ -70,6 +71,8 @@ class HostedRequest:
     hugepages: bool = False
     shares_cpu: bool = False
     """Others poll on ``cpus`` too: it should sleep when no packets arrive."""
+    uid: int | None = field(default_factory=free_uid)
+    """The user that it is if it is enclosed; None for ours, if we cannot give it one of its own."""
 
 
 class RunningVnf:

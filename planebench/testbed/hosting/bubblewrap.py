@@ -1,30 +1,46 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """bubblewrap: a container of namespaces and bind mounts that needs no daemon, no image store and no root.
 
-Read-only root, no network but the switch's sockets, no capabilities. The folder of the topology is visible under its
-own path, read-only. It is bound as a folder, because a switch that restarts makes new sockets. Only the VNF's folder in
-it is writable.
+Read-only root, no network, no capabilities. Inside is what is shown, under its own path, and nothing else: the VNF's
+own folder, which is writable, and the folder of each of its ports, as a folder, because a switch that restarts makes a
+new socket in it. Where root starts it, the container has a user of its own, to whom nothing else belongs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from planebench.host.own_user import OwnUser
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import Found, NotFound, find_program, version_lines
 from planebench.model.errors import NotInstalledError
 from planebench.testbed.hosting.base import HostedRequest
-from planebench.testbed.hosting.inside import BWRAP, folder_of
+from planebench.testbed.hosting.inside import BWRAP, folder_of, hand_over_ports, own_folder
 
 REMEDY = "install bubblewrap: `apt-get install bubblewrap` (Debian, Ubuntu) or `dnf install bubblewrap` (Fedora)"
-PLANED = "/planed"
-"""The path of the static planed in the container."""
 OWN_FOLDERS = frozenset({"dev", "proc", "run", "sys", "tmp"})
 """Folders of the root that every container has for itself."""
+SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"),
+    *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives"),
+)
+"""Programs and libraries of this machine."""
+SYS = ("/sys/devices/system/cpu", "/sys/devices/system/node", "/sys/kernel/mm/hugepages")
+"""What EAL reads of a machine whose devices it does not use."""
 LIMIT = "{} MiB of private memory (RLIMIT_DATA)"
 """The description of a limit in MiB."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A file or folder that is seen from inside as ``name``; ``how`` is bubblewrap's option."""
+
+    source: Path
+    name: Path
+    how: str = "--ro-bind"
 
 
 def find() -> Found | NotFound:
@@ -42,60 +58,76 @@ def require(hosting: str) -> Found:
     return found
 
 
+def entries(root: Path) -> tuple[Shown, ...]:
+    """Return what is in a folder that is to be the root: one that is read-only as a whole has no place for mounts."""
+    return tuple(
+        Shown(entry, Path("/", entry.name)) for entry in sorted(root.iterdir()) if entry.name not in OWN_FOLDERS
+    )
+
+
+def system() -> tuple[Shown, ...]:
+    """Return the programs and libraries of this machine, and nothing of its accounts, homes and settings."""
+    return tuple(Shown(path, path) for path in map(Path, SYSTEM) if path.exists())
+
+
+def shown(paths: Iterable[Path]) -> tuple[Shown, ...]:
+    """Return files and folders of this machine under their own names, read-only; those in /dev as devices."""
+    return tuple(
+        Shown(path.resolve(), path, "--dev-bind" if path.is_relative_to("/dev") else "--ro-bind") for path in paths
+    )
+
+
 def spawn(
-    request: HostedRequest, supervisor: Supervisor, limit_mb: int, words: Sequence[str], cpus: frozenset[int]
+    bwrap: Path,
+    request: HostedRequest,
+    supervisor: Supervisor,
+    root: Iterable[Shown],
+    command: Sequence[str],
+    *,
+    cpus: frozenset[int],
+    limit_mb: int | None = None,
+    devices: Sequence[Path] = (),
+    as_pid_1: bool = False,
 ) -> Process:
-    """Start the words of a container and of what runs in it, with a limit of its private memory."""
-    limited = ["prlimit", f"--data={limit_mb << 20}", "--", *words]
-    return supervisor.spawn(request.name, limited, cpus=cpus, workdir=folder_of(request), enclosed=True)
+    """Start a command in a container that sees ``root``, its own folder, its ports, and ``devices`` in /dev.
 
-
-def planed_container(bwrap: Path, request: HostedRequest, planed: Path, devices: Iterable[Path] = ()) -> list[str]:
-    """Return the command line before planed, which is alone in its root and is process 1 that handles signals.
-
-    ``devices``: files in /dev that it has, too.
+    ``limit_mb``: the limit of its private memory. ``as_pid_1``: it handles signals as process 1 does; else there is
+    one around it that reaps what it leaves.
     """
-    return [*_container(bwrap, request, ("--ro-bind", str(planed), PLANED), devices), "--as-pid-1", "--"]
-
-
-def command_container(bwrap: Path, request: HostedRequest, root: Path, devices: Iterable[Path] = ()) -> list[str]:
-    """Return the command line before a command in ``root``, with a process 1 that reaps what the command leaves.
-
-    ``devices``: files in /dev that it has, too.
-    """
-    binds: list[str] = []  # one for each entry: a root that is read-only as a whole has no place for other mounts
-    for entry in sorted(root.iterdir()):
-        if entry.name in OWN_FOLDERS:
-            continue
-        if entry.is_symlink():
-            binds += ["--symlink", str(entry.readlink()), f"/{entry.name}"]
-        else:
-            binds += ["--ro-bind", str(entry), f"/{entry.name}"]
-    return [*_container(bwrap, request, binds, devices), "--"]
-
-
-def _container(bwrap: Path, request: HostedRequest, root: Iterable[str], devices: Iterable[Path]) -> list[str]:
-    folder, workdir = str(folder_of(request)), str(request.workdir)
-    return [
+    hand_over_ports(request)
+    own = own_folder(request)
+    ports = (port.socket.parent for port in request.ports if not port.address)
+    sysfs = ["/sys"] if devices else [it for it in SYS if Path(it).exists()]
+    seen = [*root, *shown(map(Path, sysfs)), Shown(own, own, "--bind"), *shown(ports), *shown(devices)]
+    user = None if request.uid is None else OwnUser(request.uid, tuple(it.source for it in seen if not _is_link(it)))
+    words = [
+        *("env", "-i", f"PATH={PATH}", f"HOME={own}", "RUNTIME_DIRECTORY=/run"),  # the last: of DPDK
+        *(("prlimit", f"--data={limit_mb << 20}", "--") if limit_mb is not None else ()),
         str(bwrap),
-        "--unshare-all",
-        "--die-with-parent",
-        *("--cap-drop", "ALL"),
+        # A user of its own is in a user namespace already, and who is not root there may not be allowed to make one.
+        *(("--unshare-user",) if user is None else ()),
+        *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
+        *("--die-with-parent", "--cap-drop", "ALL"),
         *("--hostname", request.name),
-        "--clearenv",
-        *("--setenv", "PATH", PATH),
-        *("--setenv", "HOME", folder),
-        *("--setenv", "RUNTIME_DIRECTORY", "/run"),  # of DPDK
-        *root,
-        *("--proc", "/proc"),
-        *("--dev", "/dev"),
-        *("--ro-bind", "/sys", "/sys"),  # EAL reads the CPUs
-        *("--tmpfs", "/run"),
-        *("--tmpfs", "/tmp"),
-        *("--ro-bind", workdir, workdir),
-        *("--bind", folder, folder),
-        *(word for file in request.files for word in ("--ro-bind", str(file), str(file))),
-        *("--remount-ro", "/"),
-        *("--chdir", folder),
-        *(word for device in devices for word in ("--dev-bind", str(device), str(device))),
+        *("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/run", "--tmpfs", "/tmp"),
+        *(() if devices else ("--dir", "/sys/module")),  # EAL takes it that there is one
     ]
+    staged = 0
+    for it in seen:
+        if _is_link(it):
+            words += ["--symlink", str(it.source.readlink()), str(it.name)]
+            continue
+        words += [it.how, str(it.source) if user is None else user.staged(staged), str(it.name)]
+        staged += 1
+    words += ["--remount-ro", "/", "--chdir", str(own), *(("--as-pid-1",) if as_pid_1 else ()), "--", *command]
+    return supervisor.spawn(request.name, words, cpus=cpus, workdir=folder_of(request), enclosed=True, user=user)
+
+
+def user_of(request: HostedRequest) -> str:
+    """Return whose rights a container has, for people."""
+    return "the one that runs planebench" if request.uid is None else f"{request.uid}, which owns nothing else"
+
+
+def _is_link(it: Shown) -> bool:
+    """Return whether it is a link of a root, such as /bin to usr/bin."""
+    return it.source.is_symlink()

@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
 from planebench.host.planed_program import STATIC_REMEDY, find_static_planed
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
@@ -12,8 +17,11 @@ from planebench.model.errors import NotInstalledError
 from planebench.model.switch import Option
 from planebench.testbed.hosting import base, bubblewrap
 from planebench.testbed.hosting.base import IDLE, HostedRequest
-from planebench.testbed.hosting.inside import HostedPlaned, document_of, planed_arguments
+from planebench.testbed.hosting.bubblewrap import Shown
+from planebench.testbed.hosting.inside import DOCUMENT, HostedPlaned, document_of, folder_of, give, planed_arguments
 
+PLANED = Path("/planed")
+"""The path of the static planed in the container, where it is alone."""
 MORE_MB = 1024
 """Memory beside that of the document, for tables of network functions."""
 ISOLATION = "container with a read-only root, no network and no capabilities"
@@ -43,14 +51,36 @@ class ContainerHosting:
         details = {
             "cpus": cpu_text(request.cpus),
             "isolation": ISOLATION,
+            "user": bubblewrap.user_of(request),
             "limits": bubblewrap.LIMIT.format(limit_mb),
             **({"devices": ", ".join(nic.address for nic in passed)} if passed else {}),
         }
-        container = bubblewrap.planed_container(found.binary, request, planed, base.device_files(passed))
-        words = [*container, bubblewrap.PLANED, *planed_arguments(request)]
-        cpus = frozenset({*request.cpus, *request.control_cpus})
-        process = bubblewrap.spawn(request, supervisor, limit_mb, words, cpus)
+        arguments = planed_arguments(request)
+        process = bubblewrap.spawn(
+            found.binary,
+            request,
+            supervisor,
+            [Shown(planed, PLANED), *_files(request)],
+            [str(PLANED), *arguments],
+            cpus=frozenset({*request.cpus, *request.control_cpus}),
+            limit_mb=limit_mb,
+            devices=base.device_files(passed),
+            as_pid_1=True,
+        )
         return HostedPlaned(request, process, HostingFacts(request.name, "container", found.version, details=details))
+
+
+def _files(request: HostedRequest) -> Iterator[Shown]:
+    """Yield the document and the files that it names; a copy of one that the user of the container cannot read."""
+    document = folder_of(request) / DOCUMENT
+    yield Shown(document, document)
+    for number, file in enumerate(request.files):
+        source = file.resolve()
+        if request.uid is not None and source.is_file() and not source.stat().st_mode & stat.S_IROTH:
+            source = folder_of(request) / f"file{number}"
+            shutil.copyfile(file, source)
+            give(request, source)
+        yield Shown(source, file)
 
 
 HOSTING = ContainerHosting()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``exec``: a VNF is a command of the user, in a container with the root of this machine or of an image.
+"""``exec``: a VNF is a command of the user, in a container with the programs of this machine or with an image.
 
 exec:"dpdk-l2fwd {eal_main} -- -p 3"
 
@@ -8,8 +8,10 @@ The command is split as a shell does it, but no shell runs it. Names in braces a
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -19,16 +21,15 @@ from planebench.host.programs import Found, NotFound
 from planebench.model.cpus import cpu_text
 from planebench.model.dimensions import HostingFacts
 from planebench.model.errors import UsageError, unknown
-from planebench.model.switch import Option
+from planebench.model.switch import Option, Value
 from planebench.testbed.hosting import base, bubblewrap
 from planebench.testbed.hosting.base import HostedRequest
+from planebench.testbed.hosting.bubblewrap import Shown
 from planebench.testbed.hosting.inside import RunningCommand
 
 MEMORY_MB = 1024
 UNPACK = "`podman export $(podman create IMAGE) | tar -x -C FOLDER`"
 """How a container image becomes a directory."""
-HIDDEN = ("/tmp", "/run")
-"""A container has its own, whatever its image."""
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 
 PLACEHOLDERS: Mapping[str, str] = {
@@ -58,7 +59,8 @@ class ExecHosting:
     remedy = bubblewrap.REMEDY
     options: tuple[Option, ...] = (
         Option("command", "text", "command in double quotes, with {eal}, {port0}, {port1}, ..."),
-        Option("image", "path", "root file system, a directory", "this machine's"),
+        Option("image", "path", "root file system, a directory", "programs and libraries of this machine"),
+        Option("paths", "list", "absolute paths of files and folders of this machine that it may see, with +"),
         Option("memory_mb", "whole", "memory limit in MiB; DPDK gets half of it", str(MEMORY_MB), least=16),
     )
     ready_within_s = 60.0
@@ -73,28 +75,61 @@ class ExecHosting:
         passed = base.bind_ports(request, for_guest=True)
         argv = words_of(command, request, limit_mb // 2, passed)
         image = request.values.get("image")
-        root = Path(str(image or "/"))
-        if not root.is_dir():
-            raise UsageError(f"exec: image {root} is not a directory; unpack it: {UNPACK}")
-        hidden = [folder for folder in HIDDEN if Path(argv[0]).is_relative_to(folder)]
-        if hidden and root == Path("/"):
-            raise UsageError(
-                f"exec: {argv[0]} is in {hidden[0]}, which the container replaces by its own; install the program in "
-                "another directory"
-            )
-        container = bubblewrap.command_container(found.binary, request, root, base.device_files(passed))
+        root = _root(request.values, request)
         # A command that is told where to poll pins itself.
         pins_itself = not _PINS_ITSELF.isdisjoint(_PLACEHOLDER.findall(command))
         cpus = frozenset({*request.cpus, *(request.control_cpus if pins_itself else ())})
-        process = bubblewrap.spawn(request, supervisor, limit_mb, [*container, *argv], cpus)
+        process = bubblewrap.spawn(
+            found.binary,
+            request,
+            supervisor,
+            root if image else (*root, *_own(argv, request)),
+            argv,
+            cpus=cpus,
+            limit_mb=limit_mb,
+            devices=base.device_files(passed),
+        )
         details = {
             "cpus": cpu_text(request.cpus),
             "command": shlex.join(argv),
-            "image": str(image) if image else "root of the host, read-only",
+            "image": str(image) if image else "programs and libraries of the host, read-only",
+            "user": bubblewrap.user_of(request),
             "limits": bubblewrap.LIMIT.format(limit_mb),
         }
         facts = HostingFacts(request.name, "exec", f"{Path(argv[0]).name} in {found.version}", details=details)
         return RunningCommand(request, process, facts, without_ports(command))
+
+
+def _root(values: Mapping[str, Value], request: HostedRequest) -> tuple[Shown, ...]:
+    """Return the root of the container. Raises UsageError for an image or paths that cannot be shown."""
+    given = values.get("paths")
+    named = [Path(path) for path in given] if isinstance(given, list) else []
+    image = Path(str(values["image"])) if "image" in values else None
+    if image is not None and not image.is_dir():
+        raise UsageError(f"exec: image {image} is not a directory; unpack it: {UNPACK}")
+    for path in [*named, *([image] if image else [])]:
+        if not (path.is_absolute() and path.exists()):
+            raise UsageError(f'exec: path "{path}" is not there; give absolute paths, with + between them')
+        if request.workdir.resolve().is_relative_to(path.resolve()):
+            raise UsageError(f"exec: {path} contains {request.workdir}, where other VNFs are; give other paths")
+    return (*(bubblewrap.entries(image) if image else bubblewrap.system()), *bubblewrap.shown(named))
+
+
+def _own(argv: Sequence[str], request: HostedRequest) -> tuple[Shown, ...]:
+    """Return the folder of the program, and the files that its command names."""
+    paths = []
+    if program := shutil.which(argv[0], path=bubblewrap.PATH):
+        paths = [_folder(path, request.workdir) for path in (Path(program).absolute(), Path(program).resolve())]
+    named = (Path(word.rpartition("=")[2]) for word in argv[1:])
+    paths += [path for path in named if path.is_absolute() and os.access(path, os.R_OK) and path.is_file()]
+    return bubblewrap.shown(path for path in dict.fromkeys(paths) if not path.is_relative_to("/usr"))
+
+
+def _folder(program: Path, workdir: Path) -> Path:
+    """Return the folder of a program; the program alone where others have much there, as in a home."""
+    folder = program.parent
+    home = folder == Path.home() or folder.parent == Path("/home")
+    return program if home or len(folder.parts) <= 2 or workdir.is_relative_to(folder) else folder
 
 
 def without_ports(command: str) -> str:

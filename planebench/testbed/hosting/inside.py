@@ -24,15 +24,40 @@ ASK_DEADLINE_S = 60.0
 """A worker parks when it runs next, twice per call: with 63 on a core each takes a fifth of a second."""
 DYING_S = 1.0
 """A process closes its socket a moment before it is dead."""
+DOCUMENT = "document.json"
 BWRAP = "bwrap"
 """The program of a container, which is around its processes, and by default its process 1."""
 
 
 def folder_of(request: HostedRequest) -> Path:
-    """Make and return the VNF's own folder, the only one that is writable from inside."""
+    """Make and return the folder of what we write for and of a VNF, such as its log; it is not seen from inside."""
     folder = request.workdir / request.name
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder
+
+
+def own_folder(request: HostedRequest) -> Path:
+    """Make and return the VNF's own folder, the only one that is writable from inside."""
+    folder = folder_of(request) / "own"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return give(request, folder)
+
+
+def give(request: HostedRequest, path: Path) -> Path:
+    """Give a file or folder, which only we can have made, to the user of the VNF; return it."""
+    if request.uid is not None:
+        os.chown(path, request.uid, request.uid, follow_symlinks=False)
+    return path
+
+
+def hand_over_ports(request: HostedRequest) -> None:
+    """Let the user of the VNF connect to its ports: who restarts there makes new sockets. Their folders stay ours."""
+    for port in request.ports:
+        if request.uid is not None and not port.address:
+            os.chown(port.socket.parent, -1, request.uid)
+            port.socket.parent.chmod(0o750)
+            with contextlib.suppress(FileNotFoundError):  # nobody is there yet
+                give(request, port.socket).chmod(0o600)
 
 
 def document_of(request: HostedRequest) -> Document:
@@ -44,8 +69,9 @@ def document_of(request: HostedRequest) -> Document:
 
 def planed_arguments(request: HostedRequest) -> list[str]:
     """Write the document without polling, and return planed's arguments: the document and the control socket."""
-    config, socket = folder_of(request) / "document.json", folder_of(request) / "rpc"
+    config, socket = folder_of(request) / DOCUMENT, own_folder(request) / "rpc"
     document_of(request).idle().write(config)  # those that are up must not take the CPU of those that come
+    give(request, config)
     socket.unlink(missing_ok=True)  # of one that was killed
     return ["--config", str(config), "--rpc", str(socket)]
 
@@ -63,7 +89,7 @@ class HostedPlaned(RunningVnf):
         super().__init__(process, facts)
         self._document = document_of(request)
         try:
-            self._planed = self.planed = attach(process, folder_of(request) / "rpc", self._title, self._last_words)
+            self._planed = self.planed = attach(process, own_folder(request) / "rpc", self._title, self._last_words)
         except BaseException:
             self.stop()
             raise

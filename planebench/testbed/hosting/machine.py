@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import stat
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from planebench.host.evidence import WatchedThread
 from planebench.host.process import Supervisor
@@ -13,13 +16,16 @@ from planebench.model.dimensions import HostingFacts, HostingName
 from planebench.model.errors import StartError, UsageError
 from planebench.model.switch import Option
 from planebench.planed.document import Document, Port
-from planebench.testbed.hosting import base, qemu
+from planebench.testbed.hosting import base, bubblewrap, qemu
 from planebench.testbed.hosting.base import HostedPort, HostedRequest, RunningVnf
-from planebench.testbed.hosting.inside import attach, folder_of
+from planebench.testbed.hosting.bubblewrap import Shown
+from planebench.testbed.hosting.inside import attach, give, own_folder
 from planebench.testbed.hosting.qemu import Accelerator, NicSettings, Rings, device_address, pci_address
 
 STANDARD_FRAME_BYTES = 1518
 VCPUS_MAX = 64
+SCRATCH = Path("/var/tmp")
+"""Where QEMU keeps what a guest writes to its disk."""
 MEMORY_MAX_MB = 2**20
 
 RINGS = Option("rings", "text", "virtqueue layout offered to the guest", "split", ("split", "packed"))
@@ -83,8 +89,10 @@ def start(
 
     ``inside`` is as in :class:`RunningVnf`.
     """
-    folder = folder_of(request)
+    folder = own_folder(request)
     monitor, rpc = folder / "qmp", folder / "rpc"  # which QEMU leaves behind
+    container = bubblewrap.require(hosting)
+    kvm = [qemu.DEVICE] if accelerator.name == "kvm" else []
     passed = base.bind_ports(request, for_guest=True)
     guest = qemu.Guest(
         name=request.name,
@@ -100,13 +108,20 @@ def start(
         rpc=rpc if request.document is not None else None,
         devices=tuple(nic.address for nic in passed),
     )
-    argv = [str(found.binary), *qemu.arguments(guest)]
-    process = supervisor.spawn(request.name, argv, cpus=request.control_cpus, workdir=folder)
+    process = bubblewrap.spawn(
+        container.binary,
+        request,
+        supervisor,
+        [*bubblewrap.system(), *_files(request, boot, supervisor), *bubblewrap.shown(kvm)],
+        [str(found.binary), *qemu.arguments(guest)],
+        cpus=request.control_cpus,
+        devices=base.device_files(passed),
+    )
     # The last vCPUs forward and are pinned, those before are for the guest's Linux.
     first = vcpus - len(request.cpus)
     places = (*(request.control_cpus,) * first, *(frozenset({cpu}) for cpu in request.cpus))
     try:
-        tids = qemu.begin(process, monitor, places)
+        vcpus_here = qemu.begin(process, monitor, places)
         planed = attach(process, guest.rpc, f"VNF {request.name}") if guest.rpc else None
     except BaseException:
         process.terminate()
@@ -115,6 +130,7 @@ def start(
     cpus = [", ".join(str(cpu) for cpu in sorted(place)) for place in places]
     queues = f", {settings.queues} queue pairs" if settings.queues > 1 else ""
     told = {
+        "user": bubblewrap.user_of(request),
         "accelerator": accelerator.told,
         "cpus": ", ".join(f"vCPU {number} on CPU {place}" for number, place in enumerate(cpus)),
         "memory": f"{guest.memory_mb} MiB, {'2 MiB pages of a memfd' if guest.hugepages else 'memfd'}",
@@ -129,11 +145,20 @@ def start(
         emulated=guest.accelerator == "tcg",
         details={**told, **details},
     )
-    forwarding = list(enumerate(tids))[first:]
-    threads = tuple(
-        WatchedThread("vnf", process.pid, tid, f"{request.name}-vcpu{number}") for number, tid in forwarding
-    )
+    forwarding = list(enumerate(vcpus_here))[first:]
+    threads = tuple(WatchedThread("vnf", *ids, f"{request.name}-vcpu{number}") for number, ids in forwarding)
     return RunningVnf(process, facts, threads, planed, inside, f"VNF {request.name}", (monitor, rpc), same_clock=False)
+
+
+def _files(request: HostedRequest, boot: qemu.Kernel | qemu.Disk, supervisor: Supervisor) -> tuple[Shown, ...]:
+    """Return what a guest boots from, and a folder on disk for what it writes. Raises UsageError for a closed file."""
+    if isinstance(boot, qemu.Kernel):
+        return bubblewrap.shown((boot.path, boot.initramfs))
+    if request.uid is not None and not boot.path.stat().st_mode & stat.S_IROTH:
+        raise UsageError(f"{boot.path} is closed to the user that QEMU gets, for you are root: `chmod o+r {boot.path}`")
+    scratch = Path(tempfile.mkdtemp(prefix="planebench-", dir=SCRATCH))
+    supervisor.track_path(scratch)
+    return (*bubblewrap.shown((boot.path,)), Shown(give(request, scratch), SCRATCH, "--bind"))
 
 
 def guest_document(document: Document, ports: Sequence[HostedPort], cpus: Sequence[int], first_vcpu: int) -> Document:

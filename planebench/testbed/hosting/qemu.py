@@ -23,7 +23,9 @@ from qemu.qmp import ConnectError, QMPClient, QMPError
 from planebench.host.process import Process, stretched, wait_ready
 from planebench.host.programs import Found, NotFound, find_program, run_tool, version_lines
 from planebench.model.errors import NotInstalledError, StartError, UsageError
+from planebench.testbed.hosting import bubblewrap
 from planebench.testbed.hosting.base import HostedPort
+from planebench.testbed.hosting.inside import ids_outside
 
 PROGRAM = "qemu-system-x86_64"
 REMEDY = "install QEMU: `apt-get install qemu-system-x86` (Debian, Ubuntu) or `dnf install qemu-system-x86` (Fedora)"
@@ -138,8 +140,10 @@ def find() -> Found | NotFound:
 
 
 def look() -> Found | NotFound:
-    """Return QEMU with a version for people, which begins with its name."""
-    found = find()
+    """Return QEMU with a version for people, which begins with its name, if there is the container that it runs in."""
+    found, container = find(), bubblewrap.find()
+    if isinstance(container, NotFound):
+        return container
     return Found(f"QEMU {found.version}", found.binary) if isinstance(found, Found) else found
 
 
@@ -234,8 +238,9 @@ def _escaped(path: Path) -> str:
     return str(path).replace(",", ",,")
 
 
-def begin(process: Process, monitor: Path, cpus: Sequence[frozenset[int]]) -> tuple[int, ...]:
-    """Pin the CPUs of a waiting guest to ``cpus``, in their order, start the guest, and return their thread ids.
+def begin(process: Process, monitor: Path, cpus: Sequence[frozenset[int]]) -> tuple[tuple[int, int], ...]:
+    """Pin the CPUs of a waiting guest to ``cpus``, in their order, start the guest, and return process and thread id of
+    each, here: QEMU knows them as they are in its container.
 
     Raises StartError, with the last log lines, if QEMU dies or does not answer.
     """
@@ -247,7 +252,7 @@ def begin(process: Process, monitor: Path, cpus: Sequence[frozenset[int]]) -> tu
         raise StartError(f"{process.name} does not start: {error or 'no answer'}; {process.exit_report()}") from error
 
 
-async def _begin(process: Process, monitor: Path, cpus: Sequence[frozenset[int]]) -> tuple[int, ...]:
+async def _begin(process: Process, monitor: Path, cpus: Sequence[frozenset[int]]) -> tuple[tuple[int, int], ...]:
     while True:  # QEMU binds its socket a moment before it listens
         client = QMPClient()
         try:
@@ -259,11 +264,12 @@ async def _begin(process: Process, monitor: Path, cpus: Sequence[frozenset[int]]
         await asyncio.sleep(RETRY_S)
     try:
         found = cast(list[dict[str, Any]], await client.execute("query-cpus-fast"))
-        tids = tuple(int(cpu["thread-id"]) for cpu in sorted(found, key=lambda cpu: int(cpu["cpu-index"])))
-        for tid, where in zip(tids, cpus, strict=True):
+        outside = ids_outside(process.pid)
+        threads = [outside[int(cpu["thread-id"])] for cpu in sorted(found, key=lambda cpu: int(cpu["cpu-index"]))]
+        for (_, tid), where in zip(threads, cpus, strict=True):
             os.sched_setaffinity(tid, where)
         await client.execute("cont")
-        return tids
+        return tuple(threads)
     finally:
         with contextlib.suppress(QMPError, OSError, EOFError):
             await client.disconnect()

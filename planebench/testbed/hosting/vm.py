@@ -62,6 +62,7 @@ class VmHosting:
         base = image.initramfs.read_bytes()
         padding = bytes(-len(base) % ARCHIVE_ALIGNMENT)
         initramfs.write_bytes(base + padding + guest_image.archive(files))
+        initramfs.chmod(0o644)  # for the user that QEMU is; the folder is closed
         words = [qemu.COMMAND_LINE, f"hugepages={machine.hugepages(document)}"]
         if first:
             words.append(f"isolcpus={first}-{first + len(request.cpus) - 1}")  # for the workers

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A user for one program only, who owns nothing and has no name: what root starts for strangers is not root here."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import pwd
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from planebench.host import launch
+
+_FIRST, _LAST = 61184, 65519
+"""The ids of systemd's DynamicUser=, which it and we give only while nobody has them."""
+_BEGIN = random.randint(_FIRST, _LAST)
+_IDS: Iterator[int] = itertools.cycle((*range(_BEGIN, _LAST + 1), *range(_FIRST, _BEGIN)))
+
+
+@dataclass(frozen=True, slots=True)
+class OwnUser:
+    """A user and group ``uid``, and the files and folders of others that it is shown."""
+
+    uid: int
+    sources: tuple[Path, ...]
+
+    @staticmethod
+    def staged(number: int) -> str:
+        """Return where it finds the source with this number."""
+        return f"{launch.STAGE}/{number}"
+
+
+def free_uid() -> int | None:
+    """Return a user and group id that no process and no account has; None if we cannot give one: we are not root."""
+    if os.geteuid() != 0 or not _mapped():
+        return None
+    used = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            used.add(process.stat().st_uid)
+    return next(uid for uid in _IDS if uid not in used and not _has_account(uid))
+
+
+def _mapped() -> bool:
+    """Return whether our user namespace has all these users and groups: one of a container may have few."""
+    maps = (Path(f"/proc/self/{kind}_map").read_text(encoding="ascii") for kind in ("uid", "gid"))
+    ranges = [[(int(first), int(count)) for first, _, count in map(str.split, it.splitlines())] for it in maps]
+    return all(any(first <= _FIRST and first + count > _LAST for first, count in it) for it in ranges)
+
+
+def _has_account(uid: int) -> bool:
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        return False
+    return True
