@@ -102,6 +102,7 @@ def flowgen(supervisor: Supervisor, placement: Placement, adapter: Adapter, fram
     """The switch with a flowgen tester; paused."""
     topology = build("v2v")
     links = LinkSettings(workdir=supervisor.workdir(f"flowgen{frame_size}"), ring_size=RING)
+    links.make_folders(port.name for port in topology.ports)
     known = len(supervisor.processes)
     switch = adapter.start(switch_request(topology, placement, links), supervisor)
     cpu = placement.tester_cpus[0]

@@ -69,6 +69,7 @@ def check_chains(chains: Iterable[str], planed: Path) -> None:
         placement = place_vnfs(Cpus(tuple(sorted(os.sched_getaffinity(0)))), topology.cores_of_vnfs)
         with tempfile.TemporaryDirectory(prefix="planebench-") as folder:
             links = LinkSettings(workdir=Path(folder), name="check", queues=topology.vnf_cores)
+            links.make_folders(port.name for port in topology.ports)
             path = Path(folder) / "tester.json"
             full_stage(topology, assign_tasks(placement, topology, links.queues), links).write(path)
             said = run_tool([planed, "--check", path], CHECK_DEADLINE_S, env={"RUNTIME_DIRECTORY": folder})

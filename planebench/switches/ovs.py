@@ -171,10 +171,6 @@ class OvsDpdkAdapter(Adapter):
             for command in configuration(request, f"{supervisor.root.name}-ovs"):
                 vsctl += ["--", *command]
             _tool(vsctl)
-            # OvS creates a socket in OVS_RUNDIR with the name of the port: each requested path is a link to it.
-            for port in request.ports:
-                if port.kind == "vhost-user":
-                    common.socket_path(port).symlink_to(paths.root / port.name)
             vswitchd = supervisor.spawn(
                 "ovs-vswitchd",
                 [str(binary), f"unix:{paths.database_socket}", f"--unixctl={paths.control}", "--no-chdir"],
@@ -186,6 +182,11 @@ class OvsDpdkAdapter(Adapter):
             )
             started.callback(vswitchd.terminate)
             wait_ready("Open vSwitch", lambda: _ports_added(request, vswitchd, paths), [database, vswitchd])
+            # OvS makes a socket in OVS_RUNDIR with the name of the port: it gets the requested path as a second name,
+            # which is no symbolic link, because a VNF sees the folder of its port only.
+            for port in request.ports:
+                if port.kind == "vhost-user":
+                    common.socket_path(port).hardlink_to(paths.root / port.name)
             flows = "".join(f"{flow}\n" for flow in flows_of(request))
             _tool(["ovs-ofctl", "add-flows", f"unix:{paths.bridge}", "-"], stdin=flows)
             switch = RunningOvs(vswitchd, database, paths, request)

@@ -283,5 +283,5 @@ def test_a_refused_network_namespace_ends_with_the_remedy(
 
     monkeypatch.setattr(launch, "_die_with", lambda parent: None)
     monkeypatch.setattr(launch, "_new_network_namespace", refused)
-    assert launch.main(["1", *map(str, CPU0), "any", "normal", "new", "/bin/true"]) == 126
+    assert launch.main(["1", *map(str, CPU0), "any", "normal", "new", "same", "/bin/true"]) == 126
     assert capfd.readouterr().err.endswith(f"Operation not permitted\n{launch.NAMESPACE_REMEDY}\n")

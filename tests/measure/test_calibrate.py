@@ -304,8 +304,8 @@ def test_one_worker_polls_receivers_before_senders() -> None:
     document = loop((0,), Path("/run/x")).to_json()
     assert document["workers"] == [{"name": "w0", "cpu": 0, "tasks": ["mon-a", "mon-b", "gen-a", "gen-b"]}]
     assert [(it["kind"], it["path"]) for it in document["ports"]] == [
-        ("vhost-user", "/run/x/loop.sock"),
-        ("virtio-user", "/run/x/loop.sock"),
+        ("vhost-user", "/run/x/loop/sock"),
+        ("virtio-user", "/run/x/loop/sock"),
     ]
 
 
@@ -348,7 +348,7 @@ def test_the_veth_wire_is_two_packet_sockets() -> None:
 def test_the_memif_wire_is_a_server_and_a_client() -> None:
     ports = loop((0,), Path("/run/x"), "memif").to_json()["ports"]
     assert [(it["name"], it["kind"], it["path"]) for it in ports] == [
-        (name, f"memif-{role}", "/run/x/loop.sock") for name, role in (("a", "server"), ("b", "client"))
+        (name, f"memif-{role}", "/run/x/loop/sock") for name, role in (("a", "server"), ("b", "client"))
     ]
 
 
@@ -364,6 +364,7 @@ def planed() -> Path:
 @pytest.mark.parametrize(("cpus", "cores"), [((0,), 1), ((0, 1), 1), ((0, 1), 2), ((0,), 4)])
 def test_planed_takes_the_document(tmp_path: Path, planed: Path, cpus: tuple[int, ...], cores: int) -> None:
     file = tmp_path / "c.json"
+    (tmp_path / "loop").mkdir()  # planed asks for it
     loop(cpus, tmp_path, tester_cores=cores).write(file)
     done = subprocess.run([planed, "--check", file], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -54,7 +54,7 @@ def test_the_second_switch_listens_on_the_link() -> None:
     a, b = requests(2)
     near, far = (port for it in (a, b) for port in it.ports if port.name in ("m0", "m1"))
     assert (near.kind, far.kind) == ("virtio-user", "vhost-user")
-    assert near.path == far.path == Path("/run/x/m0.sock")
+    assert near.path == far.path == Path("/run/x/m0/sock")
 
 
 def test_by_veth_the_link_is_a_pair() -> None:

@@ -90,7 +90,7 @@ def test_where_updates_are_wanted_the_tester_is_the_control_of_a_vnf() -> None:
         "name": "v0",
         "ring_size": 256,
         "kind": "virtio-user",
-        "path": "/run/x/v0.sock",
+        "path": "/run/x/v0/sock",
         "mac": topology.vnfs[0].mac,
     }
     (task,) = [task for task in document["tasks"] if task["kind"] == "fib_source"]
@@ -107,7 +107,7 @@ def test_a_vnf_is_a_small_process() -> None:
     assert max(len(document["name"]) for document in documents) <= 31
     last = documents[62]
     assert last["ports"] == [
-        {"name": "v62", "kind": "virtio-user", "path": "/run/x/v62.sock", "ring_size": 256, "mac": "02:00:00:00:02:3f"}
+        {"name": "v62", "kind": "virtio-user", "path": "/run/x/v62/sock", "ring_size": 256, "mac": "02:00:00:00:02:3f"}
     ]
     assert last["tasks"][0]["peer_macs"] == [MONITOR_MAC, MONITOR_MAC]
     assert last["tasks"][0]["settings"] == {"fib": "cuckoo", "synthetic": 1000}

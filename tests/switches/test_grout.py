@@ -135,15 +135,17 @@ def write(folder: Path, name: str, text: str, refused: str = "nothing") -> None:
 def on_vhost(supervisor: Supervisor) -> SwitchRequest:
     """n0-v0 and v1-n1, all of them vhost-user."""
     topology, placement = build("loopback", 1), place(Cpus((0, 1)))
-    return switch_request(topology, placement, LinkSettings(supervisor.workdir("t"), wire="vhost"))
+    links = LinkSettings(supervisor.workdir("t"), wire="vhost")
+    links.make_folders(port.name for port in topology.ports)
+    return switch_request(topology, placement, links)
 
 
 def test_a_pair_is_connected_once_both_ports_are_there() -> None:
     topology, placement = build("p2p"), place(Cpus((0, 1)))
     assert grout.commands(switch_request(topology, placement, LinkSettings(Path("/w"), wire="vhost"))) == [
         "affinity cpus set control 0 datapath 1",
-        "interface add port n0 devargs net_vhost0,iface=/w/n0.sock,queues=1 qsize 256",
-        "interface add port n1 devargs net_vhost1,iface=/w/n1.sock,queues=1 qsize 256 domain n0",
+        "interface add port n0 devargs net_vhost0,iface=/w/n0/sock,queues=1 qsize 256",
+        "interface add port n1 devargs net_vhost1,iface=/w/n1/sock,queues=1 qsize 256 domain n0",
         "interface set port n0 domain n1",
     ]
 
@@ -204,7 +206,7 @@ def test_the_ports_of_a_worker_share_its_vector(supervisor: Supervisor) -> None:
 
 def test_start_count_stop(build_folder: Path, supervisor: Supervisor) -> None:
     wanted = on_vhost(supervisor)
-    for name in ("v0.sock", "grout.sock"):
+    for name in ("v0/sock", "grout.sock"):
         (wanted.workdir / name).touch()  # of an earlier start that was killed
     switch = grout.ADAPTER.start(wanted, supervisor)
     assert [thread.name for thread in switch.polling_threads()] == ["grout:w1"]

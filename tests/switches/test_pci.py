@@ -78,8 +78,8 @@ def test_testpmd_gets_its_ports_in_pairs() -> None:
     assert "--no-pci" not in arguments
     assert "--portlist=1,2,3,0" in arguments
     assert [word for word in arguments if word.startswith("--vdev")] == [
-        "--vdev=net_vhost1,iface=/run/x/v0.sock,queues=1",
-        "--vdev=net_vhost2,iface=/run/x/v1.sock,queues=1",
+        "--vdev=net_vhost1,iface=/run/x/v0/sock,queues=1",
+        "--vdev=net_vhost2,iface=/run/x/v1/sock,queues=1",
     ]
 
 

@@ -155,6 +155,6 @@ def test_an_emulated_nic_is_a_task_of_the_tester_on_one_wire() -> None:
     assert [task["ports"][:2] for task in whole["tasks"]] == [["n0"], ["nic", "vf0"], ["n0"]]
     assert [worker["cpu"] for worker in whole["workers"]] == [0], "none on the core of the VNFs"
     assert [port["name"] for port in first["ports"]] == ["n0"]
-    assert len(whole["ports"]) == 65 and whole["ports"][64]["path"] == "/run/x/v62.sock"
+    assert len(whole["ports"]) == 65 and whole["ports"][64]["path"] == "/run/x/v62/sock"
     assert whole["memory"] == first["memory"]
     assert {vnf["port"] for vnf in whole["tasks"][1]["settings"]["vnfs"]} == {f"vf{n}" for n in range(63)}

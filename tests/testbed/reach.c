@@ -82,6 +82,8 @@ int main(int argc, char **argv)
 {
 	char path[4096];
 
+	if (argc == 2 && strcmp(argv[1], "--version") == 0)
+		return puts("QEMU emulator version 7.2.0") < 0;
 	snprintf(path, sizeof(path), "%s/found", getenv("HOME"));
 	found = fopen(path, "w");
 	if (found == NULL)

@@ -73,8 +73,8 @@ def test_a_hosted_vnf_has_two_ports_one_worker_and_sleeps_where_it_is_crowded() 
     assert first is not None and last is not None
     assert (first["name"], last["name"]) == ("pb-abcdefgh-t1-planed-v0", "pb-abcdefgh-t1-planed-v2")
     assert [(port["kind"], port["path"], port["mac"]) for port in last["ports"]] == [
-        ("virtio-user", "/run/x/v4.sock", "02:00:00:00:04:05"),
-        ("virtio-user", "/run/x/v5.sock", "02:00:00:00:04:06"),
+        ("virtio-user", "/run/x/v4/sock", "02:00:00:00:04:05"),
+        ("virtio-user", "/run/x/v5/sock", "02:00:00:00:04:06"),
     ]
     assert last["tasks"] == [{"name": "vnf2", "kind": "l3fwd", "ports": ["v4", "v5"]}]
     assert last["workers"] == [{"name": "w-vnf2", "cpu": 1, "tasks": ["vnf2"], "idle": "sleep"}]
@@ -101,8 +101,8 @@ def test_what_a_hosting_is_asked_for(tmp_path: Path) -> None:
     assert (first.name, first.values, first.files, first.cpus) == ("vnf0", {"memory_mb": 99}, (rules,), (1,))
     assert (first.shares_cpu, first.control_cpus, first.planed) == (True, {0}, Path("/bin/planed"))
     assert [(port.name, port.socket) for port in first.ports] == [
-        ("v0", Path("/run/x/v0.sock")),
-        ("v1", Path("/run/x/v1.sock")),
+        ("v0", Path("/run/x/v0/sock")),
+        ("v1", Path("/run/x/v1/sock")),
     ]
     assert (own.document, own.values, own.files) == (None, {"command": "true"}, ())
     assert [port.mac for port in own.ports] == ["02:00:00:00:04:03", "02:00:00:00:04:04"]

@@ -31,8 +31,8 @@ def process() -> Iterator[Process]:
         yield supervisor.spawn("vnf1", ["sleep", "60"], cpus=frozenset(os.sched_getaffinity(0)))
 
 
-def answer(monitor: socket.socket) -> None:
-    """Listen, late, and answer as QEMU does with one CPU, which is this thread."""
+def answer(monitor: socket.socket, tid: int) -> None:
+    """Listen, late, and answer as QEMU does with one CPU, which is the thread ``tid``."""
     time.sleep(0.2)
     monitor.listen()
     connection, _ = monitor.accept()
@@ -40,7 +40,7 @@ def answer(monitor: socket.socket) -> None:
         connection.sendall(json.dumps(GREETING).encode() + b"\n")
         while data := connection.recv(65536):  # one request each: the client waits for every answer
             asked = json.loads(data)
-            cpus = [{"cpu-index": 0, "thread-id": threading.get_native_id()}]
+            cpus = [{"cpu-index": 0, "thread-id": tid}]
             result = cpus if asked["execute"] == "query-cpus-fast" else {}
             numbered = {"id": asked["id"]} if "id" in asked else {}  # not while capabilities are negotiated
             connection.sendall(json.dumps({"return": result, **numbered}).encode() + b"\n")
@@ -49,10 +49,16 @@ def answer(monitor: socket.socket) -> None:
 def test_a_monitor_that_is_bound_and_does_not_listen_yet_is_waited_for(
     bound: socket.socket, process: Process, tmp_path: Path
 ) -> None:
-    guest = threading.Thread(target=answer, args=(bound,), daemon=True)
+    guest = threading.Thread(target=answer, args=(bound, process.pid), daemon=True)
     guest.start()
-    tids = qemu.begin(process, tmp_path / "qmp", [frozenset(os.sched_getaffinity(0))])
-    assert tids == (guest.native_id,)
+    threads = qemu.begin(process, tmp_path / "qmp", [frozenset(os.sched_getaffinity(0))])
+    assert threads == ((process.pid, process.pid),)
+
+
+def test_a_thread_that_is_none_of_qemu_is_not_pinned(bound: socket.socket, process: Process, tmp_path: Path) -> None:
+    threading.Thread(target=answer, args=(bound, os.getpid()), daemon=True).start()
+    with pytest.raises(StartError, match="vnf1 does not start"):
+        qemu.begin(process, tmp_path / "qmp", [frozenset(os.sched_getaffinity(0))])
 
 
 def test_a_guest_that_dies_before_its_monitor_listens_says_so(

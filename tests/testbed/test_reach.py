@@ -36,7 +36,7 @@ from planebench.host.process import Supervisor
 from planebench.model.errors import StartError
 from planebench.testbed.hosting.registry import HOSTINGS
 
-walker, image, hosting, known = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
+walker, root, hosting, known = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
 
 def files(folder):
     return {str(path) for path in folder.rglob("*") if path.is_socket()}
@@ -50,15 +50,18 @@ with Supervisor(Path("/tmp")) as supervisor:
     own = port_sockets(folder, "a", "b")
     others = sorted(files(supervisor.root) - set(map(str, own)))
     told = [f"@{path}" for path in (*known, folder / "secret", *others)]  # a command that names a file has it
-    if hosting == "container":
+    if hosting in ("container", "image"):
         os.environ["PLANEBENCH_PLANED_STATIC"] = walker
-        request = hosted_request("vnf0", own, supervisor)
+        os.environ["PATH"] = f"{Path(walker).parent}:{os.environ['PATH']}"
+        disk = Path(walker).parents[1] / "disk"
+        request = hosted_request("vnf0", own, supervisor, {"path": str(disk), "accel": "tcg"})
+        request = request if hosting == "container" else replace(request, document=None)
         try:
             HOSTINGS[hosting].start(request, supervisor)
         except StartError as error:
-            print(error, file=sys.stderr)  # it is no planed
+            print(error, file=sys.stderr)  # it is no planed, and no QEMU
     else:
-        values = {"command": " ".join(["/walk" if image else walker, *told])} | ({"image": image} if image else {})
+        values = {"command": " ".join(["/walk" if root else walker, *told])} | ({"image": root} if root else {})
         request = replace(hosted_request("vnf0", own, supervisor, values), document=None)
         vnf = HOSTINGS[hosting].start(request, supervisor)
         until(lambda: not vnf.processes[0].alive(), "it has walked")
@@ -76,15 +79,21 @@ def walker() -> Iterator[Path]:
         pytest.skip("no C compiler")
     with tempfile.TemporaryDirectory(prefix="reach-") as name:
         folder = Path(name)
-        folder.chmod(0o755)
-        program = folder / "walk"
+        (folder / "bin").mkdir()
+        for path in (folder, folder / "bin"):
+            path.chmod(0o755)
+        disk = folder / "disk"
+        disk.write_bytes(bytes(510) + b"\x55\xaa")
+        disk.chmod(0o644)
+        program = folder / "bin" / "walk"
         subprocess.run([compiler, "-static", "-O1", "-o", program, Path(__file__).with_name("reach.c")], check=True)
         program.chmod(0o755)
+        shutil.copy(program, program.with_name("qemu-system-x86_64"))
         yield program
 
 
 @pytest.mark.parametrize("who", ["root", "user"])
-@pytest.mark.parametrize("hosting", ["exec", "image", "container"])
+@pytest.mark.parametrize("hosting", ["exec", "exec:image", "container", "image"])
 def test_a_vnf_reaches_its_own_ports_and_files_only(walker: Path, hosting: str, who: str) -> None:
     for needed, remedy in ((find_planed(), REMEDY), (find_static_planed(), STATIC_REMEDY)):
         if needed is None:
@@ -93,10 +102,9 @@ def test_a_vnf_reaches_its_own_ports_and_files_only(walker: Path, hosting: str, 
         pytest.skip(missing.remedy)
     if who == "root" and os.geteuid() != 0:
         pytest.skip("not root")
-    image = walker.parent if hosting == "image" else ""
-    kind = "exec" if hosting == "image" else hosting
+    kind, _, root = hosting.partition(":")
     lowered = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"]
-    words = [sys.executable, "-P", "-c", BENCH, str(walker), str(image), kind, *KNOWN]
+    words = [sys.executable, "-P", "-c", BENCH, str(walker), str(walker.parent) if root else "", kind, *KNOWN]
     path = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(Path(__file__).parents[1])])
     done = subprocess.run(
         [*(lowered if who == "user" and os.geteuid() == 0 else []), *words],
@@ -117,16 +125,17 @@ def test_a_vnf_reaches_its_own_ports_and_files_only(walker: Path, hosting: str, 
         found[kind].add(name)
     assert len(told["others"]) >= 4, "there is what it must not reach"
     assert found["socket"] == found["connects"] == set(told["own"])
-    _only_its_own(found, told["root"])
+    _only_its_own(found, told["root"], walker)
 
 
-def _only_its_own(found: dict[str, set[str]], root: str) -> None:
+def _only_its_own(found: dict[str, set[str]], root: str, walker: Path) -> None:
     """Nothing of the bench but its own folder and ports, nothing of the machine but programs and libraries."""
     vnf = f"{root}/it/vnf0/"
     ours = {path for path in found["seen"] | found["read"] if path.startswith(f"{root}/it/")}
     assert not {path for path in ours if not f"{path}/".startswith((vnf, f"{root}/it/a/", f"{root}/it/b/"))}
     assert not {path for path in found["read"] if path.endswith((".log", "environ"))}
-    allowed = ("/etc/ld.so.c", "/etc/alternatives", root, "/walk", "/planed")
-    reads = {path for path in found["read"] if not path.startswith(allowed) and not path.endswith("/walk")}
+    programs = ("/walk", "/qemu-system-x86_64", "/planed")
+    allowed = ("/etc/ld.so.c", "/etc/alternatives", root, str(walker.parents[1]), *programs)
+    reads = {path for path in found["read"] if not path.startswith(allowed)}
     assert not reads
     assert "/etc/shadow" not in found["seen"] and "/etc/passwd" not in found["seen"]

@@ -44,8 +44,8 @@ def test_p2v_on_two_cores_whole() -> None:
         "name": "tester",
         "memory": {"hugepages": False, "size_mb": 128, "mbuf_count": 4095, "mbuf_data_bytes": 2176},
         "ports": [
-            {"name": "n0", "kind": "vhost-user", "path": "/run/pb/x/n0.sock", "ring_size": 256},
-            {"name": "v0", "kind": "virtio-user", "path": "/run/pb/x/v0.sock", "ring_size": 256},
+            {"name": "n0", "kind": "vhost-user", "path": "/run/pb/x/n0/sock", "ring_size": 256},
+            {"name": "v0", "kind": "virtio-user", "path": "/run/pb/x/v0/sock", "ring_size": 256},
         ],
         "tasks": [
             {"name": "mon-n0", "kind": "monitor", "ports": ["n0"]},
@@ -101,14 +101,14 @@ def test_where_the_switch_listens_the_tester_connects_once_it_is_up() -> None:
 def test_of_a_memif_the_tester_is_the_server_and_receives_where_the_switch_sends() -> None:
     links = LinkSettings(Path("/run/pb/x"), wire="memif", memif_receive_queue=1)
     document = full(build("p2v"), links)
-    wire = {"name": "n0", "ring_size": 256, "kind": "memif-server", "path": "/run/pb/x/n0.sock", "queues": 2}
+    wire = {"name": "n0", "ring_size": 256, "kind": "memif-server", "path": "/run/pb/x/n0/sock", "queues": 2}
     assert document["ports"][0] == wire
     assert document["ports"][1]["kind"] == "virtio-user" and "queues" not in document["ports"][1]
     assert [task.get("queue", 0) for task in document["tasks"]] == [1, 0, 0, 0], "only the monitor of the wire"
     usual = full(build("p2v"), LinkSettings(Path("/run/pb/x"), wire="memif"))
     assert not any("queue" in task for task in usual["tasks"]) and "queues" not in usual["ports"][0]
     switch = switch_request(build("p2p"), place(Cpus((0, 1))), links).ports[0]
-    assert (switch.kind, switch.path) == ("memif", Path("/run/pb/x/n0.sock"))
+    assert (switch.kind, switch.path) == ("memif", Path("/run/pb/x/n0/sock"))
 
 
 def test_veth_ports_use_the_two_ends_of_the_pair() -> None:
@@ -156,7 +156,8 @@ def test_planed_takes_the_document(topology: Topology, links: LinkSettings, stag
     planed = find_planed()
     if planed is None or not shutil.which(str(planed)):
         pytest.skip("planed is not built: make setup")
-    links = replace(links, workdir=tmp_path)  # planed asks for the folders of sockets
+    links = replace(links, workdir=tmp_path)
+    links.make_folders(port.name for port in topology.ports)  # planed asks for them
     document = wire_stage(topology, links).to_json() if stage == "wire" else full(topology, links, cpus=2)
     path = tmp_path / "tester.json"
     path.write_text(json.dumps(document))

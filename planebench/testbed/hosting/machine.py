@@ -112,7 +112,7 @@ def start(
         container.binary,
         request,
         supervisor,
-        [*bubblewrap.system(), *_files(request, boot, supervisor), *bubblewrap.shown(kvm)],
+        [*bubblewrap.system(), *_files(request, found.binary, boot, supervisor), *bubblewrap.shown(kvm)],
         [str(found.binary), *qemu.arguments(guest)],
         cpus=request.control_cpus,
         devices=base.device_files(passed),
@@ -150,15 +150,21 @@ def start(
     return RunningVnf(process, facts, threads, planed, inside, f"VNF {request.name}", (monitor, rpc), same_clock=False)
 
 
-def _files(request: HostedRequest, boot: qemu.Kernel | qemu.Disk, supervisor: Supervisor) -> tuple[Shown, ...]:
-    """Return what a guest boots from, and a folder on disk for what it writes. Raises UsageError for a closed file."""
+def _files(
+    request: HostedRequest, binary: Path, boot: qemu.Kernel | qemu.Disk, supervisor: Supervisor
+) -> tuple[Shown, ...]:
+    """Return QEMU with its own files, what a guest boots from, and a folder on disk for what it writes.
+
+    Raises UsageError for an image that is closed.
+    """
+    own = bubblewrap.shown([] if binary.is_relative_to("/usr") else [binary.parents[1]])
     if isinstance(boot, qemu.Kernel):
-        return bubblewrap.shown((boot.path, boot.initramfs))
+        return (*own, *bubblewrap.shown((boot.path, boot.initramfs)))
     if request.uid is not None and not boot.path.stat().st_mode & stat.S_IROTH:
         raise UsageError(f"{boot.path} is closed to the user that QEMU gets, for you are root: `chmod o+r {boot.path}`")
     scratch = Path(tempfile.mkdtemp(prefix="planebench-", dir=SCRATCH))
     supervisor.track_path(scratch)
-    return (*bubblewrap.shown((boot.path,)), Shown(give(request, scratch), SCRATCH, "--bind"))
+    return (*own, *bubblewrap.shown((boot.path,)), Shown(give(request, scratch), SCRATCH, "--bind"))
 
 
 def guest_document(document: Document, ports: Sequence[HostedPort], cpus: Sequence[int], first_vcpu: int) -> Document:

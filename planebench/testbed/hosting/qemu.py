@@ -247,7 +247,7 @@ def begin(process: Process, monitor: Path, cpus: Sequence[frozenset[int]]) -> tu
     wait_ready(process.name, monitor.is_socket, [process], DEADLINE_S)
     try:
         return asyncio.run(asyncio.wait_for(_begin(process, monitor, cpus), stretched(DEADLINE_S)))
-    except (QMPError, OSError, TimeoutError, EOFError) as error:
+    except (QMPError, OSError, TimeoutError, EOFError, KeyError) as error:  # a thread that it has not
         process.wait(0.2)
         raise StartError(f"{process.name} does not start: {error or 'no answer'}; {process.exit_report()}") from error
 
