@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from planebench.host import launch
+from planebench.host import launch, procfs
 
 _FIRST, _LAST = 61184, 65519
 """The ids of systemd's DynamicUser=, which it and we give only while nobody has them."""
+_RIGHTS = sum(1 << right for right in (0, 6, 7, 21, 27))
+"""CAP_CHOWN, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN and CAP_MKNOD (linux/capability.h)."""
 _BEGIN = random.randint(_FIRST, _LAST)
 _IDS: Iterator[int] = itertools.cycle((*range(_BEGIN, _LAST + 1), *range(_FIRST, _BEGIN)))
 
@@ -34,8 +36,11 @@ class OwnUser:
 
 
 def free_uid() -> int | None:
-    """Return a user and group id that no process and no account has; None if we cannot give one: we are not root."""
-    if os.geteuid() != 0 or not _mapped():
+    """Return a user and group id that no process and no account has; None if we cannot give one: we are not root, or
+    root of a container without the rights for it."""
+    status = procfs.read_text("/proc/self/status") or ""
+    rights = int(status.partition("CapEff:")[2].split()[0], 16) if "CapEff:" in status else 0
+    if os.geteuid() != 0 or rights & _RIGHTS != _RIGHTS or not _mapped():
         return None
     used = set()
     for process in Path("/proc").glob("[0-9]*"):

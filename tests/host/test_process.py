@@ -17,7 +17,15 @@ import psutil
 import pytest
 
 from planebench.host import launch, procfs, reaper
-from planebench.host.process import ROOT_PATH_MAX_BYTES, Process, Supervisor, stretched, sweep_stale, wait_ready
+from planebench.host.process import (
+    ROOT_PATH_MAX_BYTES,
+    WORDS_MAX,
+    Process,
+    Supervisor,
+    stretched,
+    sweep_stale,
+    wait_ready,
+)
 from planebench.model.errors import StartError, UsageError
 
 CPU0 = frozenset({min(os.sched_getaffinity(0))})
@@ -273,6 +281,14 @@ def test_pids_of_another_boot_mean_nothing(tmp_path: Path) -> None:
     finally:
         bystander.kill()
         bystander.wait()
+
+
+def test_what_a_vnf_prints_is_cut_and_marked() -> None:
+    words = ["printf", "\\033[31mred\\n" + "x" * 5000 + "\\n"]
+    with Supervisor() as supervisor:
+        process = supervisor.spawn("vnf0", words, cpus=CPU0, enclosed=True)
+        assert process.wait(20) == 0
+        assert process.log_tail().splitlines() == ["vnf0 says:  [31mred", "vnf0 says: " + "x" * WORDS_MAX + "..."]
 
 
 def test_a_refused_network_namespace_ends_with_the_remedy(
