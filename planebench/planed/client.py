@@ -11,6 +11,7 @@ import errno
 import itertools
 import json
 import socket
+import struct
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -30,6 +31,8 @@ ANSWER_MAX_BYTES = 1 << 26
 WORDS_MAX = 1000
 UNHEARD = (errno.EPIPE, errno.ECONNRESET)
 """planed has closed the connection before it read the request (unix(7)): it makes room for others where one is idle."""
+_UCRED = struct.Struct("3i")
+"""unix(7): process, user and group id."""
 
 
 Call = Callable[..., Json]
@@ -94,6 +97,9 @@ class PlanedClient(AbstractContextManager["PlanedClient"]):
                     raise StartError(f"cannot connect to planed on {path}: {error}; is planed running?") from error
             time.sleep(pause_s)
             pause_s = min(pause_s * 1.5, 0.02)
+        credentials = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
+        self.peer_uid: int = _UCRED.unpack(credentials)[1]
+        """The user of the process that listens."""
         self._lines = Lines(client, ANSWER_MAX_BYTES)
 
     def __exit__(

@@ -39,15 +39,15 @@ def test_it_sees_what_it_is_shown_and_owns_nothing_else(tmp_path: Path) -> None:
     shown = OwnUser(uid, (tmp_path / "open", tmp_path / "closed", tmp_path / "own", Path("/dev/null")))
     opened, closed, own, null = map(shown.staged, range(4))
     script = (
-        f"id -u; cat {opened}; cat {closed}; touch {own}/made; echo > {null}; ls {tmp_path}; echo x > /etc/made; "
-        "echo to the log >> /dev/stderr; nice -n -5 true || echo no rights"
+        f"id -u; cat {opened}; cat {closed}; touch {own}/made; echo > {null}; echo x > /etc/made; "
+        "echo to the log >> /dev/stderr"
     )
     with Supervisor(Path("/tmp")) as supervisor:
         process = supervisor.spawn("it", ["sh", "-c", script], cpus=CPUS, user=shown)
         assert process.wait(20) == 0
         said = process.log_tail(20)
     assert said.splitlines()[:2] == ["0", "it is open"] and "it is closed" not in said
-    assert said.count("ermission denied") == 3 and "to the log" in said and "no rights" in said, said
+    assert said.count("ermission denied") == 2 and said.endswith("to the log"), said
     assert (tmp_path / "own" / "made").stat().st_uid == uid
 
 

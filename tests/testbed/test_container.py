@@ -26,6 +26,7 @@ from planebench.model.errors import DiedError, NotInstalledError, StartError
 from planebench.planed.document import Task
 from planebench.testbed.hosting import base
 from planebench.testbed.hosting.base import HostedRequest, Hosting, RunningVnf
+from planebench.testbed.hosting.inside import attach, own_folder
 from planebench.testbed.hosting.registry import HOSTINGS
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]
@@ -193,6 +194,19 @@ def test_what_cannot_start_says_why_and_leaves_nothing(supervisor: Supervisor, m
     with pytest.raises(NotInstalledError, match="hosting container is not available; install bubblewrap"):
         hosting.start(request, supervisor)
     assert isinstance(hosting.find(), NotFound)
+
+
+def test_who_answers_in_its_place_is_found_out(supervisor: Supervisor) -> None:
+    """What is in its own folder may be a link to the control socket of another."""
+    hosting_of("container")
+    it, request = bed(supervisor, "container")
+    if request.uid is None:
+        pytest.skip("it has no user of its own: not root")
+    (own_folder(request) / "rpc").symlink_to(it.rpc)
+    process = supervisor.spawn("vnf0", ["sleep", "60"], cpus=frozenset({OTHER_CPU}))
+    with pytest.raises(StartError, match="another process answers at its control socket"):
+        attach(request, process, "vnf0")
+    assert not process.alive() and it.call("version")
 
 
 HOLDER = """

@@ -25,6 +25,8 @@ ASK_DEADLINE_S = 60.0
 DYING_S = 1.0
 """A process closes its socket a moment before it is dead."""
 DOCUMENT = "document.json"
+RPC = "rpc"
+"""The control socket of a planed, in its own folder."""
 BWRAP = "bwrap"
 """The program of a container, which is around its processes, and by default its process 1."""
 
@@ -69,17 +71,23 @@ def document_of(request: HostedRequest) -> Document:
 
 def planed_arguments(request: HostedRequest) -> list[str]:
     """Write the document without polling, and return planed's arguments: the document and the control socket."""
-    config, socket = folder_of(request) / DOCUMENT, own_folder(request) / "rpc"
+    config, socket = folder_of(request) / DOCUMENT, own_folder(request) / RPC
     document_of(request).idle().write(config)  # those that are up must not take the CPU of those that come
     give(request, config)
     socket.unlink(missing_ok=True)  # of one that was killed
     return ["--config", str(config), "--rpc", str(socket)]
 
 
-def attach(process: Process, socket: Path, title: str, report: Callable[[], str] | None = None) -> PlanedProcess:
+def attach(
+    request: HostedRequest, process: Process, title: str, report: Callable[[], str] | None = None
+) -> PlanedProcess:
     """Connect to the planed of a VNF, which may be one of many on its CPU. Raises StartError."""
     asked = {"connect_s": ASK_DEADLINE_S, "timeout_s": ASK_DEADLINE_S, "dying_s": DYING_S}
-    return PlanedProcess(process, socket, title, report=report, **asked)
+    planed = PlanedProcess(process, own_folder(request) / RPC, title, report=report, **asked)
+    if request.uid not in (None, planed.client.peer_uid):  # its folder is its own: it may have put a link there
+        planed.stop()
+        raise StartError(f"{title}: another process answers at its control socket")
+    return planed
 
 
 class HostedPlaned(RunningVnf):
@@ -89,7 +97,7 @@ class HostedPlaned(RunningVnf):
         super().__init__(process, facts)
         self._document = document_of(request)
         try:
-            self._planed = self.planed = attach(process, own_folder(request) / "rpc", self._title, self._last_words)
+            self._planed = self.planed = attach(request, process, self._title, self._last_words)
         except BaseException:
             self.stop()
             raise

@@ -19,7 +19,7 @@ from planebench.planed.document import Document, Port
 from planebench.testbed.hosting import base, bubblewrap, qemu
 from planebench.testbed.hosting.base import HostedPort, HostedRequest, RunningVnf
 from planebench.testbed.hosting.bubblewrap import Shown
-from planebench.testbed.hosting.inside import attach, give, own_folder
+from planebench.testbed.hosting.inside import RPC, attach, give, own_folder
 from planebench.testbed.hosting.qemu import Accelerator, NicSettings, Rings, device_address, pci_address
 
 STANDARD_FRAME_BYTES = 1518
@@ -90,7 +90,7 @@ def start(
     ``inside`` is as in :class:`RunningVnf`.
     """
     folder = own_folder(request)
-    monitor, rpc = folder / "qmp", folder / "rpc"  # which QEMU leaves behind
+    monitor, rpc = folder / "qmp", folder / RPC  # which QEMU leaves behind
     container = bubblewrap.require(hosting)
     kvm = [qemu.DEVICE] if accelerator.name == "kvm" else []
     passed = base.bind_ports(request, for_guest=True)
@@ -122,7 +122,7 @@ def start(
     places = (*(request.control_cpus,) * first, *(frozenset({cpu}) for cpu in request.cpus))
     try:
         vcpus_here = qemu.begin(process, monitor, places)
-        planed = attach(process, guest.rpc, f"VNF {request.name}") if guest.rpc else None
+        planed = attach(request, process, f"VNF {request.name}") if guest.rpc else None
     except BaseException:
         process.terminate()
         raise

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from planebench.host.planed_program import REMEDY, find_planed, missing_planed, planed_version
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
@@ -27,6 +29,7 @@ class SeparateHosting:
         return Found(version, planed) if planed and version else missing_planed()
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> HostedPlaned:
+        request = replace(request, uid=None)  # it is not enclosed
         bind_ports(request, for_guest=False)
         process = supervisor.spawn(
             request.name,
