@@ -17,6 +17,7 @@ from planebench.analysis.tables import RunSource
 from planebench.model.errors import UsageError
 from planebench.model.header import Run, RunHeader
 from planebench.store import find_run, read_run
+from planebench.store.writer import write_output, write_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -165,14 +166,13 @@ class Loaded:
     def parquet(self, folder: str | Path) -> tuple[Path, ...]:
         """Write every table as ``folder/<table>.parquet``; returns the files. UsageError where that cannot be."""
         where = Path(folder)
-        return tuple(tables.write_parquet(self.relation(name), where / f"{name}.parquet") for name in tables.TABLES)
+        return tuple(write_parquet(self.relation(name), where / f"{name}.parquet") for name in tables.TABLES)
 
     def report(self, path: str | Path) -> Path:
         """Write the HTML report of the run. UsageError for several runs, or where it cannot be written."""
-        from planebench.report.export import write_bytes
         from planebench.report.html import to_html
 
-        return write_bytes(Path(path), to_html(self._only("report")))
+        return write_output(Path(path), to_html(self._only("report")))
 
     def figures(self, folder: str | Path) -> tuple[Path, ...]:
         """Write every chart of the run into a folder, as SVG; returns the files. UsageError for several runs."""

@@ -24,6 +24,7 @@ from planebench.model.words import ARROWS, printable
 from planebench.papers.measured import of_the_plan
 from planebench.plan.schema import load_plan
 from planebench.store import read_run
+from planebench.store.codec import sealed, unsealed
 from planebench.store.folder import CONDITIONS_FILE, FINISHED_FILE, HEADER_FILE, SKIPPED_FILE, TRIALS_FILE
 from planebench.store.reader import RECORDS_FILE
 
@@ -72,22 +73,24 @@ def keep(folder: Path, out: Path) -> Path:
 
     if not (folder / FINISHED_FILE).is_file():
         raise StoreError(f"run {folder.name} is not finished: finish it with the same command and --resume first")
-    header = json.loads((folder / HEADER_FILE).read_bytes())
+    header = json.loads(unsealed((folder / HEADER_FILE).read_bytes(), HEADER_FILE)) | {"checksums": True}
     named = [*header["environment"].values(), *(it for it in header["command"] if it.startswith("/"))]
     paths = sorted((it for it in named if it.count("/") > 1), key=len, reverse=True)
     header["environment"] = {name: it for name, it in header["environment"].items() if it not in paths}
-    texts = {HEADER_FILE: json.dumps(header, indent=1, ensure_ascii=False) + "\n"}
+    texts = {HEADER_FILE: [json.dumps(header, indent=1, ensure_ascii=False)]}
     for name in (FINISHED_FILE, *_RECORDS):
         if (folder / name).is_file():
-            texts[name] = (folder / name).read_text(encoding="utf-8")
+            data = (folder / name).read_bytes()
+            found = [data] if name == FINISHED_FILE else filter(None, data.split(b"\n"))
+            texts[name] = [unsealed(record, name).decode() for record in found]
     for name, path in product(texts, paths):
-        texts[name] = texts[name].replace(path, Path(path).name)
-    lines = {name: filter(None, texts.pop(name, "").split("\n")) for name in _RECORDS}
-    rows = [(name, *it) for name, found in lines.items() for it in enumerate(found, 1)]
+        texts[name] = [record.replace(path, Path(path).name) for record in texts[name]]
+    texts = {name: [sealed(record.encode()).decode() for record in found] for name, found in texts.items()}
+    rows = [(name, *it) for name in _RECORDS for it in enumerate(texts.pop(name, ()), 1)]
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    for name, text in texts.items():
-        (out / name).write_text(text, encoding="utf-8")
+    for name, (text,) in texts.items():
+        (out / name).write_text(f"{text}\n", encoding="utf-8")
     with duckdb.connect() as database:
         database.execute(
             "COPY (SELECT unnest($files) AS file, unnest($lines)::INTEGER AS line, unnest($records) AS record) "

@@ -20,7 +20,7 @@ from planebench.analysis.histogram import Counts, merge, percentile_ns, upper_ed
 from planebench.analysis.metrics.column import Table
 from planebench.analysis.metrics.results import POINT, RESULT_TABLES, latencies
 from planebench.analysis.metrics.runs import RUN_TABLES
-from planebench.model.errors import NotInstalledError, StoreError, UsageError, unknown, unwritable
+from planebench.model.errors import NotInstalledError, UsageError, unknown
 from planebench.model.header import Run
 
 if TYPE_CHECKING:
@@ -86,13 +86,21 @@ def table_json(name: str, derived: Derived) -> bytes:
     return text.encode("utf-8", errors="replace")
 
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""With what a cell begins that spreadsheets take for a formula, or that hides one (OWASP, CSV injection)."""
+
+
 def table_csv(name: str, derived: Derived) -> bytes:
-    """Return a table as CSV (RFC 4180); unknown values are empty, list items are separated by ``; ``."""
+    """Return a table as CSV (RFC 4180); unknown values are empty, list items are separated by ``; ``.
+
+    A text that a spreadsheet would take for a formula has a ``'`` before it; numbers are what they are.
+    """
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     writer.writerow(table_named(name).types)
     for row in rows(name, [derived]):
-        writer.writerow(["; ".join(map(str, it)) if isinstance(it, list) else it for it in row.values()])
+        cells = ["; ".join(map(str, it)) if isinstance(it, list) else it for it in row.values()]
+        writer.writerow([f"'{it}" if isinstance(it, str) and it.startswith(FORMULA) else it for it in cells])
     return out.getvalue().encode("utf-8", errors="replace")
 
 
@@ -125,21 +133,6 @@ def frame(table: pa.Table) -> pd.DataFrame:
     }
     made: pd.DataFrame = table.to_pandas(types_mapper=types.get)
     return made
-
-
-def write_parquet(found: duckdb.DuckDBPyRelation, path: Path) -> Path:
-    """Return a relation as a Parquet file; needs DuckDB alone. Raises an error as unwritable."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # DuckDB takes neither the name of the file nor metadata as a parameter.
-        quoted = str(path).replace("'", "''")
-        metadata = f"KV_METADATA {{planebench_tables: '{TABLES_VERSION}'}}"
-        found.query("made", f"COPY (SELECT * FROM made) TO '{quoted}' (FORMAT parquet, {metadata})")
-    except OSError as error:
-        raise unwritable(str(path), error) from None
-    except duckdb.Error as error:
-        raise StoreError(f"cannot write {path}: {error}. Free space, or give a folder that you may write") from None
-    return path
 
 
 def _needs(package: str) -> None:

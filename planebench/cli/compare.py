@@ -32,9 +32,9 @@ from planebench.model.words import METRICS as TITLES
 from planebench.model.words import load_words, point_words, printable, us
 from planebench.report.ci import judgement_words, state_of, to_junit, to_markdown
 from planebench.report.comparison import result_words
-from planebench.report.export import write_bytes
 from planebench.report.setup import conditions_remark
 from planebench.store import find_run, read_run, runs_named
+from planebench.store.writer import write_output
 
 MAX_FAIL_BELOW = 2.0
 MAX_SKIPPED = 12
@@ -92,12 +92,12 @@ def compare(
     brief = [replace(it, note=it.note.removesuffix(RUNS_VARY).rstrip("; ")) for it in readable]
     gate = [_named(it, words, new_ids) for it in judged]
     if junit is not None:
-        write_bytes(junit, to_junit(gate))
+        write_output(junit, to_junit(gate))
     if summary is not None:
         title = f"planebench: {new_ids} against {old_ids}" if news else f"planebench: {old_ids}"
         notes = [*conditions, *filter(None, [outcome.not_in_intervals])]
         before = summary.read_bytes() if summary.is_file() else b""
-        write_bytes(summary, before + to_markdown(title, readable, gate, notes))
+        write_output(summary, before + to_markdown(title, readable, gate, notes))
     if json:
         document = {"comparisons": [plain(c) for c in shown], "conditions": conditions}
         print_json(document if fail_below is None else {**document, "gate": [plain(it) for it in judged]})

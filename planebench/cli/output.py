@@ -10,10 +10,10 @@ from pathlib import Path
 from planebench.analysis.compare import Derived
 from planebench.cli.options import complain, print_json
 from planebench.model.errors import INCONCLUSIVE, UsageError, unknown
-from planebench.report.export import write_bytes
 from planebench.report.terminal.screen import print_where
 from planebench.report.terminal.table import print_screen, print_table
 from planebench.store import find_run, read_run
+from planebench.store.writer import write_output, write_parquet
 
 REPORT_FILE = "report.html"
 TABLES_FOLDER = "tables"
@@ -37,16 +37,16 @@ def report(
     """
     folder = find_run(runs, run)
     derived = Derived(read_run(folder))
-    page = html or folder / REPORT_FILE
+    page, named = html or folder / REPORT_FILE, html is not None
     if json:
         from planebench.report.export import to_json
 
         exported = json_module.loads(to_json(derived))
-        print_json({"run": folder.name, "report": str(write_report(derived, page)), **exported})
+        print_json({"run": folder.name, "report": str(write_report(derived, page, named=named)), **exported})
         return
     if not quiet:
         (print_table if everything else print_screen)(derived)
-    write_report(derived, page)
+    write_report(derived, page, named=named)
     if quiet:
         return
     if everything:
@@ -55,11 +55,11 @@ def report(
         print_where(f"report: {page}")
 
 
-def write_report(derived: Derived, path: Path) -> Path:
-    """Write the HTML page of a run. Raises an error as write_bytes."""
+def write_report(derived: Derived, path: Path, *, named: bool = False) -> Path:
+    """Write the HTML page of a run. ``named``, and errors, as write_output."""
     from planebench.report.html import to_html  # the terminal needs no charts
 
-    return write_bytes(path, to_html(derived))
+    return write_output(path, to_html(derived), named=named)
 
 
 def export(
@@ -109,10 +109,12 @@ def export(
         from planebench.loaded import Loaded
 
         found, files = Loaded([source]), out or folder / TABLES_FOLDER
+        if out is None and files.is_symlink():
+            raise UsageError(f"{files} is a link, which leads out of the run. Remove it, or give a folder with --out")
         if table is None:
             paths = found.parquet(files)
         else:
-            paths = (tables.write_parquet(found.relation(table), out or files / f"{table}.parquet"),)
+            paths = (write_parquet(found.relation(table), out or files / f"{table}.parquet"),)
         if not quiet:
             print("\n".join(map(str, paths)))
     elif format == "csv":
@@ -129,7 +131,7 @@ def export(
 def _put(data: bytes, out: Path | None) -> None:
     """Write to a file or to standard output."""
     if out is not None:
-        write_bytes(out, data)
+        write_output(out, data)
         return
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()

@@ -37,6 +37,17 @@ FULL_NICE_LIMIT = 40
 """RLIMIT_NICE that allows nice -20 (20 - nice)."""
 
 Plain = str | int | float | bool | None
+_BOOT_PARAMETERS = """
+isolcpus nohz nohz_full rcu_nocbs rcu_nocb_poll irqaffinity kthread_cpus nosmt maxcpus nr_cpus possible_cpus
+hugepages hugepagesz default_hugepagesz hugetlb_cma transparent_hugepage mem memmap numa numa_balancing
+mitigations nopti pti kpti nospectre_v1 nospectre_v2 spectre_v2 spectre_v2_user spec_store_bypass_disable ssbd l1tf mds
+tsx tsx_async_abort mmio_stale_data retbleed srbds gather_data_sampling spec_rstack_overflow reg_file_data_sampling
+iommu intel_iommu amd_iommu iommu.passthrough iommu.strict pci pcie_aspm vfio_pci.ids kvm_intel.nested
+intel_pstate amd_pstate cpufreq.default_governor cpufreq.off cpuidle.off cpuidle.governor idle intel_idle.max_cstate
+processor.max_cstate clocksource tsc notsc hpet skew_tick highres nmi_watchdog nowatchdog nosoftlockup mce audit
+preempt threadirqs cgroup_disable cgroup_no_v1 psi init_on_alloc init_on_free split_lock_detect workqueue.unbound_cpus
+"""
+"""The parameters of the kernel that change a measurement. Others may be secret: clouds pass tokens and passwords so."""
 _CPU = "sys/devices/system/cpu"
 _CORE_TYPES = {"IntelCore": "cpu_core", "IntelAtom": "cpu_atom", "IntelLowPower": "cpu_lowpower"}
 """The performance counters of Linux for each type of core."""
@@ -288,7 +299,7 @@ def collect(
         boot_id=read_text(root / "proc/sys/kernel/random/boot_id"),
         cpu_model=cpu_model(root),
         kernel=platform.release(),
-        kernel_command_line=read_text(root / "proc/cmdline"),
+        kernel_command_line=kernel_command_line(read_text(root / "proc/cmdline")),
         microcode=_first(r"^microcode\s*:\s*(\S+)", cpuinfo, "") or None,
         firmware=" ".join(filter(None, bios)) or None,
         hypervisor=hypervisor,
@@ -335,6 +346,16 @@ def is_deep(state: Path) -> bool:
     """Return whether the exit latency of an idle state (a ``cpuidle/stateN`` folder) is above that of C1."""
     latency = read_text(state / "latency") or ""
     return latency.isdigit() and int(latency) > C1_LATENCY_US
+
+
+def kernel_command_line(text: str | None) -> str | None:
+    """Return the :data:`_BOOT_PARAMETERS` of a command line of the kernel, and how many others it has."""
+    if text is None:
+        return None
+    words = re.findall(r'(?:[^\s"]|"[^"]*")+', text)
+    kept = [word for word in words if word.partition("=")[0].replace("-", "_") in _BOOT_PARAMETERS.split()]
+    others = len(words) - len(kept)
+    return " ".join([*kept, *([f"({others} others)"] if others else [])])
 
 
 def deep_c_states(cpus: Iterable[int], cpu_folder: Path) -> tuple[str, ...]:

@@ -18,9 +18,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from planebench.host.files import replace_file
+from pydantic import StringConstraints
+
+from planebench.host.files import open_file, read_file, replace_file
 from planebench.model.errors import StoreError
 from planebench.model.plan import Plan
 from planebench.model.text import utc_now
@@ -63,8 +65,8 @@ class Job:
     limit_s: int
     store: str | None
     """Folder of the store that gets the run; None for none."""
-    ticket: str
-    """Name of the job in the queue. No other job of any user has it."""
+    ticket: Annotated[str, StringConstraints(pattern=r"^planebench-[A-Za-z0-9._=+-]{1,200}-[0-9a-f]{8}$")]
+    """Name of the job in the queue, and of its folder on a host. No other job of any user has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ def read_job(folder: Path) -> Job:
     """Read the job of a folder. Raises StoreError."""
     path = folder / JOB_FILE
     try:
-        data = path.read_bytes()
+        data = read_file(path)
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror or error}; give the folder of a job") from error
     return from_json(Job, data, str(path))
@@ -104,7 +106,12 @@ def write_job(folder: Path, job: Job) -> None:
 def read_ended(folder: Path) -> Ended | None:
     """Return how the last attempt ended; None if there was none, or it was killed. Raises StoreError."""
     path = folder / ENDED_FILE
-    return from_json(Ended, path.read_bytes(), str(path)) if path.is_file() else None
+    try:
+        return from_json(Ended, read_file(path), str(path))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 def write_ended(folder: Path, code: int, words: str = "") -> None:
@@ -128,7 +135,7 @@ def locked(folder: Path) -> Iterator[None]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / LOCK_FILE).open("w")
+        file = os.fdopen(open_file(folder / LOCK_FILE, os.O_WRONLY | os.O_CREAT), "w")
     except OSError as error:
         raise StoreError(f"cannot lock {folder}: {error.strerror or error}") from error
     with file:

@@ -69,7 +69,7 @@ class Ssh:
     def state(self, jobs: Collection[Job]) -> Queue:
         """Return those of ``jobs`` whose process lives on their host."""
         (host,) = {job.place.ssh for job in jobs}
-        tickets = " ".join(job.ticket for job in jobs)
+        tickets = shlex.join(job.ticket for job in jobs)
         script = _STATE.format(folder=FOLDER, queued=QUEUED_FILE, lock=LOCK_FILE, held=_HELD, tickets=tickets)
         found: dict[str, Queued] = {}
         for line in _run(host, script).decode(errors="replace").splitlines():
@@ -103,7 +103,7 @@ class Ssh:
 
 
 def _folder(job: Job) -> str:
-    return f"{FOLDER}/{job.ticket}"
+    return shlex.quote(f"{FOLDER}/{job.ticket}")
 
 
 def _run(host: str | None, script: str, stdin: bytes = b"") -> bytes:

@@ -6,9 +6,7 @@ Series of its figures over the runs are for trends (docs/ci.md).
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,14 +19,14 @@ from planebench.analysis.counting import cell_id
 from planebench.analysis.metrics.results import POINT
 from planebench.analysis.tables import RunSource
 from planebench.analysis.trend import VOLATILE, Series, TrendPoint
-from planebench.host.files import sync_folder
-from planebench.model.errors import StoreError, UsageError, unknown
+from planebench.model.errors import UsageError, unknown
 from planebench.model.header import RunHeader, Subject
 from planebench.model.records import Point
 from planebench.model.results import Metric
 from planebench.model.text import FILES, named_digests, without_folders
 from planebench.model.words import load_words
 from planebench.store import read_run
+from planebench.store.writer import write_parquet
 
 RUNS = "runs"
 BY_SWITCH = ("results", "latency", "searches", "trials")
@@ -44,7 +42,7 @@ _SUFFIX = ".parquet"
 def add_run(store: Path, folder: Path, testbed: str = "") -> tuple[Path, ...]:
     """Write the tables of a finished run into the store, and return the files; a run that is there is replaced.
 
-    A file is written under another name and renamed, and its name follows from testbed and run id. Therefore a run is
+    Files are replaced whole, and their name follows from testbed and run id. Therefore a run is
     never in the store twice, however often it is added, and no reader sees half of it. ``testbed``: the name for a run
     whose header has none. Raises StoreError for an invalid run or an unusable store, UsageError for an unfinished run.
     """
@@ -62,8 +60,7 @@ def add_run(store: Path, folder: Path, testbed: str = "") -> tuple[Path, ...]:
             for switch in run.switch_labels if name in BY_SWITCH else (None,):
                 path = _path(store, name, where, switch, run.header.started_at[:10], run.header.run_id)
                 mine = found if switch is None else found.filter(f"switch = {_text(switch)}")
-                _write(mine, path)
-                written.append(path)
+                written.append(write_parquet(mine, path, durable=True))
     return tuple(written)
 
 
@@ -91,20 +88,6 @@ def _path(store: Path, table: str, testbed: str, switch: str | None, date: str, 
     parts = {"testbed": testbed, "switch": switch, "date": date}
     folders = [f"{key}={quote(value, safe='')}" for key, value in parts.items() if value is not None]
     return store.joinpath(table, *folders, run_id + _SUFFIX)
-
-
-def _write(found: duckdb.DuckDBPyRelation, path: Path) -> None:
-    temporary = path.with_name(f".{path.name}.{os.uname().nodename}.{os.getpid()}.tmp")
-    try:
-        tables.write_parquet(found, temporary)
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        sync_folder(path.parent)
-    except (OSError, UsageError) as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise StoreError(f"cannot write {path}: {error}. Free space, or choose another folder") from error
 
 
 def _view(database: duckdb.DuckDBPyConnection, store: Path, table: str, depth: int) -> None:

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import StringConstraints
 
 from planebench.model.conditions import Conditions
 from planebench.model.dimensions import ClockChoice, LatencyClock
@@ -15,6 +18,10 @@ from planebench.model.wire import WIRES, Wire, wire_name
 
 SCHEMA_VERSION = 10
 """Version of run.json and of the records beside it, the only one that is read. Fields that come later are optional."""
+
+RUN_ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")
+RunId = Annotated[str, StringConstraints(pattern=RUN_ID.pattern)]
+"""The characters of :func:`planebench.store.new_run_id`: the name of a folder, and of files in the store of a lab."""
 
 End = Literal["wire", "vnf"]
 """Which kind of port the tester has at an end of a path: the far side of an emulated NIC, or a VNF's interface."""
@@ -228,7 +235,7 @@ class Subject:
 class RunHeader:
     """run.json: written first, whole, before any trial."""
 
-    run_id: str
+    run_id: RunId
     name: str
     started_at: Moment
     command: tuple[str, ...]
@@ -261,6 +268,8 @@ class RunHeader:
     """The name of the machine, or of the machines, in the lab."""
     switch_host: SwitchHostInfo | None = None
     """The host of the switch; None where it is that of the tester, whose facts are ``host``."""
+    checksums: bool = False
+    """Whether each record beside it, and it itself, ends in a checksum; those of older runs have none."""
 
     @property
     def wire(self) -> Wire | None:
@@ -280,6 +289,8 @@ class Finished:
     status: RunStatus
     finished_at: Moment
     note: str = ""
+    trials: int | None = None
+    """How many trials are stored; None in older runs."""
 
 
 @dataclass(frozen=True, slots=True)

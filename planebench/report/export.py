@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import cell_id
 from planebench.analysis.metrics.column import Column, having, plain, point_columns, row
 from planebench.analysis.metrics.results import RESULT, results
 from planebench.analysis.standings import AnswerState, Lead, RateOfSwitch, Standings
-from planebench.model.errors import unwritable
 from planebench.report.papers import paper_records
 
 EXPORT_VERSION = 2
@@ -56,12 +54,3 @@ def to_json(derived: Derived) -> bytes:
     }
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     return text.encode("utf-8", errors="replace")
-
-
-def write_bytes(path: Path, data: bytes) -> Path:
-    """Write a file and return its path. Raises an error as :func:`unwritable`."""
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise unwritable(str(path), error) from None
-    return path

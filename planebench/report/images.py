@@ -12,9 +12,10 @@ from pathlib import Path
 from planebench.analysis.compare import Derived
 from planebench.model.errors import UsageError, unknown, unwritable
 from planebench.model.words import ARROWS, ASCII_ARROWS, printable
-from planebench.report.figure import KINDS, Figure
+from planebench.report.figure import KINDS, Figure, safe
 from planebench.report.figures import FIGURES, make_figures
 from planebench.report.svg import FONT, INK
+from planebench.store.writer import write_output
 
 PX_PER_MM = 96 / 25.4
 """CSS and SVG: 96 px an inch."""
@@ -46,8 +47,8 @@ def write_figures(
         out_dir.mkdir(parents=True, exist_ok=True)
         for figure in make_figures(derived):
             if figure.kind in (wanted or KINDS):
-                written.append(out_dir / f"{figure.key}.svg")
-                written[-1].write_text(figure_svg(figure, width_mm), encoding="utf-8")
+                written.append(out_dir / f"{safe(figure.key)}.svg")
+                write_output(written[-1], figure_svg(figure, width_mm).encode(), named=False)
     except OSError as error:
         raise unwritable(f"figures to {out_dir}", error) from None
     return tuple(written)

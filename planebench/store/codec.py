@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import zlib
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -57,6 +58,31 @@ def _bounded(digits: str) -> int:
     return int(digits)
 
 
+# A record of a run folder ends in a checksum: the last key is "crc32", the CRC-32 (zlib) of all bytes before its comma.
+
+_SEAL = re.compile(rb', "crc32": "([0-9a-f]{8})"\}\n?\Z')
+_SEAL_MAX = len(b', "crc32": "01234567"}\n')
+
+
+def sealed(record: bytes) -> bytes:
+    """Return a JSON object with a checksum as its last key."""
+    body = record.rstrip()[:-1].rstrip()
+    return body + b', "crc32": "%08x"}' % zlib.crc32(body)
+
+
+def unsealed(data: bytes, where: str, *, required: bool = False) -> bytes:
+    """Return a JSON object without its checksum. Raises StoreError for a wrong one, and for none if it is required."""
+    seal = _SEAL.search(data, max(0, len(data) - _SEAL_MAX))
+    if seal is None:
+        if required:
+            raise StoreError(f"{where}: it has no checksum, and the others of this run have one; it was changed")
+        return data
+    body = data[: seal.start()]
+    if int(seal[1], 16) != zlib.crc32(body):
+        raise StoreError(f"{where}: its checksum is wrong; it was changed since planebench wrote it")
+    return body + b"}"
+
+
 def header_from_json(data: bytes, where: str) -> RunHeader:
     """Parse run.json. Another schema version is reported first: its other differences would only confuse."""
     try:
@@ -68,7 +94,10 @@ def header_from_json(data: bytes, where: str) -> RunHeader:
             f"{where}: schema_version is {version!r}, this planebench reads {SCHEMA_VERSION}. "
             "Read the run with the planebench that wrote it (planebench_version in the same file)"
         )
-    return from_json(RunHeader, data, where)
+    header = from_json(RunHeader, record := unsealed(data, where), where)
+    if header.checksums and record is data:
+        unsealed(data, where, required=True)
+    return header
 
 
 def explain(error: ValidationError) -> str:

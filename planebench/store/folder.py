@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from planebench.host.files import read_file
 from planebench.model.errors import StoreError, UsageError
 from planebench.model.header import Finished, RunHeader
 from planebench.model.plan import Plan
-from planebench.store.codec import from_json, header_from_json
+from planebench.store.codec import from_json, header_from_json, unsealed
 
 HEADER_FILE = "run.json"
 TRIALS_FILE = "trials.jsonl"
@@ -58,7 +59,7 @@ def read_header(folder: Path) -> RunHeader:
     """Read run.json of a folder. Raises StoreError."""
     path = folder / HEADER_FILE
     try:
-        data = path.read_bytes()
+        data = read_file(path)
     except OSError as error:
         raise StoreError(
             f"{path}: {error.strerror or error}. Give a run folder, or see `planebench list runs`"
@@ -66,10 +67,16 @@ def read_header(folder: Path) -> RunHeader:
     return header_from_json(data, str(path))
 
 
-def read_finished(folder: Path) -> Finished | None:
-    """Read finished.json of a folder; None if there is none. Raises StoreError."""
+def read_finished(folder: Path, *, checksums: bool) -> Finished | None:
+    """Read finished.json of a folder; None if there is none. Raises StoreError; ``checksums``: also without one."""
     path = folder / FINISHED_FILE
-    return from_json(Finished, path.read_bytes(), str(path)) if path.is_file() else None
+    try:
+        data = read_file(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror or error}") from error
+    return from_json(Finished, unsealed(data, str(path), required=checksums), str(path))
 
 
 def list_runs(runs_dir: Path | None = None) -> tuple[RunInfo, ...]:
@@ -78,7 +85,8 @@ def list_runs(runs_dir: Path | None = None) -> tuple[RunInfo, ...]:
     directory = runs_dir or default_runs_dir()
     for folder in [path for path in directory.iterdir() if _is_run(path)] if directory.is_dir() else ():
         try:
-            found.append(RunInfo(folder, read_header(folder), read_finished(folder)))
+            header = read_header(folder)
+            found.append(RunInfo(folder, header, read_finished(folder, checksums=header.checksums)))
         except (OSError, StoreError):  # another user's, or removed meanwhile
             continue
     return tuple(sorted(found, key=lambda it: (it.header.started_at, (it.path / HEADER_FILE).stat().st_mtime_ns)))

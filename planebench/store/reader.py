@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TypeVar
 
+from planebench.host.files import open_file, read_file
 from planebench.model.conditions import Conditions
 from planebench.model.errors import StoreError
-from planebench.model.header import Run
+from planebench.model.header import Run, RunHeader
 from planebench.model.plan import Skipped
 from planebench.model.records import Trial
-from planebench.store.codec import from_json
+from planebench.store.codec import from_json, unsealed
 from planebench.store.folder import (
     CONDITIONS_FILE,
     SKIPPED_FILE,
@@ -26,19 +28,28 @@ from planebench.store.folder import (
 
 RECORDS_FILE = "records.parquet"
 """A row per record: ``file`` and ``line`` that it comes from, and ``record``, its JSON text."""
+KEPT_MAX_BYTES = 256 << 20
+"""The most text that is taken of it: a small file may unpack to any size."""
 
 
 def kept_lines(folder: Path, name: str) -> bytes:
     """Return what a file of records of a kept run had; empty for another run. Raises StoreError."""
     path = folder / RECORDS_FILE
-    if not path.is_file():
+    try:
+        os.close(open_file(path, os.O_RDONLY))
+    except FileNotFoundError:
         return b""
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror or error}") from error
     import duckdb
 
-    query = "SELECT record FROM read_parquet($1) WHERE file = $2 ORDER BY line"
+    source, given = "FROM read_parquet($1) WHERE file = $2", [str(path), name]
     try:
         with duckdb.connect() as database:
-            rows = database.execute(query, [str(path), name]).fetchall()
+            size = database.execute(f"SELECT sum(strlen(record) + 1) {source}", given).fetchall()[0][0] or 0
+            if size > KEPT_MAX_BYTES:
+                raise StoreError(f"cannot read {path}: its {name} has more than {KEPT_MAX_BYTES} bytes")
+            rows = database.execute(f"SELECT record {source} ORDER BY line", given).fetchall()
         return "".join(f"{record}\n" for (record,) in rows).encode()
     except duckdb.Error as error:
         raise StoreError(f"cannot read {path}: {error}") from error
@@ -55,26 +66,41 @@ def read_run(path: Path) -> Run:
     Raises StoreError, naming file and line, for anything else that is not a record of this schema version.
     """
     header = read_header(path)
-    trials, torn_trials = _read_lines(path / TRIALS_FILE, Trial)
-    skipped, torn_skipped = _read_lines(path / SKIPPED_FILE, Skipped)
-    conditions, torn_conditions = _read_lines(path / CONDITIONS_FILE, Conditions)
+    finished = read_finished(path, checksums=header.checksums)
+    trials, torn_trials = _read_lines(path / TRIALS_FILE, Trial, header)
+    skipped, torn_skipped = _read_lines(path / SKIPPED_FILE, Skipped, header)
+    conditions, torn_conditions = _read_lines(path / CONDITIONS_FILE, Conditions, header)
+    if finished is not None and finished.trials is not None:
+        if finished.trials > len(trials):
+            raise StoreError(
+                f"{path / TRIALS_FILE}: the run ended with {finished.trials} trials, {len(trials)} are here"
+            )
+        for torn in (*torn_skipped, *torn_conditions):  # no writer has opened it since
+            raise StoreError(f"{path}: {torn.partition(' (')[0]}, and the run ended in order; it was changed since")
     return Run(
         header=header,
         trials=trials,
-        finished=read_finished(path),
+        finished=finished,
         skipped=header.skipped + skipped,
         warnings=header.warnings + torn_trials + torn_skipped + torn_conditions,
         conditions=conditions,
     )
 
 
-def _read_lines(path: Path, kind: type[R]) -> tuple[tuple[R, ...], tuple[str, ...]]:
+def _read_lines(path: Path, kind: type[R], header: RunHeader) -> tuple[tuple[R, ...], tuple[str, ...]]:
     try:
-        data = path.read_bytes() if path.exists() else kept_lines(path.parent, path.name)
+        data = read_file(path)
+    except FileNotFoundError:
+        data = kept_lines(path.parent, path.name)
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror or error}") from error
     *lines, rest = data.split(b"\n")
-    read = tuple(from_json(kind, line, f"{path}, line {number}") for number, line in enumerate(lines, start=1))
+
+    def record(number: int, line: bytes) -> R:
+        where = f"{path}, line {number}"
+        return from_json(kind, unsealed(line, where, required=header.checksums), where)
+
+    read = tuple(record(number, line) for number, line in enumerate(lines, start=1))
     if not rest:
         return read, ()
     return read, (

@@ -12,15 +12,16 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from planebench.host.files import replace_file, sync_folder
+from planebench.host.files import new_file, open_file, read_file, replace_file, sync_folder
 from planebench.model.conditions import Conditions
-from planebench.model.errors import StoreError, is_full
-from planebench.model.header import Finished, RunHeader, RunStatus
+from planebench.model.errors import StoreError, is_full, unwritable
+from planebench.model.header import RUN_ID, Finished, RunHeader, RunStatus
 from planebench.model.plan import Skipped
 from planebench.model.records import Trial
 from planebench.model.text import utc_text
-from planebench.store.codec import to_json
+from planebench.store.codec import sealed, to_json
 from planebench.store.folder import (
     CONDITIONS_FILE,
     FINISHED_FILE,
@@ -29,6 +30,48 @@ from planebench.store.folder import (
     TRIALS_FILE,
     read_header,
 )
+
+if TYPE_CHECKING:
+    import duckdb
+
+# What the user asks for: reports and exports.
+
+
+def write_output(path: Path, data: bytes, *, named: bool = True) -> Path:
+    """Write a file and return its path; one that is there is replaced. Raises an error as :func:`unwritable`.
+
+    ``named``: its name is the user's, who may mean no file, as with /dev/stdout, or a pipe; that is written to.
+    """
+    try:
+        is_no_file = path.exists() and not path.is_file() and not path.is_symlink()
+        if named and (is_no_file or path.absolute().parts[1] in ("dev", "proc")):
+            path.write_bytes(data)
+        else:
+            replace_file(path, data)
+    except OSError as error:
+        raise unwritable(str(path), error) from None
+    return path
+
+
+def write_parquet(found: duckdb.DuckDBPyRelation, path: Path, *, durable: bool = False) -> Path:
+    """Write a relation as a Parquet file, as :func:`new_file`, and return its path. Raises an error as unwritable."""
+    import duckdb
+
+    from planebench.analysis.tables import TABLES_VERSION
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with new_file(path, durable=durable) as file:
+            # DuckDB takes neither the name of the file nor metadata as a parameter.
+            quoted = str(file.name).replace("'", "''")
+            metadata = f"KV_METADATA {{planebench_tables: '{TABLES_VERSION}'}}, USE_TMP_FILE false"
+            found.query("made", f"COPY (SELECT * FROM made) TO '{quoted}' (FORMAT parquet, {metadata})")
+    except OSError as error:
+        raise unwritable(str(path), error) from None
+    except duckdb.Error as error:
+        raise StoreError(f"cannot write {path}: {error}. Free space, or give a folder that you may write") from None
+    return path
+
 
 # The two ways a run folder is written: a whole file at once, or one line at the end. Both survive kill -9.
 
@@ -46,7 +89,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 def cut_torn_line(path: Path) -> None:
     """Cut what follows the last newline of a file of lines: its writer was killed in it. Raises StoreError."""
     try:
-        with path.open("r+b") as file:
+        with os.fdopen(open_file(path, os.O_RDWR), "r+b") as file:
             data = file.read()
             file.truncate(data.rfind(b"\n") + 1)
             os.fsync(file.fileno())
@@ -63,7 +106,7 @@ class LineFile:
         """Open for appending; raises StoreError where it cannot be opened or somebody else has it open."""
         self.path = path
         try:
-            self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._fd = open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         except OSError as error:
             raise StoreError(f"cannot open {path}: {error.strerror or error}") from error
         try:
@@ -113,9 +156,9 @@ class RunWriter:
         that was taken. Raises StoreError where the folder cannot be made.
         """
         path = _make_folder(runs_dir, header.run_id)
-        header = dataclasses.replace(header, run_id=path.name)
+        header = dataclasses.replace(header, run_id=path.name, checksums=True)
         try:
-            write_atomically(path / HEADER_FILE, to_json(header, indent=2) + b"\n")
+            write_atomically(path / HEADER_FILE, sealed(to_json(header, indent=2)) + b"\n")
             return cls(path, header)
         except StoreError:
             shutil.rmtree(path, ignore_errors=True)
@@ -134,17 +177,17 @@ class RunWriter:
 
     def append(self, trial: Trial) -> None:
         """Store a trial; returns when it is on disk. Raises StoreError (full disk); the folder stays readable."""
-        self._trials.append(to_json(trial))
+        self._trials.append(sealed(to_json(trial)))
 
     def skip(self, skipped: Skipped) -> None:
         """Store that something did not run (beyond what the header says already)."""
         with contextlib.closing(LineFile(self.path / SKIPPED_FILE)) as lines:
-            lines.append(to_json(skipped))
+            lines.append(sealed(to_json(skipped)))
 
     def observe(self, conditions: Conditions) -> None:
         """Store under which conditions a switch came up; returns when it is on disk."""
         with contextlib.closing(LineFile(self.path / CONDITIONS_FILE)) as lines:
-            lines.append(to_json(conditions))
+            lines.append(sealed(to_json(conditions)))
 
     def discard(self) -> None:
         """Remove the folder of a run that has no trial; safe to call where it cannot be removed."""
@@ -153,9 +196,12 @@ class RunWriter:
 
     def finish(self, status: RunStatus = "complete", note: str = "", now: datetime | None = None) -> None:
         """Mark the run as ended in an orderly way, and close. ``interrupted``: by Ctrl-C, SIGTERM or an error."""
-        moment = utc_text(now or datetime.now(UTC))
-        data = to_json(Finished(status, moment, note), indent=2) + b"\n"
-        write_atomically(self.path / FINISHED_FILE, data)
+        try:
+            trials = read_file(self.path / TRIALS_FILE).count(b"\n")
+        except OSError:  # it was removed, or is too large to be read: as with an older run
+            trials = None
+        finished = Finished(status, utc_text(now or datetime.now(UTC)), note, trials)
+        write_atomically(self.path / FINISHED_FILE, sealed(to_json(finished, indent=2)) + b"\n")
         self.close()
 
     def close(self) -> None:
@@ -182,7 +228,7 @@ def make_runs_dir(runs_dir: Path) -> None:
 
 
 def _make_folder(runs_dir: Path, run_id: str) -> Path:
-    if not run_id or run_id.startswith(".") or "/" in run_id:
+    if not RUN_ID.fullmatch(run_id):
         raise StoreError(f"run_id {run_id!r} is not a folder name. Make one with planebench.store.new_run_id")
     make_runs_dir(runs_dir)
     try:
