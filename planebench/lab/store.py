@@ -19,7 +19,7 @@ from planebench.analysis.counting import cell_id
 from planebench.analysis.metrics.results import POINT
 from planebench.analysis.tables import RunSource
 from planebench.analysis.trend import VOLATILE, Series, TrendPoint
-from planebench.model.errors import UsageError, unknown
+from planebench.model.errors import StoreError, UsageError, unknown
 from planebench.model.header import RunHeader, Subject
 from planebench.model.records import Point
 from planebench.model.results import Metric
@@ -60,7 +60,10 @@ def add_run(store: Path, folder: Path, testbed: str = "") -> tuple[Path, ...]:
             for switch in run.switch_labels if name in BY_SWITCH else (None,):
                 path = _path(store, name, where, switch, run.header.started_at[:10], run.header.run_id)
                 mine = found if switch is None else found.filter(f"switch = {_text(switch)}")
-                written.append(write_parquet(mine, path, durable=True))
+                try:
+                    written.append(write_parquet(mine, path, durable=True))
+                except UsageError as error:  # not of what the user typed: of what is in the store
+                    raise StoreError(str(error)) from error
     return tuple(written)
 
 

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from builders import make_run, make_verdict, store_run
+from builders import make_run, make_verdict, store_run, without_checksums
 
 from planebench.host.cpu_claims import SHARE
 from planebench.host.planed_program import PLANED_ENV
@@ -77,6 +77,7 @@ BAD_FILES = {
 @pytest.mark.parametrize("command", READERS)
 def test_a_run_that_cannot_be_read(planebench, own_run_folder: Path, tmp_path: Path, command: str) -> None:
     run = own_run_folder / store_run(own_run_folder, make_run(("planed",), sizes=(64,), loads=())).header.run_id
+    without_checksums(run)
     for bad, (name, content, words) in BAD_FILES.items():
         file = run / name
         whole = file.read_text()

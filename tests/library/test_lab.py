@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from builders import make_run, store_run
+from builders import make_run, store_run, without_checksums
 
 from planebench.analysis.results import derive_results
 from planebench.lab import store as lab
@@ -58,14 +58,14 @@ def test_a_run_that_dies_while_it_is_added_is_not_seen(tmp_path: Path, monkeypat
     store = tmp_path / "lab"
     first, second = (stored(tmp_path, name)[0] for name in ("first", "second"))
     add_run(store, first)
-    whole = lab._write
+    whole = lab.write_parquet
 
-    def dies(found, path: Path) -> None:
+    def dies(found, path: Path, **how: bool) -> Path:
         if "runs" in path.parts[len(store.parts)]:
             raise KeyboardInterrupt
-        whole(found, path)
+        return whole(found, path, **how)
 
-    monkeypatch.setattr(lab, "_write", dies)
+    monkeypatch.setattr(lab, "write_parquet", dies)
     with pytest.raises(KeyboardInterrupt):
         add_run(store, second)
     with open_store(store) as database:
@@ -81,7 +81,7 @@ def test_what_is_no_whole_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--resume"):
         add_run(tmp_path / "lab", folder)
     broken, _ = stored(tmp_path, "broken")
-    (broken / "trials.jsonl").write_text('{"index": 1}\n')
+    (without_checksums(broken) / "trials.jsonl").write_text('{"index": 1}\n')
     with pytest.raises(StoreError, match="missing key"):
         add_run(tmp_path / "lab", broken)
     with pytest.raises(UsageError, match="planebench lab add"):

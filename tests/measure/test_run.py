@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from builders import without_checksums
 
 import planebench
 from planebench.host.programs import NotFound
@@ -60,7 +61,7 @@ def test_a_run_that_was_interrupted_is_returned_and_resumed(tmp_path: Path) -> N
 def test_a_run_is_not_taken_up_with_another_tester(tmp_path: Path) -> None:
     plan = override(load_plan("quick"), repeat=3, **OPTIONS)
     run = planebench.run(plan, runs_dir=tmp_path, listener=Watcher(stop_after=1))
-    file = tmp_path / run.header.run_id / "run.json"
+    file = without_checksums(tmp_path / run.header.run_id) / "run.json"
     header = json.loads(file.read_text())
     header["settings"]["tester_version"] = "planed 0.0 (000000000000)"
     file.write_text(json.dumps(header))

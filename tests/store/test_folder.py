@@ -9,12 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from builders import make_header, make_run, make_trial
+from builders import make_header, make_run, make_trial, without_checksums
 
 from planebench.model.conditions import Conditions, PortConditions, ThreadConditions
 from planebench.model.errors import StoreError, UsageError
 from planebench.model.plan import Skipped
 from planebench.store import RunWriter, default_runs_dir, find_run, list_runs, new_run_id, read_run
+from planebench.store.codec import header_from_json, to_json
 
 NOW = datetime(2026, 11, 21, 12, 40, tzinfo=UTC)
 
@@ -47,7 +48,7 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
         writer.observe(replace(CONDITIONS, start=1))
         writer.finish("interrupted", "Ctrl-C", now=NOW)
     back = read_run(writer.path)
-    assert back.header == run.header
+    assert back.header == replace(run.header, checksums=True)
     assert back.trials == run.trials
     assert back.conditions == (CONDITIONS, replace(CONDITIONS, start=1))
     assert back.skipped == (*run.header.skipped, Skipped("v2v", "no second VNF"))
@@ -72,9 +73,11 @@ def test_a_clash_of_names_gets_a_number(tmp_path: Path) -> None:
 
 
 def test_a_run_id_that_leaves_the_folder_is_refused(tmp_path: Path) -> None:
-    for bad in ("../out", "", ".hidden", "a/b"):
+    for bad in ("../out", "", ".hidden", "a/b", "/tmp/out", "a\n", "-a", "x" * 129):
         with pytest.raises(StoreError, match="not a folder name"):
             RunWriter.create(tmp_path / "runs", make_header(run_id=bad))
+        with pytest.raises(StoreError, match=r"run\.json: run_id: string should match pattern"):
+            header_from_json(to_json(make_header(run_id=bad)), "run.json")
 
 
 def test_run_ids_are_made_of_time_and_a_safe_name() -> None:
@@ -211,7 +214,7 @@ def test_conditions_of_a_run_that_was_killed_are_kept_but_for_a_torn_line(tmp_pa
 
 
 def test_conditions_that_are_none_are_an_error_with_file_line_and_key(tmp_path: Path) -> None:
-    path = _stored(tmp_path, "20261121-123356-bad")
+    path = without_checksums(_stored(tmp_path, "20261121-123356-bad"))
     (path / "conditions.jsonl").write_text('{"switch": "planed", "speed": 1}\n')
     with pytest.raises(StoreError, match=r"conditions.jsonl, line 1: missing key scenario"):
         read_run(path)
