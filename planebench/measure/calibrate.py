@@ -124,8 +124,8 @@ def calibrate(
         raise UsageError("no frame size to calibrate; give one, such as 64")
     check_duration(duration_s)
     wire = wire_kind(settings.wire).name
-    if settings.tester_cores > 1 and wire not in Adapter.queued_wires:
-        known = ", ".join(sorted(Adapter.queued_wires))
+    if settings.tester_cores > 1 and not (wire_kind(wire).queues_differ or wire in Adapter.queued_wires):
+        known = ", ".join(sorted((*Adapter.queued_wires, "pci")))
         raise UsageError(f'wire "{wire}" has one queue pair; a tester of several cores needs --wire {known}')
     placement, condition = place(cpus), condition_for(settings, cpus, host_facts.collect())
     distances = list(machine_distances_ns(settings.planed, cpus.allowed))

@@ -607,6 +607,8 @@ class LiveTopology:
 
 def link_settings(adapter: Adapter, topology: Topology, settings: LiveSettings, workdir: Path) -> LinkSettings:
     """Return what the links of a topology need, whoever its tester is."""
+    queues = max(adapter.queues, topology.vnf_cores)
+    apart = wire_kind(settings.wire).queues_differ and not topology.vnf_ports
     return LinkSettings(
         workdir=workdir,
         wire=settings.wire,
@@ -614,7 +616,8 @@ def link_settings(adapter: Adapter, topology: Topology, settings: LiveSettings, 
         ring_size=settings.ring_size,
         hugepages=settings.hugepages,
         max_frame_bytes=settings.max_frame_bytes,
-        queues=max(adapter.queues, topology.vnf_cores, settings.tester_cores),
+        queues=max(queues, settings.tester_cores),
+        switch_queues=queues if apart else 0,
         ends=named_ends(cabled(topology, adapter.vnf_interface), settings.wire),
     )
 

@@ -334,7 +334,8 @@ def refusal_of(adapter: Adapter, situation: Situation) -> str:
 
     Checked before ``adapter.refusal``: bare takes one that runs network functions, VNFs side by side need stations,
     hosted VNFs need vhost-user ports and a switch that does not forward in their place. Ports have as many queue pairs
-    as workers of the switch and cores of a VNF and of the tester need, and two switches have a link between them.
+    as workers of the switch and cores of a VNF and of the tester need, those of the tester not over a wire whose ends
+    may differ. Two switches have a link between them.
     """
     name, layout = adapter.name, situation.layout
     if layout.bare:
@@ -347,9 +348,12 @@ def refusal_of(adapter: Adapter, situation: Situation) -> str:
         return f"{name} forwards in place of its VNFs, so they cannot run in a process, container or VM"
     if situation.vnf_cores > 1 and not adapter.has_workers:
         return f"{name} has one queue pair per port; a VNF of {situation.vnf_cores} cores needs as many"
-    if situation.tester_cores > 1 and not adapter.has_workers:
-        return f"{name} has one queue pair per port; a tester of {situation.tester_cores} cores needs as many"
-    queues = max(adapter.queues, situation.vnf_cores, situation.tester_cores)
+    tester_cores = situation.tester_cores
+    if wire_kind(situation.wire).queues_differ and not (layout.has_vnfs or layout.ends_in_vnfs):
+        tester_cores = 1
+    if tester_cores > 1 and not adapter.has_workers:
+        return f"{name} has one queue pair per port; a tester of {tester_cores} cores needs as many"
+    queues = max(adapter.queues, situation.vnf_cores, tester_cores)
     cores = situation.switch_cores
     if adapter.sends_on_one_queue and cores is not None and cores < queues:
         return (

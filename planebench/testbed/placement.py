@@ -202,9 +202,11 @@ def _without_switch(cpus: Cpus, vnf_count: int) -> Placement:
     """
     first = _switch_cpu(replace(cpus, switch_node=cpus.tester_node, switch_cores=1))
     spare = cpus.core(0) if 0 in cpus.allowed and len(whole_cores(cpus)) > 1 else frozenset[int]()
-    others = [cpu for cpu in ranked(cpus, first, cpus.node(first)) if _alike(cpus, cpu, first)]
-    second = next((cpu for cpu in others if cpu not in spare and _shares_l3(cpus, cpu, first)), None)
-    tester = (first,) if second is None else (first, second)
+    others = [cpu for cpu in ranked(cpus, first, cpus.node(first)) if cpu not in spare]
+    more_tester = _more_tester_cpus(cpus, first, others)
+    if cpus.tester_cores == 1:
+        more_tester = [cpu for cpu in others if _alike(cpus, cpu, first) and _shares_l3(cpus, cpu, first)][:1]
+    tester = (first, *more_tester)
     used = {*tester}
     left = [cpu for cpu in sorted(cpus.allowed) if not cpus.core(cpu) & used] or sorted(set(cpus.allowed) - used)
     switch, *more = cpus.switch_elsewhere
@@ -216,6 +218,7 @@ def _without_switch(cpus: Cpus, vnf_count: int) -> Placement:
         more_switch_cpus=tuple(more),
         nodes=_memory_nodes(cpus),
         elsewhere=True,
+        tester_by_queue=cpus.tester_cores > 1,
     )
 
 

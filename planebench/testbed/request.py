@@ -159,6 +159,8 @@ class LinkSettings:
     nice: int | None = None
     queues: int = 1
     """Queue pairs of every port (``Adapter.queued_wires``)."""
+    switch_queues: int = 0
+    """Those at the switch's end of every wire, where they may differ (``WireKind.queues_differ``); 0: as many."""
     memif_receive_queue: int = 0
     """The queue on which a tester with a memif wire receives (``Adapter.memif_send_queue``); it sends on queue 0."""
     ends: Mapping[str, Ends] = field(default_factory=dict)

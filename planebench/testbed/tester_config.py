@@ -188,7 +188,7 @@ def switch_request(
         hugepages=links.hugepages,
         max_frame_bytes=links.max_frame_bytes,
         netns_pid=netns_pid,
-        queues=links.queues,
+        queues=links.switch_queues or links.queues,
         more_cpus=placement.more_switch_cpus,
         tsc_hz=tsc_hz,
         stations=tuple(Station(vnf.ports[0], vnf.mac, vnf.routes) for vnf in topology.vnfs) * topology.side_by_side,

@@ -333,7 +333,10 @@ def test_with_several_tester_cores_each_has_a_queue_of_both_ends() -> None:
 
 def test_a_wire_with_one_queue_pair_is_refused_for_several_cores() -> None:
     wanted = LiveSettings(Path("/nowhere"), 256, False, 0, "veth", tester_cores=2)
-    with Supervisor(Path("/tmp")) as supervisor, pytest.raises(UsageError, match="needs --wire memif, vhost, virtio"):
+    with (
+        Supervisor(Path("/tmp")) as supervisor,
+        pytest.raises(UsageError, match="needs --wire memif, pci, vhost"),
+    ):
         calibrate([64], wanted, cpus=Cpus((0, 1)), supervisor=supervisor)
 
 

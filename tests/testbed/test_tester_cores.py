@@ -97,7 +97,6 @@ def test_the_switch_has_as_many_queues_on_its_own_cores() -> None:
         ("planed", "memif", ""),
         ("ovs-dpdk", "vhost", ""),
         ("snabb", "virtio", "snabb has one queue pair per port; a tester of 2 cores needs as many"),
-        ("testpmd", "pci", "one queue pair on the pci wire; several need --wire memif, vhost, virtio"),
         ("testpmd", "veth", "one queue pair on the veth wire"),
         ("testpmd", "af_xdp", "one queue pair on the af_xdp wire"),
         ("vpp", "memif", "give --switch-cores 2"),
@@ -106,6 +105,28 @@ def test_the_switch_has_as_many_queues_on_its_own_cores() -> None:
 def test_a_switch_without_as_many_queues_is_refused(switch: str, wire: str, words: str) -> None:
     why = refusal_of(get_adapter(switch), Situation("p2p", wire, tester_cores=2, switch_cores=1))  # type: ignore[arg-type]
     assert words in why and bool(why) == bool(words)
+
+
+def test_nics_have_queues_of_their_own_at_each_end() -> None:
+    """A switch with one queue pair may be on a cable whose other end has several; not if it has ports of VNFs, too."""
+    nics = "pci:0000:01:00.0=0000:02:00.0,0000:01:00.1=0000:02:00.1"
+    settings = LiveSettings(Path("planed"), 256, False, 1518, nics, tester_cores=4)
+    for scenario, queues, refused in (("p2p", 1, False), ("p2v", 4, True)):
+        topology = build_chain(scenario, 0)  # type: ignore[arg-type]
+        links = link_settings(get_adapter("testpmd"), topology, settings, Path("/w"))
+        placement = place(machine(8, 4))
+        document = full_stage(topology, assign_tasks(placement, topology, links.queues), links).to_json()
+        assert {port["queues"] for port in document["ports"]} == {4}
+        assert switch_request(topology, placement, links).queues == queues
+        situation = Situation(scenario, "pci", tester_cores=4, switch_cores=1)  # type: ignore[arg-type]
+        assert bool(refusal_of(get_adapter("testpmd"), situation)) == refused
+    assert not refusal_of(get_adapter("vpp"), Situation("p2p", "pci", tester_cores=4, switch_cores=1))
+
+
+def test_the_tester_of_a_switch_on_another_host_has_its_cores() -> None:
+    placement = place(replace(machine(8, 3), switch_elsewhere=(0,)))
+    assert len(placement.tester_cpus) == 3 and placement.tester_by_queue
+    assert not set(placement.tester_cpus) & placement.control_cpus
 
 
 def test_a_plan_says_how_many() -> None:

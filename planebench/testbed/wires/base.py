@@ -36,6 +36,8 @@ class WireKind(Wire, ABC):
     """Whether the tester's end connects to the switch's: it comes up after it."""
     between_hosts: bool = False
     """Whether it can connect two hosts, by devices that the user names."""
+    queues_differ: bool = False
+    """Whether its ends may have different numbers of queue pairs, as NICs that spread what they receive by flows."""
     kernel_interfaces: bool = False
     """Whether both ends are interfaces of the kernel: it may send frames of its own, and takes frames in its queues."""
 

@@ -31,6 +31,7 @@ class Pci(WireKind):
     needs_drivers = True
     ceilings = "measured"
     between_hosts = True
+    queues_differ = True
 
     def __init__(self) -> None:
         self._rings: dict[str, RingLimits] = {}
