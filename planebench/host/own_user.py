@@ -42,11 +42,11 @@ def free_uid() -> int | None:
     rights = int(status.partition("CapEff:")[2].split()[0], 16) if "CapEff:" in status else 0
     if os.geteuid() != 0 or rights & _RIGHTS != _RIGHTS or not _mapped():
         return None
-    used = set()
+    used = {account.pw_uid for account in pwd.getpwall()}
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             used.add(process.stat().st_uid)
-    return next(uid for uid in _IDS if uid not in used and not _has_account(uid))
+    return next(uid for uid in _IDS if uid not in used)
 
 
 def _mapped() -> bool:
@@ -54,11 +54,3 @@ def _mapped() -> bool:
     maps = (Path(f"/proc/self/{kind}_map").read_text(encoding="ascii") for kind in ("uid", "gid"))
     ranges = [[(int(first), int(count)) for first, _, count in map(str.split, it.splitlines())] for it in maps]
     return all(any(first <= _FIRST and first + count > _LAST for first, count in it) for it in ranges)
-
-
-def _has_account(uid: int) -> bool:
-    try:
-        pwd.getpwuid(uid)
-    except KeyError:
-        return False
-    return True

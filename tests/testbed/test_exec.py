@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,16 +18,17 @@ from planebench.host.planed_program import REMEDY, STATIC_REMEDY, find_planed, f
 from planebench.host.process import Supervisor, high_priority
 from planebench.host.programs import NotFound
 from planebench.model.errors import DiedError, UsageError
+from planebench.model.switch import Value
 from planebench.testbed.hosting.base import HostedPort, HostedRequest, device_files
 from planebench.testbed.hosting.bubblewrap import shown
-from planebench.testbed.hosting.exec import HOSTING, words_of
+from planebench.testbed.hosting.exec import HOSTING, _folder, words_of
 from planebench.testbed.hosting.inside import RunningCommand, own_folder
 
 WAYS = (Way("a", "b", 0), Way("b", "a", 1))
 MACS = ("02:00:00:00:04:01", "02:00:00:00:04:02")
 
 
-def request_of(folder: Path, command: str, **values: str | int) -> HostedRequest:
+def request_of(folder: Path, command: str, **values: Value) -> HostedRequest:
     """Two ports with nobody at their other end."""
     ports = tuple(HostedPort(f"v{i}", folder / f"v{i}" / "sock", mac) for i, mac in enumerate(MACS))
     return HostedRequest(
@@ -92,7 +94,7 @@ def supervisor() -> Iterator[Supervisor]:
         yield it
 
 
-def start(supervisor: Supervisor, folder: str, command: str, **values: str | int) -> RunningCommand:
+def start(supervisor: Supervisor, folder: str, command: str, **values: Value) -> RunningCommand:
     """A command that has no need of its ports."""
     if isinstance(found := HOSTING.find(), NotFound):
         pytest.skip(found.remedy)
@@ -123,6 +125,39 @@ def test_a_command_can_touch_nothing_but_its_own_folder(supervisor: Supervisor) 
     assert "CapEff:\t0000000000000000" in log, "no capabilities"
     assert [line.split(":")[0].strip() for line in log.splitlines() if ": " in line and "0 " in line][-1:] == ["lo"]
     assert (supervisor.root / "touch" / "vnf0" / "own" / "here").read_text() == "mine\n"
+
+
+def test_it_sees_its_program_what_its_command_names_and_what_is_shown(supervisor: Supervisor) -> None:
+    with tempfile.TemporaryDirectory(prefix="exec-", dir="/var/tmp") as name:
+        home = Path(name)
+        home.chmod(0o755)
+        for path in ("bin/fwd", "bin/plugin", "rules", "config", "hidden", "more/shown"):
+            (home / path).parent.mkdir(mode=0o755, exist_ok=True)
+            (home / path).write_text("#!/bin/sh\nfind $HERE -type f | sort | tr '\\n' ' '\n".replace("$HERE", name))
+            (home / path).chmod(0o755)
+        command = f"{home}/bin/fwd {home}/rules --config={home}/config"
+        words = ended(start(supervisor, "sees", command, paths=[str(home / "more")]))
+        seen = [f"{home}/{path}" for path in ("bin/fwd", "bin/plugin", "config", "more/shown", "rules")]
+        assert words.endswith(" ".join(["vnf0 says:", *seen]))
+
+
+def test_a_program_is_shown_alone_where_others_have_much(tmp_path: Path) -> None:
+    for program in ("/root/fwd", "/home/me/fwd", "/fwd", f"{tmp_path}/fwd"):
+        assert _folder(Path(program), tmp_path / "pb-1") == Path(program)
+    assert _folder(Path("/opt/click/bin/click"), tmp_path) == Path("/opt/click/bin")
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"image": "/"}, "/ contains /.*, where other VNFs are; give other paths"),
+        ({"paths": ["/tmp"]}, "/tmp contains /.*, where other VNFs are"),
+        ({"paths": ["/no/such"]}, 'path "/no/such" is not there; give absolute paths, with . between them'),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(option: dict[str, Value], words: str, supervisor: Supervisor) -> None:
+    with pytest.raises(UsageError, match=words):
+        start(supervisor, f"refused{len(supervisor.processes)}-{len(words)}", "true", **option)
 
 
 def test_its_memory_is_limited(supervisor: Supervisor) -> None:
