@@ -71,8 +71,24 @@ static void open_rings(struct end *end)
 
 // --- What is done to an end ------------------------------------------------------------------------------
 
-static void look(struct memif_ring *ring, unsigned n)
+// A server touches nothing but its client's memory, a client nothing but its own buffers, each within its bounds.
+static void must_be_inside(const struct end *end, const uint8_t *data, uint64_t bytes)
 {
+	const struct memif_link *link = &end->link;
+	uint64_t offset;
+
+	if (link->config.server) {
+		must(guest_memory_holds(&link->memory.guest, data, bytes), "in a region");
+		return;
+	}
+	offset = (uintptr_t)data - (uintptr_t)link->pool->at;
+	must(offset < link->pool->bytes && offset % MEMIF_BUFFER_STRIDE + bytes <= MEMIF_BUFFER_BYTES,
+	     "in a buffer");
+}
+
+static void look(const struct end *end, struct memif_ring *ring, unsigned n)
+{
+	struct piece pieces[MEMIF_CHAIN_MAX];
 	struct frames_lost lost = {0};
 	uint8_t bytes[256];
 	struct view view;
@@ -81,8 +97,14 @@ static void look(struct memif_ring *ring, unsigned n)
 	must(view.count <= BURST_FRAMES_MAX && view.batch.piece_count <= PIECES_MAX, "a view has its room");
 	must(slots <= ring->size, "no slot twice");
 	for (unsigned i = 0; i < view.count; i++) {
+		struct scatter at = view.frames[i].at;
+		unsigned count;
+
 		must(view.frames[i].length > 0 && view.frames[i].length <= FRAME_LENGTH_MAX,
 		     "a frame has bytes");
+		count = scatter_describe(pieces, &at, view.frames[i].length);
+		for (unsigned k = 0; k < count; k++)
+			must_be_inside(end, pieces[k].data, pieces[k].length);
 		view_copy(&view, i, bytes, sizeof(bytes));
 	}
 	frames_seen += view.count;
@@ -104,8 +126,29 @@ static void put(struct memif_ring *ring, unsigned n, uint32_t length)
 	frames_sent += taken - too_long;
 }
 
+// As a network function does: in the buffers by which they would leave.
+static void place(const struct end *end, struct memif_ring *ring, unsigned n, uint32_t length)
+{
+	static uint8_t bytes[FRAME_LENGTH_MAX];
+	const struct piece piece = {bytes, length};
+	struct frame frames[BURST_FRAMES_MAX];
+	struct placed placed;
+	unsigned count;
+
+	for (unsigned i = 0; i < n; i++)
+		frames[i] = (struct frame){{&piece, 0}, length, 0};
+	count = memif_place_frames(ring, frames, n, &placed);
+	must(count <= n, "no frame twice");
+	for (unsigned i = 0; i < count; i++) {
+		must_be_inside(end, placed.frames[i].data, placed.frames[i].length);
+		memset(placed.frames[i].data, 0x5a, placed.frames[i].length);
+	}
+	memif_send_placed(ring, &placed, count);
+	frames_sent += count;
+}
+
 // As a monitor and a generator do: where the frames lie.
-static void look_at_spans(struct memif_ring *ring, unsigned n)
+static void look_at_spans(const struct end *end, struct memif_ring *ring, unsigned n)
 {
 	struct vnf_frame spans[BURST_FRAMES_MAX];
 	struct view view;
@@ -115,6 +158,7 @@ static void look_at_spans(struct memif_ring *ring, unsigned n)
 	must(slots <= n && slots == view.batch.count, "no more than asked for");
 	for (unsigned i = 0; i < slots; i++) {
 		must(spans[i].length > 0 && spans[i].length <= FRAME_LENGTH_MAX, "a frame has bytes");
+		must_be_inside(end, spans[i].data, spans[i].length);
 		sum = (uint8_t)(sum + spans[i].data[0] + spans[i].data[spans[i].length - 1]);
 	}
 	bytes_read += sum;
@@ -122,8 +166,9 @@ static void look_at_spans(struct memif_ring *ring, unsigned n)
 	memif_ring_release(ring, slots);
 }
 
-static void write_in_place(struct memif_ring *ring, unsigned n, uint16_t length)
+static void write_in_place(const struct end *end, struct memif_ring *ring, unsigned n, uint16_t length)
 {
+	const uint16_t written = RTE_MAX(length, (uint16_t)MEMIF_LEND_MIN);
 	static uint8_t spare[MEMIF_SPARE_BYTES];
 	uint16_t lengths[BURST_FRAMES_MAX];
 	uint8_t *data[BURST_FRAMES_MAX];
@@ -135,8 +180,11 @@ static void write_in_place(struct memif_ring *ring, unsigned n, uint16_t length)
 	ring->spare = spare;
 	lent = memif_ring_reserve(ring, lengths, data, n);
 	must(lent <= n, "no more than asked for");
-	for (unsigned i = 0; i < lent; i++)
-		memset(data[i], 0x5a, RTE_MAX(length, (uint16_t)MEMIF_LEND_MIN));
+	for (unsigned i = 0; i < lent; i++) {
+		if (data[i] != spare)
+			must_be_inside(end, data[i], written);
+		memset(data[i], 0x5a, written);
+	}
 	if (lent == 0)
 		return;
 	taken = memif_ring_publish(ring, lent, &too_long);
@@ -163,7 +211,7 @@ static void hand_on(struct memif_ring *from, struct memif_ring *to, unsigned n)
 static void poll_end(struct end *end, struct input *in)
 {
 	uint8_t which = input_byte(in);
-	unsigned pair = which & 1, way = which >> 1 & 1, n = 1 + (which >> 2) % BURST_FRAMES_MAX;
+	unsigned pair = which & 1, way = which >> 1 & 1, n = 1 + (which >> 2) % BURST_FRAMES_MAX, word;
 	struct memif_ring *ring = &end->rings[pair][way];
 
 	if (!end->there[pair][way])
@@ -172,14 +220,17 @@ static void poll_end(struct end *end, struct input *in)
 		hand_on(ring, &end->rings[pair ^ 1][MEMIF_TO_SERVER], n);
 		return;
 	}
+	word = ring->receives ? 0 : input_word(in);
 	if (ring->receives && which & 0x80)
-		look_at_spans(ring, n);
+		look_at_spans(end, ring, n);
 	else if (ring->receives)
-		look(ring, n);
+		look(end, ring, n);
 	else if (end->link.config.server && which & 0x80)
-		write_in_place(ring, n, (uint16_t)(1 + input_word(in) % FRAME_LENGTH_MAX));
+		write_in_place(end, ring, n, (uint16_t)(1 + word % FRAME_LENGTH_MAX));
+	else if (word & 1)
+		place(end, ring, n, 1 + word % FRAME_LENGTH_MAX);
 	else
-		put(ring, n, 1 + input_word(in) % FRAME_LENGTH_MAX);
+		put(ring, n, 1 + word % FRAME_LENGTH_MAX);
 	if (!ring->receives)
 		memif_ring_warm(ring);
 	faults += ring->fault != MEMIF_OK;
