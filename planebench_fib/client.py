@@ -50,6 +50,9 @@ from planebench_fib.transport import Transport
 
 _SEQUENCES = 1 << 32
 _RETRY_S_MAX = 1.0
+_HELD_S = 10.0
+"""A session that held for so long is begun again at once. One that did not may have been ended by another speaker of this
+VNF: each HELLO ends the session of the other, so both wait, longer each time, as for an answer."""
 
 
 @dataclass(slots=True)
@@ -93,6 +96,7 @@ class FibClient:
         self._clock = clock
         self._refused = refused
         self._errors: deque[FibError] = deque()
+        self._again_s = 0.0  # the wait before the next session
         self._begin(session or _new_session())
 
     # Updates
@@ -242,7 +246,8 @@ class FibClient:
         self._window = 1  # until it has said how many it takes
         self._went_back = False
         self._wait_s = self._retry_s
-        self._last_sent = self._last_heard = self._not_before = self._clock()
+        self._begun = self._last_sent = self._last_heard = self._clock()
+        self._not_before = self._begun + self._again_s
         self._append(MessageType.HELLO)
 
     def _send(self, *, everything: bool) -> None:
@@ -301,7 +306,10 @@ class FibClient:
         if place >= self._known or ack.type is not self._queue[place].type:
             return  # answered before
         if ack.code is Code.NO_SESSION:
-            self._lost("the forwarder has restarted, or flushed the routes of this VNF after a timeout")
+            self._lost(
+                "the forwarder has restarted, flushed the routes of this VNF after a timeout, or has got a HELLO of "
+                "another client of this VNF"
+            )
         elif place == 0 and self._is_passed_over(ack):
             self._lost("unexpected sequence number; another client may use the same VNF number")
         elif place or ack.code is Code.SEQUENCE:
@@ -370,6 +378,8 @@ class FibClient:
 
     def _lost(self, why: str) -> None:
         old = self._session
+        held = self._clock() - self._begun >= _HELD_S
+        self._again_s = 0.0 if held else min(max(2 * self._again_s, self._retry_s), _RETRY_S_MAX)
         self._begin(_new_session())
         self._errors.append(
             FibSessionLost(

@@ -162,6 +162,27 @@ def test_a_restart_takes_routes_over(forwarder: Forwarder) -> None:
     assert forwarder.routes() == {}
 
 
+def test_two_clients_of_one_vnf_do_not_end_each_others_sessions_without_rest(forwarder: Forwarder) -> None:
+    """Each HELLO ends the session of the other. Time is that of the links: both move on together."""
+    links = [Link(forwarder), Link(forwarder)]
+    fibs = [FibClient(link, clock=link.clock) for link in links]
+    lost = [0, 0]
+    for _ in range(3000):
+        for which, fib in enumerate(fibs):
+            try:
+                fib.replace("10.0.0.0/8", 1) if fib.unanswered < 2 else None
+                fib.poll(0.01)
+            except FibSessionLost:
+                lost[which] += 1
+                fib.hop(1, destination=GATEWAY)
+            except FibUpdateError:
+                pass
+        links[0].now = links[1].now = max(link.now for link in links)
+    assert min(lost) >= 1, "they do end each other's sessions"
+    assert max(lost) <= 10 + links[0].now, "but for the first few at most once a second"
+    fibs[0].drain(1000.0)
+
+
 def test_a_number_in_use_is_not_taken_over(forwarder: Forwarder) -> None:
     fib = client_of(Link(forwarder))
     fib.hop(1, destination=GATEWAY)
