@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import sys
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,7 +14,6 @@ from pathlib import Path
 
 from planebench.host import af_xdp
 from planebench.host.device_settings import device_journal, fixed
-from planebench.host.energy import MeterReading, Rapl, energy_uj, find_meter
 from planebench.host.evidence import Owner, WatchedThread, thread_conditions
 from planebench.host.interfaces import interfaces_of
 from planebench.host.journal import Journal
@@ -29,7 +26,7 @@ from planebench.model.dimensions import HostingFacts
 from planebench.model.errors import PlanebenchError, StartError
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import MemoryEvidence
-from planebench.model.results import CORE_MHZ, DELIVERED, ENERGY_UJ, IDLE_ENERGY_UJ, WANTED_MHZ
+from planebench.model.results import CORE_MHZ, WANTED_MHZ
 from planebench.model.text import utc_now
 from planebench.model.topology import Topology
 from planebench.model.wire import wire_name, wire_named
@@ -251,10 +248,7 @@ def misplaced(parts: Sequence[PlacedOwner], memory: Iterable[MemoryEvidence]) ->
     return tuple(reasons)
 
 
-# The clock of a switch's cores, and the energy of the machine, in a trial: further counters of the switch.
-
-IDLE_S = 0.5
-"""How long the idle machine is metered. Every switch is stopped meanwhile."""
+# The clock of a switch's cores in a trial: further counters of the switch.
 
 
 def clocked_cpus(placement: Placement) -> frozenset[int]:
@@ -278,31 +272,3 @@ def held_clock(
         read += core_mhz(planed, cpus)
     if read:
         found[CORE_MHZ] = max(read, key=lambda one: abs(one - mhz))
-
-
-class EnergyAccount:
-    """The meter of this machine, and the power of the machine when nothing is measured."""
-
-    def __init__(self, meter: Rapl, idle_s: float = IDLE_S) -> None:
-        self.meter = meter
-        before = meter.read()
-        time.sleep(idle_s)
-        self._idle = (before, meter.read())
-
-    def counters(self, before: MeterReading | None, after: MeterReading | None, delivered: int) -> dict[str, int]:
-        """Return the counters of a trial between two readings; what is not known is not among them."""
-        used, idle = energy_uj(before, after), energy_uj(*self._idle)
-        if used is None or before is None or after is None:
-            return {}
-        found = {ENERGY_UJ: used, DELIVERED: delivered}
-        begin, end = self._idle
-        if idle is None or begin is None or end is None or end.at_ns <= begin.at_ns:
-            return found
-        return {**found, IDLE_ENERGY_UJ: round(idle * (after.at_ns - before.at_ns) / (end.at_ns - begin.at_ns))}
-
-
-@functools.cache
-def energy_account() -> EnergyAccount | None:
-    """Return the account of this machine, metered idle at the first call; None if it has no meter."""
-    meter = find_meter()
-    return None if meter is None else EnergyAccount(meter)

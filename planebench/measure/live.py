@@ -47,7 +47,7 @@ from planebench.model.conditions import Conditions, of_losses
 from planebench.model.dimensions import ClockChoice, ClockName, HostingFacts
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import Calibration
-from planebench.model.plan import Check
+from planebench.model.plan import FrameCheck
 from planebench.model.reasons import Reason
 from planebench.model.records import Anatomy, FibUpdates, MemoryEvidence
 from planebench.model.scenario import Direction
@@ -101,7 +101,7 @@ class LiveSettings:
     clock: ClockChoice = "auto"
     tester_cores: int = 1
     """Queue pairs of every port, at the least: the tester has a core for each."""
-    check: Check = "full"
+    check: FrameCheck = "full"
     open_loop: bool | None = None
     """Saturating trials without a rate are sent at the line rate of the NICs; None: where there is one."""
     has_rate: bool = False

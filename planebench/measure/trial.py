@@ -14,9 +14,8 @@ from typing import Any
 from planebench.analysis.capacity import clock_floor_ns, tester_ceiling_pps
 from planebench.analysis.ledger import reason_of
 from planebench.host.device_settings import count_difference
-from planebench.host.energy import MeterReading
 from planebench.host.evidence import HostSample, ThreadSampler
-from planebench.measure.conditions import EnergyAccount, energy_account, held_clock
+from planebench.measure.conditions import held_clock
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.latency import by_clock, charged, clock_readings
 from planebench.measure.live import LiveTopology
@@ -104,20 +103,12 @@ class TrialRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
-    """Kernel statistics from just before or just after the sending; the harness must not run in between."""
-
-    kernel: HostSample
-    energy: MeterReading | None
-
-
-@dataclass(frozen=True, slots=True)
 class _Sending:
     """Everything that was read around a sending; of counters, how much they grew."""
 
     counts: TesterCounts
     latency: LatencyRecord | None
-    looks: Sequence[_Look]
+    looks: Sequence[HostSample]
     switch_before: SwitchCycles
     switch_after: SwitchCycles
     drops: Counter[str]
@@ -146,11 +137,10 @@ def run_trial(
         if not request.profile.plain or request.point.side_by_side:
             flat_out = request.load.pps_per_direction is None
             frames = live.profile(request.profile, request.point.chain, flat_out=flat_out)
-        account = None if live.placement.elsewhere else energy_account()  # of the host of the switch
         mhz, as_it_is = mhz_of(live.cpu_clock), contextlib.nullcontext(dict[str, int]())
         with as_it_is if mhz is None else held_clock(mhz, live.placement, live.planed) as clock:
             live.resume()
-            sending = _send(live, request, frames, account)
+            sending = _send(live, request, frames)
             live.pause()
     except PlanebenchError as error:
         with contextlib.suppress(PlanebenchError):  # who is alive, and only refused a call, must not run on
@@ -158,8 +148,8 @@ def run_trial(
         return failed_trial(request, str(error), started_at)
     counts, latency, (begin, end) = sending.counts, sending.latency, sending.looks
     evidence = host_evidence(
-        begin.kernel,
-        end.kernel,
+        begin,
+        end,
         counts.evidence,
         shared_cpu=live.placement.shared,
         nic_counters=dict(sending.nic_counters),
@@ -171,10 +161,6 @@ def run_trial(
         roaming = request.point.placement == RANDOM
         floor_ns = clock_floor_ns(calibration, request.point, latency.clock)
         latency = charged(latency, evidence, counts.duration_ns, roaming=roaming, floor_ns=floor_ns)
-    energy = {}
-    if account is not None:
-        delivered = sum(direction.forwarded_packets for direction in counts.directions)
-        energy = account.counters(begin.energy, end.energy, delivered)
     # Of the cores that the threads of the switch forward on: kernel switches share one.
     cores = max(len({thread.cpu for thread in evidence.threads if thread.owner == "switch"}), 1)
     kernel = _not_told_twice(sending.drops, sending.switch_after)
@@ -185,7 +171,7 @@ def run_trial(
         offered_duration_ns=counts.duration_ns,
         directions=counts.directions,
         evidence=evidence,
-        switch=cycles_of_trial(sending.switch_before, sending.switch_after, cores * counts.cycles, {**energy, **clock}),
+        switch=cycles_of_trial(sending.switch_before, sending.switch_after, cores * counts.cycles, clock),
         latency=latency,
         tester_drops=counts.tester_drops | kernel | of_nics,
         sent=counts.sent,
@@ -204,7 +190,7 @@ def run_trial(
     )
 
 
-def _send(live: LiveTopology, request: TrialRequest, frames: Profile | None, account: EnergyAccount | None) -> _Sending:
+def _send(live: LiveTopology, request: TrialRequest, frames: Profile | None) -> _Sending:
     """Send, and read everything before and after it: nothing but the trial lies between the two looks."""
     wanted, size = request.flows(), request.point.frame_size_bytes
     live.set_echo(request.echo)
@@ -215,11 +201,10 @@ def _send(live: LiveTopology, request: TrialRequest, frames: Profile | None, acc
     cpus = {*live.placement.switch_cpus_here, *live.placement.tester_cpus}
     if live.placement.hosted:
         cpus.update(live.placement.all_vnf_cpus, live.placement.roaming)
-    looks: list[_Look] = []
+    looks: list[HostSample] = []  # just before and just after the sending: the harness must not run in between
 
     def look() -> None:
-        energy = None if account is None else account.meter.read()
-        looks.append(_Look(live.sample(sampler, cpus), energy))
+        looks.append(live.sample(sampler, cpus))
 
     # A sending with stamps clears the counters of VNFs in processes of their own: it begins them, too.
     dropped = Counter[str]() if request.anatomy else live.vnf_drops()

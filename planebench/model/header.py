@@ -11,7 +11,7 @@ from pydantic import StringConstraints
 
 from planebench.model.conditions import Conditions
 from planebench.model.dimensions import ClockChoice, LatencyClock
-from planebench.model.plan import Check, Plan, Skipped
+from planebench.model.plan import FrameCheck, Plan, Skipped
 from planebench.model.records import Point, Trial
 from planebench.model.text import Moment
 from planebench.model.wire import WIRES, Wire, wire_name
@@ -162,7 +162,7 @@ class Calibration:
     """The clock that was asked for; each floor names its own."""
     two_clocks: TwoClocks | None = None
     """The offset and drift of the clocks at the two ends; None with the software clock, which is one."""
-    check: Check = "full"
+    check: FrameCheck = "full"
     """How the frames of the ceilings were checked."""
     core_kinds: str = ""
     """The kinds of cores of the tester; empty on a machine with one kind."""

@@ -25,7 +25,7 @@ TesterChoice = Annotated[str, StringConstraints(pattern=rf"^({'|'.join(TESTER_PL
 
 Missing = Literal["skip", "error"]
 Stamp = Literal["probes", "all"]
-Check = Literal["full", "sampled"]
+FrameCheck = Literal["full", "sampled"]
 RingSize = Literal[64, 128, 256, 512, 1024, 2048, 4096]
 SwitchCores = Literal[1, 2, 3, 4]
 TesterCores = Literal[1, 2, 3, 4]
@@ -214,8 +214,8 @@ class Plan:
     """The clocks of the CPUs of switch and VNFs; each in a separate topology."""
     tester: TesterChoice = "near"
     """The NUMA node of planed as the tester, relative to the switch; or an external tester."""
-    check: Check = "full"
-    """``sampled``: in trials without probes planed looks into one burst in 16, and counts the other frames by length."""
+    check: FrameCheck = "full"
+    """``sampled``: in trials without probes planed looks into one burst in 16, and counts the others by length."""
 
     @property
     def sending(self) -> dict[str, int]:

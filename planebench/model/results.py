@@ -400,8 +400,6 @@ FigureValues = list[float | None]
 
 CORE_MHZ, WANTED_MHZ = "core_mhz", "wanted_mhz"
 """The clock of a switch's core as the core counts it, and the one that was asked for, with ``--cpu-mhz``."""
-ENERGY_UJ, IDLE_ENERGY_UJ, DELIVERED = "energy_uj", "idle_energy_uj", "delivered_packets"
-"""The energy of the machine in a trial, that of an idle machine in the same time, and the frames that arrived."""
 
 
 def median(values: FigureValues) -> float | None:
@@ -443,17 +441,8 @@ SWITCH_FIGURES = (
         counters=("rx_full_bursts", "rx_bursts"),
     ),
     SwitchFigure("core_mhz", lambda it: it.counters.get(CORE_MHZ)),
-    SwitchFigure("joules_per_million_packets", lambda it: it.ratio(ENERGY_UJ, DELIVERED)),
-    SwitchFigure(
-        "joules_per_million_packets_less_idle",
-        lambda it: _difference(it.ratio(ENERGY_UJ, DELIVERED), it.ratio(IDLE_ENERGY_UJ, DELIVERED)),
-    ),
 )
-"""The counters of the last three are those of the harness (planebench.measure.conditions), not of a switch."""
-
-
-def _difference(a: float | None, b: float | None) -> float | None:
-    return None if a is None or b is None else a - b
+"""The counter of the last one is the harness's (planebench.measure.conditions), not a switch's."""
 
 
 def further_counters() -> tuple[str, ...]:

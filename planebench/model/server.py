@@ -11,7 +11,7 @@ from pydantic import StringConstraints
 
 from planebench.model.errors import UsageError
 
-# The CPU clocks of a server, as plans and points have them (docs/switches.md, Clock and energy).
+# The CPU clocks of a server, as plans and points have them (docs/switches.md, Clock).
 
 CpuClock = Annotated[str, StringConstraints(pattern=r"^([1-9][0-9]{2,4}MHz|duty:0\.[0-9]{1,2})?$")]
 """``1200MHz``; ``duty:0.46``, emulated; empty: that which the machine has."""

@@ -82,11 +82,6 @@ def interval(low: float | None, high: float | None, write: Callable[[float], str
     return f"[{', '.join('unbounded' if end is None else write(end) for end in (low, high))}]"
 
 
-def joules(value: float) -> str:
-    """Return an energy in J: ``12.34``."""
-    return f"{value:.2f}"
-
-
 def percent(share: float | None) -> str:
     """Return a share of 1 in percent: ``12 %``, one decimal below ten, ``< 0.1 %`` for a tiny share above 0."""
     if share is None:

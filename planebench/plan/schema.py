@@ -24,7 +24,7 @@ from planebench.model.dimensions import ClockChoice, HostingName
 from planebench.model.errors import UsageError, unknown
 from planebench.model.plan import (
     R_PLUS,
-    Check,
+    FrameCheck,
     LatencyPlan,
     Plan,
     RingSize,
@@ -200,7 +200,7 @@ check_tester_cores: Callable[[Any], TesterCores] = _named("tester_cores", get_ar
 parse_hosting: Callable[[Any], HostingName] = _named("hosting", WHOLE)
 check_clock: Callable[[Any], ClockChoice] = _named("clock", get_args(ClockChoice))
 check_ring_size: Callable[[Any], RingSize] = _named("ring_size", get_args(RingSize))
-parse_check: Callable[[Any], Check] = _named("check", get_args(Check))
+parse_check: Callable[[Any], FrameCheck] = _named("check", get_args(FrameCheck))
 _parse_load: Callable[[Any], str] = _named("latency.of", [m.name for m in METHODS.values() if m.figure == "rate"])
 _parse_search: Callable[[Any], str] = _named("search", (R_PLUS, *METHODS))
 
