@@ -215,7 +215,7 @@ class Plan:
     tester: TesterChoice = "near"
     """The NUMA node of planed as the tester, relative to the switch; or an external tester."""
     check: FrameCheck = "full"
-    """``sampled``: in trials without probes planed looks into one burst in 16, and counts the others by length."""
+    """``sampled``: in trials without probes planed looks into one burst in 16 and counts the others by length."""
 
     @property
     def sending(self) -> dict[str, int]:

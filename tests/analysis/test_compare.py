@@ -434,6 +434,14 @@ def test_runs_on_other_kinds_of_cores_are_not_compared() -> None:
     assert differing_facts(on[None], on[None]) == ()
 
 
+def test_a_sampled_run_is_compared_with_sampled_ones() -> None:
+    settings = make_header().settings
+    on = {check: make_header(settings={**settings, "check": check}) for check in ("full", "sampled")}
+    older = make_header(settings={key: value for key, value in settings.items() if key != "check"})
+    assert differing_facts(on["full"], on["sampled"]) == ("check of frames: full against sampled",)
+    assert differing_facts(older, on["full"]) == differing_facts(on["sampled"], on["sampled"]) == ()
+
+
 def test_points_with_other_vnfs_are_not_the_same_experiment() -> None:
     def of(chain: str) -> Derived:
         point = make_point("planed", "loopback", chain_length=1, chain=chain)

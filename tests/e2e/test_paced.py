@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from planebench.host.programs import NotFound
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.cpus import Cpus
+from planebench.model.plan import FrameCheck
 from planebench.model.records import Load, Point, Trial
 from planebench.model.scenarios import build
 from planebench.switches.registry import get_adapter
@@ -44,7 +46,12 @@ CASES = (
 
 @pytest.fixture(params=CASES, ids="-".join)
 def live(request: pytest.FixtureRequest) -> Iterator[tuple[LiveTopology, Point]]:
-    name, scenario = request.param
+    with started(*request.param) as it:
+        yield it
+
+
+@contextlib.contextmanager
+def started(name: str, scenario: str, check: FrameCheck = "full") -> Iterator[tuple[LiveTopology, Point]]:
     adapter, planed, host = get_adapter(name), find_planed(), facts.collect()
     found = adapter.find()
     if isinstance(found, NotFound):
@@ -53,26 +60,28 @@ def live(request: pytest.FixtureRequest) -> Iterator[tuple[LiveTopology, Point]]
     point = make_point(adapter.name, scenario, **POINTS[scenario])
     topology = build(point.scenario, point.chain_length)
     placement = place(Cpus(host.cpus_allowed, host.siblings, host.numa_node), len(topology.vnfs))
-    settings = LiveSettings(planed=planed, ring_size=256, hugepages=False, max_frame_bytes=1518, wire="virtio")
+    settings = LiveSettings(planed, 256, hugepages=False, max_frame_bytes=1518, wire="virtio", check=check)
     with high_priority(), Supervisor(Path("/tmp")) as supervisor:
         it = LiveTopology.start(adapter.name, adapter, topology, placement, settings, supervisor)
         yield it, point
         it.stop()
 
 
-def measure(live: LiveTopology, point: Point) -> Trial:
+def measure(live: LiveTopology, point: Point, probe_rate_pps: int = PROBES_PPS) -> Trial:
     """A trial in which something was sent; on a machine without a free moment even that may take several."""
     wanted = TrialRequest(
         point,
-        "latency",
+        "latency" if probe_rate_pps else "r_plus",
         Load("20kpps", PPS),
         DURATION_S,
-        probe_rate_pps=PROBES_PPS,
+        probe_rate_pps=probe_rate_pps,
         echo=point.scenario == "v2v",
     )
     for _ in range(TRIES):
         trial = run_trial(live, wanted, lambda: None)
-        if trial.latency is not None and all(way.forwarded_packets for way in trial.directions):
+        if (trial.latency is not None) == (probe_rate_pps > 0) and all(
+            way.forwarded_packets for way in trial.directions
+        ):
             break
     return trial
 
@@ -97,3 +106,16 @@ def test_every_frame_and_every_probe_is_accounted_for(live: tuple[LiveTopology, 
     assert summary is not None
     assert summary.samples == latency.probes_received
     assert summary.p50 > 0
+
+
+def test_a_sampled_trial_counts_every_frame() -> None:
+    with started("planed", "p2p", "sampled") as (topology, point):
+        sampled, probed = measure(topology, point, 0), measure(topology, point)
+    assert sampled.verdict.kind != "invalid", sampled.verdict
+    for way in sampled.directions:
+        assert 0 < way.unchecked_packets < way.forwarded_packets <= way.offered_packets
+        assert way.forwarded_bytes == way.forwarded_packets * point.frame_size_bytes
+    assert sum(way.lost_packets for way in sampled.directions) == sum(sampled.switch.drops.values())
+    assert probed.latency is not None
+    assert probed.latency.probes_received > 0
+    assert all(way.unchecked_packets == 0 for way in probed.directions)

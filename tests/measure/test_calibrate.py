@@ -35,6 +35,7 @@ from planebench.measure.live import LiveSettings
 from planebench.model.cpus import Cpus
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import LatencyFloor
+from planebench.model.plan import FrameCheck
 from planebench.model.records import LatencyRecord
 from planebench.model.scenarios import Flow
 from planebench.planed.document import Document
@@ -374,15 +375,25 @@ def test_planed_takes_the_document(tmp_path: Path, planed: Path, cpus: tuple[int
 
 
 @pytest.mark.dataplane
-@pytest.mark.parametrize(("wire", "cores"), [("virtio", 1), ("memif", 1), ("veth", 1), ("virtio", 2), ("memif", 2)])
-def test_a_real_calibration(tmp_path: Path, planed: Path, wire: str, cores: int) -> None:
+@pytest.mark.parametrize(
+    ("wire", "cores", "check"),
+    [
+        ("virtio", 1, "full"),
+        ("virtio", 1, "sampled"),
+        ("memif", 1, "full"),
+        ("veth", 1, "full"),
+        ("virtio", 2, "full"),
+        ("memif", 2, "full"),
+    ],
+)
+def test_a_real_calibration(tmp_path: Path, planed: Path, wire: str, cores: int, check: FrameCheck) -> None:
     cpus = Cpus(tuple(sorted(os.sched_getaffinity(0))), tester_cores=cores)
     told = list[float]()
     with high_priority(), Supervisor(Path("/tmp")) as supervisor:
         try:
             found = calibrate(
                 [64, 64],
-                LiveSettings(planed, 256, False, 0, wire, tester_cores=cores),
+                LiveSettings(planed, 256, False, 0, wire, tester_cores=cores, check=check),
                 cpus=cpus,
                 supervisor=supervisor,
                 duration_s=0.05,
@@ -399,7 +410,7 @@ def test_a_real_calibration(tmp_path: Path, planed: Path, wire: str, cores: int)
     (only,) = found.floors
     assert 0 < only.probes_received <= only.probes_sent
     assert 0 < only.p50_ns <= only.p99_ns
-    assert (found.tester_cpus, found.tester_cores) == (len(place(cpus).tester_cpus), cores)
+    assert (found.tester_cpus, found.tester_cores, found.check) == (len(place(cpus).tester_cpus), cores, check)
     assert told == sorted(told)
     assert all(distance > 0 for distance in found.distances_ns)
     assert bool(found.distances_ns) == (len(cpus.allowed) > 1)

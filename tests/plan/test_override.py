@@ -50,6 +50,12 @@ def test_single_values() -> None:
     assert plan.latency.loads == (0.2, 0.9)
 
 
+def test_the_check_is_full_unless_asked_for() -> None:
+    assert (QUICK.check, override(QUICK, check="sampled").check) == ("full", "sampled")
+    with pytest.raises(UsageError, match=r"--check: .*full, sampled"):
+        override(QUICK, check="some")
+
+
 def test_no_latency() -> None:
     assert override(QUICK, loads="none").latency.loads == ()
 

@@ -255,7 +255,7 @@ def test_stats_have_the_documented_keys(planed: Planed) -> None:
         ({"duration_ns": 999}, "duration_ns: 999"),
         (
             {"speed": 1},
-            'unknown key "speed"; valid keys: epoch duration_ns nonce delay_ns keep stamps clocks generators',
+            'unknown key "speed"; valid keys: epoch duration_ns nonce delay_ns keep stamps clocks sampled generators',
         ),
         ({"generators": {}}, "expected an array"),
         ({"generators": [{"task": "mon", "frame_size_bytes": 64, "flat_out": True}]}, 'no generator "mon"'),
@@ -266,6 +266,9 @@ def test_stats_have_the_documented_keys(planed: Planed) -> None:
         ({"generators": [{"task": "gen", "frame_size_bytes": 64, "flat_out": True, "rate_pps": 1}]}, "exactly one of"),
         ({"generators": [{"task": "gen", "frame_size_bytes": 64, "line_share": 1.5}]}, "line_share: 1.5"),
         ({"generators": [{"task": "gen", "frame_size_bytes": 64, "rate_pps": 0}]}, "rate_pps: 0"),
+        ({"sampled": True, "stamps": True}, "not all probes would be seen; leave out stamps"),
+        ({"sampled": True, "generators": [load("gen") | {"probe_rate_pps": 1}]}, "cannot send this load"),
+        ({"sampled": True, "generators": [load("gen") | {"stamp_all": True}]}, "cannot send this load"),
     ],
 )
 def test_a_load_that_cannot_be_is_refused_and_nothing_sends(planed: Planed, change: dict[str, Any], words: str) -> None:

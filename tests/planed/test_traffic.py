@@ -289,6 +289,17 @@ def test_frames_of_another_nonce_are_foreign(wired: tuple[Planed, Planed]) -> No
     assert (seen["foreign_packets"], seen["received_packets"], seen["streams"]) == (sent, sent, [])
 
 
+def test_a_sampled_trial_counts_every_frame_and_looks_into_some(wired: tuple[Planed, Planed]) -> None:
+    device, driver = wired
+    tasks_on(driver, task("mon", "monitor", "v0"))
+    tasks_on(device, task("gen", "generator", "n0"))
+    driver.start_traffic(epoch=3, sampled=True)
+    sent = device.send(load("gen", **PACED), epoch=3, clear=driver)["gen"]["tx_packets"]
+    seen = stream(driver.settled()["mon"])
+    assert (seen["forwarded_packets"], seen["forwarded_bytes"]) == (sent, 64 * sent)
+    assert 0 < seen["unchecked_packets"] < sent
+
+
 def test_a_trial_with_a_nonce_counts_its_own_frames(planed: Planed) -> None:
     planed.apply([ring("r0")], [task("gen", "generator", "r0"), task("mon", "monitor", "r0")])
     paced = {**load("gen", 128, **PACED), "probe_rate_pps": 5_000}

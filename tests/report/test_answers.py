@@ -13,7 +13,15 @@ from planebench.analysis.counting import cell_id
 from planebench.analysis.standings import Standing, Standings, by_pair, versus
 from planebench.model.header import Run
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import Evidence, SwitchCycles, ThreadEvidence, Trial, Verdict, VerdictKind
+from planebench.model.records import (
+    DirectionCounts,
+    Evidence,
+    SwitchCycles,
+    ThreadEvidence,
+    Trial,
+    Verdict,
+    VerdictKind,
+)
 from planebench.model.results import Comparison
 from planebench.report.answers import leaders_sentence, missing_words, winner_sentence
 from planebench.report.comparison import result_words
@@ -219,6 +227,12 @@ def test_what_the_host_took_is_said_and_which_switch_it_takes_more_from() -> Non
         "b lost more of its time to others than the other switches in the same blocks (10 % and 0.3 %): "
         "its intervals contain its rates as counted, too.",
     )
+
+
+def test_a_sampled_check_is_said() -> None:
+    ways = (DirectionCounts("n0->n1", 900, 900, 800, unchecked_packets=700),)
+    (words,) = trust(Standings(_waiting({"a": 0, "b": 0}, directions=ways))).facts
+    assert words.startswith("Trials without probes were checked by samples (--check sampled), 13 % of their frames: in")
 
 
 def test_beside_other_programs_the_first_advice_is_not_to_measure_more() -> None:
