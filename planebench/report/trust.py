@@ -132,7 +132,7 @@ def _sampled_words(derived: Derived) -> Iterator[str]:
     if directions:
         share = 1 - sum(d.unchecked_packets for d in directions) / sum(d.forwarded_packets for d in directions)
         yield (
-            f"Trials without probes were checked by samples (--check sampled), {percent(share)} of their frames: in the "
+            f"Trials without probes were checked by samples (--check sampled), {percent(share)} of their frames: in "
             "others duplicates, reordering, damage, and foreign frames of the same length, went unseen."
         )
 

@@ -230,9 +230,9 @@ def test_what_the_host_took_is_said_and_which_switch_it_takes_more_from() -> Non
 
 
 def test_a_sampled_check_is_said() -> None:
-    ways = (DirectionCounts("n0->n1", 900, 900, 800, unchecked_packets=700),)
+    ways = (DirectionCounts("n0->n1", 900, 900, 800, unchecked_packets=600),)
     (words,) = trust(Standings(_waiting({"a": 0, "b": 0}, directions=ways))).facts
-    assert words.startswith("Trials without probes were checked by samples (--check sampled), 13 % of their frames: in")
+    assert words.startswith("Trials without probes were checked by samples (--check sampled), 25 % of their frames: in")
 
 
 def test_beside_other_programs_the_first_advice_is_not_to_measure_more() -> None:
