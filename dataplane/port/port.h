@@ -42,6 +42,7 @@ struct config_port {
 	struct config_drivers drivers;
 	int clock;     // enum port_clock
 	bool offloads; // of guests (virtio/offload.h)
+	bool packed;   // rings of our virtio driver, where the device offers them
 	bool zero_copy; // of a memif's client: it exchanges buffers with the others that have this (memif/memif_pool.h)
 };
 
@@ -102,6 +103,7 @@ struct port_ops {
 	bool view_writable;      // in rings: a task may change the frames where they lie
 	bool takes_offloads;     // may have the key "offloads"
 	bool takes_zero_copy;    // may have the key "zero_copy"
+	bool takes_packed;       // the same, "packed"
 	bool tx_memory_is_peers; // reserve: buffers of the other end, which may write to them between two loans
 
 	int (*open)(struct port *port);  // port has its config and pool; on failure close() is not called

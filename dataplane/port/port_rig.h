@@ -23,6 +23,8 @@ struct rig_kind {
 	const char *kind, *peer;
 	const char *backend, *peer_backend, *device;
 	bool zero_copy, offloads;
+	bool packed;        // of the virtio driver, whichever end it is
+	unsigned ring_size; // 0: the case's
 };
 
 static const struct rig_kind rig_kinds[] = {
@@ -91,7 +93,9 @@ static inline void rig_config(struct rig *r, const struct rig_kind *kind, unsign
 		struct config_port *config = &r->config[i];
 		const char *backend = i ? kind->peer_backend : kind->backend;
 
-		*config = (struct config_port){.ring_size = ring_size, .queues = 1};
+		*config = (struct config_port){.ring_size = kind->ring_size ? kind->ring_size : ring_size,
+		                               .queues = 1,
+		                               .packed = kind->packed};
 		if (i == 0 || kind->peer)
 			config->ops = port_ops_find(i ? kind->peer : kind->kind, backend ? backend : "");
 		snprintf(config->name, sizeof(config->name), "%s", i ? "peer" : "port");

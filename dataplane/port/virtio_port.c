@@ -439,6 +439,7 @@ static int virtio_open(struct port *port)
 	if (own == NULL)
 		return -errno;
 	own->ring_size = (uint16_t)port->config.ring_size;
+	own->packed = port->config.packed;
 	own->room = rte_pktmbuf_data_room_size(port->rx_pool) - RTE_PKTMBUF_HEADROOM;
 	own->lingering_fd = -1;
 	rc = rings_init(own);
@@ -465,6 +466,7 @@ struct port_ops virtio_port_ops = {.kind = "virtio-user",
                                    .backend = "planed",
                                    .negotiated = shm_port_negotiated,
                                    .view_writable = true,
+                                   .takes_packed = true,
                                    .reserve = virtio_reserve,
                                    .publish = virtio_publish,
                                    .pass = virtio_pass,

@@ -210,7 +210,7 @@ static void rings_reset(struct virtio_port *port, struct frontend_ring *out)
 		struct ring_queue *queue = &port->base.queues[i];
 		const struct driver_ring *ring = &queue->driver;
 
-		driver_ring_reset(&queue->driver, port->frontend.in_order);
+		driver_ring_reset(&queue->driver, port->frontend.in_order, port->frontend.packed);
 		atomic_store(&port->base.sizes[i], ring->size);
 		out[i] = (struct frontend_ring){ring->desc, ring->avail,    ring->used,
 		                                ring->size, queue->kick_fd, queue->call_fd};
@@ -241,8 +241,16 @@ static int share(struct virtio_port *port)
 static int connect_port(struct virtio_port *port)
 {
 	struct frontend_ring rings[shm_port_rings(&port->base)];
-	int rc = frontend_open(&port->frontend, port->base.path, port->base.pairs);
+	int rc = frontend_open(&port->frontend, port->base.path, port->base.pairs, port->packed);
 
+	if (rc == 0 && !port->frontend.packed && port->ring_size & (port->ring_size - 1)) {
+		snprintf(
+		        port->frontend.error, sizeof(port->frontend.error),
+		        "%s: the device does not offer packed rings, and a split ring cannot have %u entries",
+		        port->base.path, port->ring_size);
+		frontend_close(&port->frontend);
+		rc = -ENOTSUP;
+	}
 	if (rc)
 		return rc;
 	rings_reset(port, rings);

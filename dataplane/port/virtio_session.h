@@ -13,6 +13,7 @@
 struct virtio_port {
 	struct shm_port base; // first
 	uint16_t ring_size;
+	bool packed; // rings, if the device offers them
 	uint32_t room;
 	_Atomic(uint64_t) memory; // which memory table the device has; changes while the gates are shut
 	struct frontend frontend;

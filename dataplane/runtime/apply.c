@@ -45,7 +45,7 @@ static bool same_port(const struct config_port *a, const struct config_port *b)
 	return a->ops == b->ops && strcmp(a->path, b->path) == 0 && strcmp(a->device, b->device) == 0 &&
 	       a->ring_size == b->ring_size && a->queues == b->queues &&
 	       memcmp(a->mac, b->mac, sizeof(a->mac)) == 0 && a->clock == b->clock &&
-	       a->offloads == b->offloads && a->zero_copy == b->zero_copy &&
+	       a->offloads == b->offloads && a->packed == b->packed && a->zero_copy == b->zero_copy &&
 	       memcmp(&a->drivers, &b->drivers, sizeof(a->drivers)) == 0;
 }
 
@@ -92,7 +92,7 @@ static int build_port(const struct planed *old, struct next *next, unsigned i, c
 		snprintf(
 		        error, CONFIG_ERROR_MAX,
 		        "port %s exists with another kind, backend, path, device, ring_size, queues, mac, clock or "
-		        "limit of its drivers, or with other offloads or zero_copy; "
+		        "limit of its drivers, or with other offloads, packed or zero_copy; "
 		        "apply a document without it first",
 		        config->name);
 		return -EEXIST;

@@ -51,13 +51,17 @@ static int check_port(const struct config_port *port, char *error)
 		return config_error(
 		        error, "port %s: only kind memif-client, with the default backend, has \"zero_copy\"",
 		        port->name);
+	if (port->packed && !ops->takes_packed)
+		return config_error(
+		        error, "port %s: only kind virtio-user, with the default backend, has \"packed\"",
+		        port->name);
 	if ((port->clock == PORT_CLOCK_KERNEL || port->clock == PORT_CLOCK_HARDWARE) && !ops->stamp_received)
 		return config_error(error, "port %s: kind %s has no \"clock\" but \"software\"", port->name,
 		                    port->kind);
 	if (port->mac[0] & 1)
 		return config_error(error, "port %s: mac is a group address; give one of a station",
 		                    port->name);
-	if ((port->ring_size & (port->ring_size - 1)) != 0)
+	if ((port->ring_size & (port->ring_size - 1)) != 0 && !port->packed)
 		return config_error(error, "port %s: ring_size %u is not a power of two", port->name,
 		                    port->ring_size);
 	return 0;
@@ -224,6 +228,7 @@ static const struct field port_fields[] = {
         {.key = "mac", FIELD(FIELD_MAC, struct config_port, mac)},
         {CHOICE_FIELD("clock", struct config_port, clock, port_clock_names)},
         {.key = "offloads", FIELD(FIELD_BOOL, struct config_port, offloads)},
+        {.key = "packed", FIELD(FIELD_BOOL, struct config_port, packed)},
         {.key = "zero_copy", FIELD(FIELD_BOOL, struct config_port, zero_copy)},
         {.key = "group", FIELD(FIELD_STRING, struct config_port, drivers.group)},
         {UINT_FIELD("max_connections", struct config_port, drivers.max_connections, 1,

@@ -132,6 +132,8 @@ static const struct {
          "port v0: only kind vhost-user, with the default backend, has \"offloads\""},
         {"zero_copy where there is none", "'queues': 16", "'zero_copy': true",
          "port v0: only kind memif-client, with the default backend, has \"zero_copy\""},
+        {"packed where there is none", "'queues': 16", "'packed': true",
+         "port v0: only kind virtio-user, with the default backend, has \"packed\""},
         {"offloads for a task that changes frames", "'ring_size': 512", "'offloads': true",
          "task gen: port n0 has \"offloads\", which kind generator cannot pass on; use kind patch or bridge"},
         {"too many connections", "'ring_size': 512", "'max_connections': 5",

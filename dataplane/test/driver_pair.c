@@ -6,6 +6,7 @@
 
 #include "test/unit.h"
 
+bool pair_packed;
 static uint8_t *whole;
 static size_t whole_bytes, whole_used;
 
@@ -24,7 +25,9 @@ static void end_device_reset(struct end *e, const struct guest_memory *memory)
 	                                          .driver = e->driver.avail,
 	                                          .device = e->driver.used,
 	                                          .size = e->driver.size,
-	                                          .features = UINT64_C(1) << VIRTIO_F_VERSION_1,
+	                                          .features = UINT64_C(1) << VIRTIO_F_VERSION_1 |
+	                                                      (uint64_t)pair_packed << VIRTIO_F_RING_PACKED,
+	                                          .base = pair_packed ? 0x8000 : 0,
 	                                          .writable = e->driver.receive};
 
 	assert_int_equal(device_ring_init(&e->device, &layout, memory), 0);
@@ -46,7 +49,7 @@ static void end_open(struct end *e, bool receive, uint16_t size)
 	for (unsigned i = 0; i < size; i++)
 		e->pieces[i].data = e->buffers + i * stride + DRIVER_LINE;
 	driver_ring_init(&e->driver, receive, size, PAIR_ROOM, memory, e->pieces);
-	driver_ring_reset(&e->driver, true);
+	driver_ring_reset(&e->driver, true, pair_packed);
 }
 
 void pair_open(struct pair *p, uint16_t size)

@@ -6,6 +6,9 @@
 #include "virtio/driver_ring.h"
 #include "virtio/device_frames.h"
 
+// What pair_open() makes from now on.
+extern bool pair_packed;
+
 enum { PAIR_ROOM = 2048, PAIR_FRAME_MAX = 1600 };
 
 struct end {

@@ -38,6 +38,7 @@ struct wire {
 
 static struct bench {
 	enum way way;
+	bool packed;
 	uint32_t length;
 	struct lean_end guest;
 	struct wire receive, transmit;
@@ -57,24 +58,26 @@ static void wire_open(struct wire *w, bool receive, uint8_t *at)
 	for (unsigned i = 0; i < RING_SIZE; i++)
 		w->pieces[i].data = buffers + i * stride + LINE;
 	driver_ring_init(&w->driver, receive, RING_SIZE, ROOM, at, w->pieces);
-	driver_ring_reset(&w->driver, true);
+	driver_ring_reset(&w->driver, true, bench.packed);
 	if (device_ring_init(&w->device,
-	                     &(struct device_ring_layout){.desc = w->driver.desc,
-	                                                  .driver = w->driver.avail,
-	                                                  .device = w->driver.used,
-	                                                  .size = RING_SIZE,
-	                                                  .features = FEATURES,
-	                                                  .writable = receive},
+	                     &(struct device_ring_layout){
+	                             .desc = w->driver.desc,
+	                             .driver = w->driver.avail,
+	                             .device = w->driver.used,
+	                             .size = RING_SIZE,
+	                             .features = FEATURES | (uint64_t)bench.packed << VIRTIO_F_RING_PACKED,
+	                             .writable = receive},
 	                     &bench.memory))
 		abort();
 }
 
-static void bench_open(enum way way, uint32_t length)
+static void bench_open(enum way way, bool packed, uint32_t length)
 {
 	size_t half = driver_ring_bytes(RING_SIZE) + RING_SIZE * driver_buffer_stride(ROOM);
 
 	memset(&bench, 0, sizeof(bench));
 	bench.way = way;
+	bench.packed = packed;
 	bench.length = length;
 	bench.size = 2 * half;
 	bench.bytes = mmap(NULL, bench.size, PROT_READ | PROT_WRITE,
@@ -195,12 +198,12 @@ static int compare(const void *a, const void *b)
 	return *(const double *)a < *(const double *)b ? -1 : *(const double *)a > *(const double *)b;
 }
 
-static double run(enum way way, uint32_t length, unsigned packets, double *batch)
+static double run_one(enum way way, bool packed, uint32_t length, unsigned packets, double *batch)
 {
 	pthread_t thread;
 	double cycles;
 
-	bench_open(way, length);
+	bench_open(way, packed, length);
 	pthread_create(&thread, NULL, others, NULL);
 	measure(packets / 10, batch); // warm
 	cycles = measure(packets, batch);
@@ -216,7 +219,7 @@ int main(int argc, char **argv)
 	static const unsigned sizes[] = {64, 256, 1024, 1518};
 	unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 5;
 	unsigned packets = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 30000;
-	static double cycles[WAYS][RTE_DIM(sizes)][ROUNDS_MAX], batch[WAYS][RTE_DIM(sizes)];
+	static double cycles[2][WAYS][RTE_DIM(sizes)][ROUNDS_MAX], batch[2][WAYS][RTE_DIM(sizes)];
 
 	if (rounds == 0 || rounds > ROUNDS_MAX) {
 		fprintf(stderr, "usage: driver_bench [ROUNDS (5) [PACKETS (30000)]]\n");
@@ -224,17 +227,23 @@ int main(int argc, char **argv)
 	}
 	pin(0);
 	for (unsigned round = 0; round < rounds; round++)
-		for (unsigned way = 0; way < WAYS; way++)
-			for (unsigned s = 0; s < RTE_DIM(sizes); s++)
-				cycles[way][s][round] =
-				        run((enum way)way, sizes[s] - FCS_BYTES, packets, &batch[way][s]);
-	for (unsigned way = 0; way < WAYS; way++)
-		for (unsigned s = 0; s < RTE_DIM(sizes); s++) {
-			qsort(cycles[way][s], rounds, sizeof(double), compare);
-			printf("{\"kind\": \"%s\", \"directions\": 1, \"frame_size_bytes\": %u, \"burst\": "
-			       "%u, "
-			       "\"cycles_per_packet\": %.3f, \"packets_per_poll\": %.1f}\n",
-			       names[way], sizes[s], BURST, cycles[way][s][rounds / 2], batch[way][s]);
+		for (unsigned run = 0; run < 2 * WAYS * RTE_DIM(sizes); run++) {
+			unsigned packed = run % 2, way = run / 2 % WAYS, size = run / 2 / WAYS;
+
+			cycles[packed][way][size][round] =
+			        run_one((enum way)way, packed, sizes[size] - FCS_BYTES, packets,
+			                &batch[packed][way][size]);
 		}
+	for (unsigned run = 0; run < 2 * WAYS * RTE_DIM(sizes); run++) {
+		unsigned packed = run / (WAYS * RTE_DIM(sizes)), way = run / RTE_DIM(sizes) % WAYS,
+		         size = run % RTE_DIM(sizes);
+		double *each = cycles[packed][way][size];
+
+		qsort(each, rounds, sizeof(double), compare);
+		printf("{\"kind\": \"%s%s\", \"directions\": 1, \"frame_size_bytes\": %u, \"burst\": %u, "
+		       "\"cycles_per_packet\": %.3f, \"packets_per_poll\": %.1f}\n",
+		       names[way], packed ? "-packed" : "", sizes[size], BURST, each[rounds / 2],
+		       batch[packed][way][size]);
+	}
 	return 0;
 }

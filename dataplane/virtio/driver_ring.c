@@ -55,30 +55,51 @@ void driver_ring_init(struct driver_ring *ring, bool receive, uint16_t size, uin
 	ring->desc = (struct vring_desc *)at;
 	ring->avail = (struct vring_avail *)(at + desc_bytes(size) + INDEX_OFFSET);
 	ring->used = (struct vring_used *)(at + desc_bytes(size) + avail_bytes(size) + INDEX_OFFSET);
-	ring->bell.word = &ring->used->flags;
 	for (unsigned i = 0; i < size; i++)
 		pieces[i].length = room;
 }
 
-void driver_ring_reset(struct driver_ring *ring, bool in_order)
+static void split_reset(struct driver_ring *ring)
 {
-	ring->in_order = in_order;
-	ring->head = ring->used_seen = ring->lent = 0;
-	ring->alike = ring->fetched = 0;
-	ring->bell.owed = ring->receive;
-	ring->fault = DRIVER_OK;
+	ring->bell.word = &ring->used->flags;
 	ring->used->flags = 0;
 	ring->used->idx = 0;
 	for (unsigned i = 0; i < ring->size; i++) {
-		uint8_t *header = ring->pieces[i].data - RING_HEADER;
-
-		memset(header, 0, RING_HEADER);
-		ring->desc[i] = (struct vring_desc){(uintptr_t)header, RING_HEADER + ring->room,
+		ring->desc[i] = (struct vring_desc){(uintptr_t)(ring->pieces[i].data - RING_HEADER),
+		                                    RING_HEADER + ring->room,
 		                                    ring->receive ? VRING_DESC_F_WRITE : 0, 0};
 		ring->avail->ring[i] = (uint16_t)i;
 	}
 	ring->avail->flags = VRING_AVAIL_F_NO_INTERRUPT; // we poll
 	__atomic_store_n(&ring->avail->idx, ring->receive ? ring->size : 0, __ATOMIC_RELEASE);
+}
+
+// Flags of zeros are those of no slot that is available in the first lap, whose wrap counter is 1 (s2.8.1).
+static void packed_reset(struct driver_ring *ring)
+{
+	ring->bell.word = &ring->device_event->flags;
+	*ring->device_event = (struct vring_packed_desc_event){0};
+	*ring->driver_event = (struct vring_packed_desc_event){0, VRING_PACKED_EVENT_FLAG_DISABLE}; // we poll
+	memset(ring->desc_packed, 0, ring->size * sizeof(ring->desc_packed[0]));
+	if (!ring->receive)
+		return;
+	for (unsigned i = 0; i < ring->size; i++)
+		packed_describe(ring, (uint16_t)i, ring->room);
+	packed_show(ring, ring->size, true);
+}
+
+void driver_ring_reset(struct driver_ring *ring, bool in_order, bool packed)
+{
+	ring->in_order = in_order;
+	ring->packed = packed;
+	ring->wrap = true;
+	ring->head = ring->at = ring->used_seen = ring->lent = 0;
+	ring->alike = ring->fetched = 0;
+	ring->bell.owed = ring->receive;
+	ring->fault = DRIVER_OK;
+	for (unsigned i = 0; i < ring->size; i++)
+		memset(ring->pieces[i].data - RING_HEADER, 0, RING_HEADER);
+	(packed ? packed_reset : split_reset)(ring);
 }
 
 const char *driver_fault_text(enum driver_fault fault)
@@ -125,12 +146,17 @@ unsigned driver_ring_peek(struct driver_ring *ring, unsigned n, struct frame *fr
 	if (unlikely(ring->fault != DRIVER_OK))
 		return 0;
 	n = RTE_MIN(n, (unsigned)BURST_FRAMES_MAX);
-	n = RTE_MIN(arrived(ring, n), n);
+	n = RTE_MIN(ring->packed ? ring->size : arrived(ring, n), n);
 	for (i = 0; i < n; i++) {
-		uint16_t slot = slot_of(ring, ring->head + i);
-		struct vring_used_elem used = used_element(ring, slot);
-		uint32_t length = used.len - RING_HEADER; // wraps below it: then it is > room
+		uint16_t slot = slot_at(ring, i);
+		struct vring_used_elem used;
+		uint32_t length;
 
+		if (!ring->packed)
+			used = used_element(ring, slot);
+		else if (!packed_is_used(ring, slot, wrap_of(ring, slot), &used))
+			break;
+		length = used.len - RING_HEADER; // wraps below it: then it is > room
 		if (unlikely(used.id != slot || length > ring->room)) {
 			if (i == 0) // what came before is good
 				ring->fault = used.id != slot ? DRIVER_BAD_ORDER : DRIVER_BAD_LENGTH;
@@ -158,7 +184,7 @@ static inline void fetch_slots(const struct driver_ring *ring, unsigned slot, un
 // The same of the n frames from head on, each once: those of a burst travel while the one before is looked at.
 static inline void fetch_frames(struct driver_ring *ring, unsigned n)
 {
-	unsigned slot = slot_of(ring, ring->head + ring->fetched), more, straight;
+	unsigned slot = slot_at(ring, ring->fetched), more, straight;
 
 	if (ring->fetched >= n)
 		return;
@@ -198,14 +224,39 @@ static inline unsigned spans_of(const struct driver_ring *ring, unsigned slot, u
 	return i;
 }
 
+// The first that has not come ends them; one that has, and is of another length, is for driver_ring_peek().
+static unsigned packed_spans(const struct driver_ring *ring, struct vnf_frame *spans, unsigned n)
+{
+	uint32_t length = 0;
+	unsigned i;
+
+	n = RTE_MIN(n, (unsigned)ring->size);
+	for (i = 0; i < n; i++) {
+		uint16_t slot = slot_at(ring, i);
+		struct vring_used_elem used;
+
+		if (!packed_is_used(ring, slot, wrap_of(ring, slot), &used))
+			break;
+		if (i == 0)
+			length = used.len - RING_HEADER;
+		if (unlikely(used.id != slot || used.len != RING_HEADER + length || length - 1 >= ring->room))
+			return 0;
+		rte_prefetch0(ring->pieces[slot].data);
+		spans[i] = (struct vnf_frame){ring->pieces[slot].data, length, length};
+	}
+	return i;
+}
+
 unsigned driver_ring_peek_spans(struct driver_ring *ring, struct vnf_frame *spans, unsigned n)
 {
-	unsigned slot = slot_of(ring, ring->head), ready, straight;
+	unsigned slot = ring->at, ready, straight;
 	uint32_t length;
 
 	if (unlikely(ring->fault != DRIVER_OK))
 		return 0;
 	n = RTE_MIN(n, (unsigned)BURST_FRAMES_MAX);
+	if (ring->packed)
+		return packed_spans(ring, spans, n);
 	ready = arrived(ring, n);
 	n = RTE_MIN(ready, n);
 	if (n == 0)
@@ -247,8 +298,16 @@ unsigned driver_ring_peek_alike(struct driver_ring *ring, uint32_t length, unsig
 
 void driver_ring_release(struct driver_ring *ring, unsigned buffers)
 {
+	if (ring->packed) {
+		for (unsigned i = 0; i < buffers; i++)
+			packed_describe(ring, slot_at(ring, i), ring->room);
+		packed_show(ring, buffers, !ring->wrap);
+		move_on(ring, buffers);
+		doorbell_owe(&ring->bell);
+		return;
+	}
 	ring->fetched -= (uint16_t)RTE_MIN((unsigned)ring->fetched, buffers);
-	ring->head += (uint16_t)buffers;
+	move_on(ring, buffers);
 	make_available(ring, (uint16_t)(ring->head + ring->size));
 }
 
@@ -263,10 +322,10 @@ static inline void set_lengths(struct driver_ring *ring, const uint16_t *lengths
 	for (unsigned i = 0; i < n; i++)
 		differ |= lengths[i] ^ ring->length;
 	ring->lent_alike = differ == 0;
-	if (likely(ring->lent_alike && ring->alike == ring->size))
+	if (likely(ring->lent_alike && ring->alike == ring->size && !ring->packed))
 		return;
 	for (unsigned i = 0; i < n; i++)
-		set_length(ring, slot_of(ring, ring->head + i), lengths[i]);
+		set_length(ring, slot_at(ring, i), lengths[i]);
 	if (differ) {
 		ring->length = lengths[0];
 		ring->alike = 0;
@@ -276,7 +335,7 @@ static inline void set_lengths(struct driver_ring *ring, const uint16_t *lengths
 unsigned driver_ring_reserve(struct driver_ring *ring, const uint16_t *lengths, uint8_t **data, unsigned n)
 {
 	const struct piece *pieces = ring->pieces;
-	unsigned slot = slot_of(ring, ring->head), straight, i;
+	unsigned slot = ring->at, straight, i;
 
 	n = free_slots(ring, RTE_MIN(n, (unsigned)BURST_FRAMES_MAX));
 	set_lengths(ring, lengths, n);
@@ -303,7 +362,7 @@ unsigned driver_ring_publish(struct driver_ring *ring, unsigned n)
 
 void driver_ring_warm(const struct driver_ring *ring)
 {
-	uint16_t slot = slot_of(ring, ring->head);
+	uint16_t slot = ring->at;
 
 	if ((uint16_t)(ring->head - ring->used_seen) < ring->size)
 		prefetch_to_write(ring->pieces[slot].data);

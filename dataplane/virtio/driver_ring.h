@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A split virtqueue as its driver sees it (virtio 1.2 s2.7), on raw memory: no sockets, no mbufs. Used by one
-// worker; set up and torn down while that worker is elsewhere. Ring, buffers and pieces are the caller's.
+// A virtqueue, split or packed (virtio 1.2 s2.7, s2.8), as its driver sees it, on raw memory: no sockets, no mbufs. Used by
+// one worker; set up and torn down while that worker is elsewhere. Ring, buffers and pieces are the caller's.
 //
 // What costs is cache lines that travel between cores. So slot i always is descriptor i, and avail->ring[i]
 // is i, written once: descriptors and avail entries stay in both caches. A frame that is sent is its bytes
 // and one store of avail->idx for the whole burst; desc.len is written only if it changes. That needs a
 // device that uses buffers in order: VIRTIO_F_IN_ORDER, or one that does so anyway, which is checked.
 //
+// In a packed ring slot i is descriptor i, too, and its id. It is written each time, since the device writes there that it
+// has used it: one line for four frames, and none for indices.
+//
 // Before a frame's first byte, at the end of the cache line before, is its virtio-net header. Transmit: zero,
 // and never touched again. Receive: the device's, and never looked at, since no offload is negotiated.
 //
 // The device is not believed: an index, an id or a length that cannot be stops the ring, with its fault,
-// until driver_ring_reset(). Not covered: packed rings, chains, indirect tables, EVENT_IDX.
+// until driver_ring_reset(). Not covered: chains, indirect tables, EVENT_IDX.
 #pragma once
 
 #include "base/isa.h"
@@ -36,10 +39,13 @@ struct driver_ring {
 	struct doorbell bell; // first, as in all rings
 	bool receive;
 	bool in_order; // negotiated
+	bool packed;   // the same
+	bool wrap;     // packed: the wrap counter of slot `at`. Receive: with which the device uses it
 	uint8_t isa;   // enum isa: whose code copies the frames
 	uint16_t size;
-	uint16_t head;      // free running. Transmit: the slot to send next. Receive: the slot to come next
-	uint16_t used_seen; // the device's index when we last looked
+	uint16_t head;      // free running. Transmit: the buffer to send next. Receive: the one to come next
+	uint16_t at;        // its slot
+	uint16_t used_seen; // the device's index when we last looked; packed: free running, transmit only
 	uint16_t lent;      // transmit: slots from head on that were reserved since the last reset
 	uint16_t length;    // transmit: of the frames that were reserved last, if they were of one length
 	uint16_t alike;     // transmit: so many slots before head say this length; all do, if it is size
@@ -47,9 +53,18 @@ struct driver_ring {
 	uint16_t fetched;   // receive: frames from head on whose first lines were asked for
 	uint32_t room;      // bytes of a frame that a buffer holds
 	enum driver_fault fault;
-	struct vring_desc *desc;
-	struct vring_avail *avail;
-	struct vring_used *used;
+	union {
+		struct vring_desc *desc;
+		struct vring_packed_desc *desc_packed;
+	};
+	union {
+		struct vring_avail *avail;
+		struct vring_packed_desc_event *driver_event;
+	};
+	union {
+		struct vring_used *used;
+		struct vring_packed_desc_event *device_event;
+	};
 	struct piece *pieces; // of each slot: its frame's first byte, and the room
 };
 
@@ -59,12 +74,12 @@ size_t driver_ring_bytes(uint16_t size);
 size_t driver_buffer_stride(uint32_t room);
 
 // Give a ring its memory: driver_ring_bytes(size), aligned to a line, and size pieces, whose data points to
-// buffers: room bytes each, aligned to a line, with a line before it. size: a power of two. Not running yet.
+// buffers: room bytes each, aligned to a line, with a line before it. size: of a split ring a power of two. Not running yet.
 void driver_ring_init(struct driver_ring *ring, bool receive, uint16_t size, uint32_t room, void *memory,
                       struct piece *pieces);
 
 // Begin afresh at index 0, with the buffers that the pieces say: no device may use the ring.
-void driver_ring_reset(struct driver_ring *ring, bool in_order);
+void driver_ring_reset(struct driver_ring *ring, bool in_order, bool packed);
 
 // A fault in words: what the device did.
 const char *driver_fault_text(enum driver_fault fault);
@@ -77,8 +92,8 @@ unsigned driver_ring_peek(struct driver_ring *ring, unsigned n, struct frame *fr
 void driver_ring_release(struct driver_ring *ring, unsigned buffers);
 
 // The same of up to n frames that are all of one length, with nothing but where they lie, in spans. Returns how many: as
-// many as have come, at most n; or 0: none, or driver_ring_peek() has to look at them. The lines of those that come behind
-// them are asked for.
+// many as have come, at most n; or 0: none, or driver_ring_peek() has to look at them. Their lines are asked for, and of a
+// split ring those of the frames behind them.
 unsigned driver_ring_peek_spans(struct driver_ring *ring, struct vnf_frame *spans, unsigned n);
 
 // How many frames have come, at most n, if all of these are of this length; else 0. Nothing of them is looked at or asked for

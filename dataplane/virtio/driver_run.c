@@ -15,7 +15,7 @@ static inline void copy_frame(struct driver_ring *ring, uint16_t slot, const str
 // For the frame that is copied to the slot at this distance from head.
 static inline void fetch_slot(const struct driver_ring *ring, unsigned distance, uint32_t length)
 {
-	copy_fetch(ring->pieces[slot_of(ring, ring->head + distance)].data, RTE_MIN(length, ring->room));
+	copy_fetch(ring->pieces[slot_at(ring, distance)].data, RTE_MIN(length, ring->room));
 }
 
 unsigned ISA_NAME(driver_ring_deliver)(struct driver_ring *ring, const struct frame *frames, unsigned n,
@@ -24,7 +24,7 @@ unsigned ISA_NAME(driver_ring_deliver)(struct driver_ring *ring, const struct fr
 	unsigned slots = free_slots(ring, n), placed = 0, taken = 0;
 
 	for (unsigned i = 0; i < slots; i++)
-		prefetch_to_write(ring->pieces[slot_of(ring, ring->head + i)].data);
+		prefetch_to_write(ring->pieces[slot_at(ring, i)].data);
 	for (; taken < n; taken++) {
 		if (unlikely(frames[taken].length > ring->room)) {
 			++*too_long; // however empty the ring: what comes after it must not wait for it
@@ -35,7 +35,7 @@ unsigned ISA_NAME(driver_ring_deliver)(struct driver_ring *ring, const struct fr
 		if (unlikely(frames[taken].length > COPY_SMALL) && placed + COPY_AHEAD < slots &&
 		    taken + COPY_AHEAD < n)
 			fetch_slot(ring, placed + COPY_AHEAD, frames[taken + COPY_AHEAD].length);
-		copy_frame(ring, slot_of(ring, ring->head + placed), &frames[taken]);
+		copy_frame(ring, slot_at(ring, placed), &frames[taken]);
 		placed++;
 	}
 	publish(ring, placed);
@@ -52,9 +52,11 @@ static inline void exchange(struct driver_ring *from, struct driver_ring *to, ui
 
 	memset(full - RING_HEADER, 0, RING_HEADER);
 	to->pieces[slot].data = full;
-	to->desc[slot].addr = (uintptr_t)(full - RING_HEADER);
 	from->pieces[came].data = empty;
-	from->desc[came].addr = (uintptr_t)(empty - RING_HEADER);
+	if (!to->packed)
+		to->desc[slot].addr = (uintptr_t)(full - RING_HEADER);
+	if (!from->packed)
+		from->desc[came].addr = (uintptr_t)(empty - RING_HEADER);
 	set_length(to, slot, frame->length);
 }
 
@@ -66,11 +68,11 @@ unsigned ISA_NAME(driver_ring_pass)(struct driver_ring *from, struct driver_ring
 	n = free_slots(to, n);
 	for (i = 0; i < n; i++)
 		if (frames[i].length <= DRIVER_COPY_MAX)
-			prefetch_to_write(to->pieces[slot_of(to, to->head + i)].data);
+			prefetch_to_write(to->pieces[slot_at(to, i)].data);
 		else
 			prefetch_to_write(frames[i].at.piece->data - DRIVER_LINE);
 	for (i = 0; i < n; i++) {
-		uint16_t slot = slot_of(to, to->head + i);
+		uint16_t slot = slot_at(to, i);
 
 		if (frames[i].length <= DRIVER_COPY_MAX || unlikely(frames[i].at.offset))
 			copy_frame(to, slot, &frames[i]);

@@ -206,7 +206,7 @@ static int negotiate_protocol(struct frontend *f, unsigned pairs)
 	return rc;
 }
 
-static int negotiate(struct frontend *f, unsigned pairs)
+static int negotiate(struct frontend *f, unsigned pairs, bool packed)
 {
 	uint64_t offered, wanted = VHOST_BIT(VIRTIO_F_VERSION_1) | VHOST_BIT(VIRTIO_F_IN_ORDER);
 	int rc = frontend_tell_number(f, VHOST_USER_SET_OWNER, 0, 0);
@@ -218,6 +218,7 @@ static int negotiate(struct frontend *f, unsigned pairs)
 	if (!(offered & VHOST_BIT(VIRTIO_F_VERSION_1)))
 		return frontend_fail(f, -ENOTSUP, VHOST_USER_GET_FEATURES,
 		                     "the device does not offer VIRTIO_F_VERSION_1", offered);
+	wanted |= packed ? VHOST_BIT(VIRTIO_F_RING_PACKED) : 0;
 	if (pairs > 1) {
 		wanted |= VHOST_BIT(VIRTIO_NET_F_MQ);
 		if (!(offered & VHOST_BIT(VIRTIO_NET_F_MQ)) ||
@@ -229,10 +230,11 @@ static int negotiate(struct frontend *f, unsigned pairs)
 		rc = negotiate_protocol(f, pairs);
 	f->features = offered & (wanted | VHOST_BIT(VHOST_F_PROTOCOL_FEATURES));
 	f->in_order = f->features >> VIRTIO_F_IN_ORDER & 1;
+	f->packed = f->features >> VIRTIO_F_RING_PACKED & 1;
 	return rc ? rc : frontend_tell_number(f, VHOST_USER_SET_FEATURES, f->features, sizeof(uint64_t));
 }
 
-int frontend_open(struct frontend *f, const char *path, unsigned pairs)
+int frontend_open(struct frontend *f, const char *path, unsigned pairs, bool packed)
 {
 	int rc;
 
@@ -241,7 +243,7 @@ int frontend_open(struct frontend *f, const char *path, unsigned pairs)
 	frontend_begin(f);
 	rc = connect_to(f);
 	if (rc == 0)
-		rc = negotiate(f, pairs);
+		rc = negotiate(f, pairs, packed);
 	if (rc)
 		frontend_close(f);
 	return rc;
@@ -316,6 +318,9 @@ static int set_address(struct frontend *f, unsigned index, const struct frontend
 	return frontend_tell(f, &message, NULL, 0);
 }
 
+// The index of a packed ring has the wrap counter in bit 15, which begins at 1; the device's own index is in the upper half.
+static const uint32_t packed_bases = UINT32_C(1) << 31 | 1 << 15;
+
 // The kick descriptor comes last. A first kick starts the ring, also of a device that wants none ("Ring
 // states"): VPP waits for it, DPDK does not.
 static int set_up(struct frontend *f, unsigned index, const struct frontend_ring *ring)
@@ -323,7 +328,7 @@ static int set_up(struct frontend *f, unsigned index, const struct frontend_ring
 	int rc = frontend_tell_ring(f, VHOST_USER_SET_VRING_NUM, index, ring->size);
 
 	if (rc == 0)
-		rc = frontend_tell_ring(f, VHOST_USER_SET_VRING_BASE, index, 0);
+		rc = frontend_tell_ring(f, VHOST_USER_SET_VRING_BASE, index, f->packed ? packed_bases : 0);
 	if (rc == 0)
 		rc = set_address(f, index, ring);
 	if (rc == 0)

@@ -37,7 +37,7 @@ struct frontend_ring {
 
 struct frontend {
 	int fd;                     // or -1
-	bool in_order;              // negotiated
+	bool in_order, packed;      // negotiated
 	bool gone;                  // the peer has hung up: it uses nothing of ours any more
 	int64_t deadline_ms;        // of the call that is being made
 	uint64_t features;          // negotiated
@@ -45,9 +45,9 @@ struct frontend {
 	char path[FRONTEND_PATH_MAX], error[FRONTEND_ERROR_MAX];
 };
 
-// Connect and negotiate, for this many queue pairs. Returns 0 or -errno; -ECONNREFUSED, -ENOENT or -EAGAIN if
+// Connect and negotiate, for this many queue pairs; packed: rings of that kind, if the device offers them. Returns 0 or -errno; -ECONNREFUSED, -ENOENT or -EAGAIN if
 // nobody serves the socket now.
-int frontend_open(struct frontend *frontend, const char *path, unsigned pairs);
+int frontend_open(struct frontend *frontend, const char *path, unsigned pairs, bool packed);
 void frontend_close(struct frontend *frontend); // also one that is not open
 
 // Hang up on a device that may still use rings and memory: it sees the end of the connection when it looks.
