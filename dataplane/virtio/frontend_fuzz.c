@@ -75,7 +75,7 @@ static void converse(struct frontend *f)
 		rings[i] = (struct frontend_ring){(void *)PEER_USER, (void *)PEER_USER, (void *)PEER_USER,
 		                                  PEER_RING,         event_fd,          event_fd};
 	frontend_begin(f);
-	if (negotiate(f, PAIRS))
+	if (negotiate(f, PAIRS, true))
 		return;
 	opened++;
 	must(f->features & VHOST_BIT(VIRTIO_F_VERSION_1), "no device of another time is driven");
