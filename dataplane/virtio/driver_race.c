@@ -9,7 +9,7 @@
 
 #include "base/isa.h"
 #include "shm/doorbell.h"
-#include "virtio/frames.h"
+#include "virtio/device_frames.h"
 
 // A copy, beside that of the library: all of its loads are from the shared memory.
 #include "test/turned.h"

@@ -286,9 +286,10 @@ static inline bool are_alike(const struct driver_ring *ring, unsigned slot, unsi
 
 unsigned driver_ring_peek_alike(struct driver_ring *ring, uint32_t length, unsigned n)
 {
-	unsigned slot = slot_of(ring, ring->head), straight;
+	unsigned slot = slot_at(ring, 0), straight;
 
-	if (unlikely(ring->fault != DRIVER_OK))
+	if (unlikely(ring->fault != DRIVER_OK ||
+	             ring->packed)) // a packed ring says nothing without its descriptors
 		return 0;
 	n = RTE_MIN(n, (unsigned)BURST_FRAMES_MAX);
 	n = RTE_MIN(arrived(ring, n), n);
