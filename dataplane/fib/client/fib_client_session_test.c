@@ -57,6 +57,24 @@ static void a_forwarder_that_starts_anew(void **state)
 	assert_int_equal(port_to(2), 2);
 }
 
+// Each HELLO ends the session of the other.
+static void another_speaker_of_the_vnf(void **state)
+{
+	for (unsigned i = 0; i < 10000; i++) {
+		if (status().unanswered == 0)
+			say_hop(1, 0);
+		tick();
+		rig.session.state = FIB_SESSION_NONE;
+	}
+	assert_in_range(rig.lost, 5, 20); // at most once a second, but for the first few
+	say_hop(1, 0);
+	settle(); // it is lost once more
+	say_hop(1, 0);
+	say_route(FIB_ADD, 1, 1);
+	settle();
+	assert_int_equal(port_to(1), 1);
+}
+
 static void a_number_that_is_in_use(void **state)
 {
 	const struct fib_client_config config = {.session = 100, .send = send_frame};
@@ -119,9 +137,14 @@ static void what_no_message_may_say(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        TEST(a_busy_forwarder),        TEST(busy_in_mid_message), TEST(a_forwarder_that_starts_anew),
-	        TEST(a_number_that_is_in_use), TEST(signs_of_life),       TEST(nothing_to_say_it_to),
+	        TEST(a_busy_forwarder),
+	        TEST(busy_in_mid_message),
+	        TEST(a_forwarder_that_starts_anew),
+	        TEST(a_number_that_is_in_use),
+	        TEST(signs_of_life),
+	        TEST(nothing_to_say_it_to),
 	        TEST(what_no_message_may_say),
+	        TEST(another_speaker_of_the_vnf),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,6 +83,9 @@ enum {
 };
 
 static const uint64_t retry_ns_max = UINT64_C(1000000000);
+// A session that held for so long is begun again at once. One that did not may have been ended by another speaker of this VNF:
+// each HELLO ends the session of the other, so both wait, longer each time, as for an answer.
+static const uint64_t held_ns = UINT64_C(10000000000);
 static const uint8_t forwarder_mac[6] = {0x02, 0xf1, 0xb0, 0, 0, 0};
 
 struct pending {
@@ -98,6 +101,7 @@ struct fib_client {
 	unsigned head, count, sent, known, window;
 	uint32_t session, base;
 	uint64_t now_ns, last_sent_ns, last_heard_ns, not_before_ns, wait_ns;
+	uint64_t begun_ns, again_ns; // of the session; the wait before the next one
 	bool went_back, up;
 	uint64_t retransmitted, applied, refused, routes, quota;
 };
@@ -253,12 +257,22 @@ static void begin(struct fib_client *client, uint32_t session)
 	client->window = 1; // until it has said how many it takes
 	client->went_back = client->up = false;
 	client->wait_ns = client->config.retry_ns;
-	client->last_sent_ns = client->last_heard_ns = client->not_before_ns = client->now_ns;
+	client->begun_ns = client->last_sent_ns = client->last_heard_ns = client->now_ns;
+	client->not_before_ns = client->now_ns + client->again_ns;
 	message_add(client, FIB_HELLO, 0);
+}
+
+static uint64_t at_most(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
 }
 
 static void session_lost(struct fib_client *client)
 {
+	bool held = client->now_ns - client->begun_ns >= held_ns;
+	uint64_t longer_ns = client->again_ns ? 2 * client->again_ns : client->config.retry_ns;
+
+	client->again_ns = held ? 0 : at_most(longer_ns, retry_ns_max);
 	begin(client, client->session + 1);
 	if (client->config.lost)
 		client->config.lost(client->config.context);
@@ -405,7 +419,7 @@ void fib_client_tick(struct fib_client *client, uint64_t now_ns)
 	last_ns = client->last_sent_ns > client->last_heard_ns ? client->last_sent_ns : client->last_heard_ns;
 	if (client->known == 0 || now_ns - last_ns < client->wait_ns)
 		return;
-	client->wait_ns = 2 * client->wait_ns < retry_ns_max ? 2 * client->wait_ns : retry_ns_max;
+	client->wait_ns = at_most(2 * client->wait_ns, retry_ns_max);
 	go_back(client);
 }
 
