@@ -204,6 +204,63 @@ static void forged(void **state)
 	fib_destroy(fib);
 }
 
+// Whatever was loaded, all of it can be flushed and swept, and routes put anew are found.
+static void check_goes_on(struct fib *fib)
+{
+	for (uint16_t vnf = A; vnf <= B; vnf++) {
+		found(fib, vnf, "10.0.0.1");
+		found(fib, vnf, "2001:db8::1");
+		fib_flush(fib, vnf, FIB_FLUSH_ALL);
+	}
+	for (unsigned i = 0; i < 3 && fib_is_dirty(fib); i++)
+		sweep_all(fib);
+	assert_false(fib_is_dirty(fib));
+	for (uint16_t vnf = A; vnf <= B; vnf++) {
+		struct fib_vnf_stats stats = stats_of(fib, vnf);
+
+		assert_int_equal(stats.routes4 + stats.routes6 + stats.stale + stats.hops, 0);
+		assert_int_equal(fib_begin(fib, vnf, SESSION + 9), 0);
+		hop_put(fib, vnf, SESSION + 9, 5, 7);
+		assert_int_equal(route_put(fib, vnf, SESSION + 9, "10.0.0.1/32", 5), 0);
+		assert_int_equal(found(fib, vnf, "10.0.0.1"), 7);
+	}
+}
+
+// Any byte before the tables is any other, and the sum is right: it is refused, or the FIB goes on.
+static void forged_anywhere(void **state)
+{
+	enum { REST = 2 * sizeof(struct fib_snapshot_vnf) + 4 * sizeof(struct fib_snapshot_hop) };
+	static const uint8_t values[] = {0, 1, 2, 3, 4, 9, 0x0f, 0x10, 0x7f, 0x80, 0xff};
+	struct fib *fib = filled();
+	uint8_t file[sizeof(struct fib_snapshot_head) + REST], was[sizeof(file)];
+	const size_t sum_at = offsetof(struct fib_snapshot_head, sum);
+	char error[256] = "";
+	unsigned loaded = 0, refused = 0;
+	uint64_t sum;
+	int fd;
+
+	assert_int_equal(fib_save(fib, path, error), 0);
+	fib_destroy(fib);
+	fd = open(path, O_RDWR);
+	assert_int_equal(pread(fd, was, sizeof(was), 0), sizeof(was));
+	for (size_t at = 0; at < sizeof(file); at++)
+		for (size_t i = 0; i < RTE_DIM(values); i++) {
+			memcpy(file, was, sizeof(file));
+			file[at] = values[i];
+			sum = sum_of(file, sum_at, REST);
+			memcpy(&file[sum_at], &sum, sizeof(sum));
+			assert_int_equal(pwrite(fd, file, sizeof(file), 0), sizeof(file));
+			fib = fib_of(1000, 1000);
+			vnf_of(fib, A, 300, 8);
+			vnf_of(fib, B, 300, 8);
+			*(fib_load(fib, path, error) ? &refused : &loaded) += 1;
+			check_goes_on(fib);
+			fib_destroy(fib);
+		}
+	close(fd);
+	assert_true(loaded > 100 && refused > 100);
+}
+
 // Two snapshots of the same next hop are the same bytes, whatever the caller left in the padding.
 static void no_stray_bytes(void **state)
 {
@@ -286,6 +343,7 @@ int main(void)
 	        cmocka_unit_test(damaged),         cmocka_unit_test(forged),
 	        cmocka_unit_test(of_another_kind), cmocka_unit_test(no_stray_bytes),
 	        cmocka_unit_test(a_fifo),          cmocka_unit_test(a_fifo_beside),
+	        cmocka_unit_test(forged_anywhere),
 	};
 
 	return cmocka_run_group_tests(tests, path_make, path_remove);
