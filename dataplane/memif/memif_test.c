@@ -393,6 +393,30 @@ static void a_client_knows_its_buffers(void **state)
 	rig_close(&r);
 }
 
+// Each slot says 64 KB, all at one place: what a poll reads is bounded all the same.
+static void bytes_of_a_poll_are_bounded(void **state)
+{
+	const struct lie all = {.region = MEMIF_BUFFER_REGION, .length = FRAME_LENGTH_MAX};
+	const unsigned most = (POLL_BYTES_MAX + FRAME_LENGTH_MAX - 1) / FRAME_LENGTH_MAX;
+	struct vnf_frame spans[BURST_FRAMES_MAX];
+	struct frames_lost lost = {0};
+	struct view view;
+	struct rig r;
+
+	rig_open(&r);
+	for (unsigned slot = 0; slot < SIZE; slot++)
+		lie_tell(&all, &r.in, slot);
+	r.in.shared->head = SIZE;
+	assert_int_equal(memif_ring_peek_spans(&r.in, &view, spans, SIZE), most);
+	assert_int_equal(memif_ring_peek(&r.in, &view, SIZE, &lost), most);
+	assert_int_equal(view.count, most);
+	memif_ring_release(&r.in, most);
+	r.in.shared->descriptors[most].flags = MEMIF_NEXT; // no plain frame comes first
+	assert_in_range(memif_ring_peek(&r.in, &view, SIZE, &lost), 1, most + 1);
+	assert_int_equal(r.in.fault, MEMIF_OK);
+	rig_close(&r);
+}
+
 static void chains_that_do_not_end(void **state)
 {
 	struct frames_lost lost = {0};
@@ -619,6 +643,7 @@ int main(void)
 	        cmocka_unit_test(an_index_that_goes_back),
 	        cmocka_unit_test(descriptors_outside_of_the_regions),
 	        cmocka_unit_test(a_client_knows_its_buffers),
+	        cmocka_unit_test(bytes_of_a_poll_are_bounded),
 	        cmocka_unit_test(chains_that_do_not_end),
 	        cmocka_unit_test(frames_without_a_byte_are_counted),
 	        cmocka_unit_test(what_a_server_refuses),
