@@ -164,7 +164,7 @@ def main(argv: list[str]) -> int:
             f"launch: cannot set up {program[0]} on CPUs {cpus}, memory {memory}, network namespace {netns}: {error}",
             file=sys.stderr,
         )
-        if netns == "new":
+        if netns == "new" or uid != "same":
             print(NAMESPACE_REMEDY, file=sys.stderr)
         return 126
     for ignored_by_python in (signal.SIGPIPE, signal.SIGXFSZ):

@@ -20,8 +20,8 @@ from planebench.host.programs import NotFound
 from planebench.model.errors import DiedError, UsageError
 from planebench.model.switch import Value
 from planebench.testbed.hosting.base import HostedPort, HostedRequest, device_files
-from planebench.testbed.hosting.bubblewrap import shown
-from planebench.testbed.hosting.exec import HOSTING, _folder, words_of
+from planebench.testbed.hosting.bubblewrap import around, shown
+from planebench.testbed.hosting.exec import HOSTING, words_of
 from planebench.testbed.hosting.inside import RunningCommand, own_folder
 
 WAYS = (Way("a", "b", 0), Way("b", "a", 1))
@@ -139,12 +139,13 @@ def test_it_sees_its_program_what_its_command_names_and_what_is_shown(supervisor
         words = ended(start(supervisor, "sees", command, paths=[str(home / "more")]))
         seen = [f"{home}/{path}" for path in ("bin/fwd", "bin/plugin", "config", "more/shown", "rules")]
         assert words.endswith(" ".join(["vnf0 says:", *seen]))
+    assert ended(start(supervisor, "sh", "/bin/sh -c 'echo it is there'")).endswith("it is there")
 
 
 def test_a_program_is_shown_alone_where_others_have_much(tmp_path: Path) -> None:
     for program in ("/root/fwd", "/home/me/fwd", "/fwd", f"{tmp_path}/fwd"):
-        assert _folder(Path(program), tmp_path / "pb-1") == Path(program)
-    assert _folder(Path("/opt/click/bin/click"), tmp_path) == Path("/opt/click/bin")
+        assert around(Path(program), tmp_path / "pb-1") == Path(program)
+    assert around(Path("/opt/click/bin/click"), tmp_path) == Path("/opt/click/bin")
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,13 @@ def shown(paths: Iterable[Path]) -> tuple[Shown, ...]:
     )
 
 
+def around(path: Path, workdir: Path) -> Path:
+    """Return the folder of a file or folder, or that alone if others have much beside it, as in a home."""
+    folder = path.parent
+    home = folder == Path.home() or folder.parent == Path("/home")
+    return path if home or len(folder.parts) <= 2 or workdir.is_relative_to(folder) else folder
+
+
 def spawn(
     bwrap: Path,
     request: HostedRequest,
@@ -105,7 +112,7 @@ def spawn(
         *(("prlimit", f"--data={limit_mb << 20}", "--") if limit_mb is not None else ()),
         str(bwrap),
         # A user of its own is in a user namespace already, and who is not root there may not be allowed to make one.
-        *(("--unshare-user",) if user is None else ()),
+        *(("--unshare-user-try",) if user is None else ()),
         *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
         *("--die-with-parent", "--cap-drop", "ALL"),
         *("--hostname", request.name),
@@ -130,4 +137,4 @@ def user_of(request: HostedRequest) -> str:
 
 def _is_link(it: Shown) -> bool:
     """Return whether it is a link of a root, such as /bin to usr/bin."""
-    return it.source.is_symlink()
+    return it.name.parent == Path("/") and it.source.is_symlink()

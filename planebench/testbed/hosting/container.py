@@ -60,7 +60,7 @@ class ContainerHosting:
             found.binary,
             request,
             supervisor,
-            [Shown(planed, PLANED), *_files(request)],
+            [Shown(planed.resolve(), PLANED), *_files(request)],
             [str(PLANED), *arguments],
             cpus=frozenset({*request.cpus, *request.control_cpus}),
             limit_mb=limit_mb,

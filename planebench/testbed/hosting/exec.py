@@ -119,17 +119,11 @@ def _own(argv: Sequence[str], request: HostedRequest) -> tuple[Shown, ...]:
     """Return the folder of the program, and the files that its command names."""
     paths = []
     if program := shutil.which(argv[0], path=bubblewrap.PATH):
-        paths = [_folder(path, request.workdir) for path in (Path(program).absolute(), Path(program).resolve())]
+        paths = [bubblewrap.around(path, request.workdir) for path in (Path(program), Path(program).resolve())]
     named = (Path(word.rpartition("=")[2]) for word in argv[1:])
     paths += [path for path in named if path.is_absolute() and os.access(path, os.R_OK) and path.is_file()]
-    return bubblewrap.shown(path for path in dict.fromkeys(paths) if not path.is_relative_to("/usr"))
-
-
-def _folder(program: Path, workdir: Path) -> Path:
-    """Return the folder of a program; the program alone where others have much there, as in a home."""
-    folder = program.parent
-    home = folder == Path.home() or folder.parent == Path("/home")
-    return program if home or len(folder.parts) <= 2 or workdir.is_relative_to(folder) else folder
+    more = [path for path in dict.fromkeys(paths) if not any(map(path.is_relative_to, bubblewrap.SYSTEM))]
+    return bubblewrap.shown(path for path in more if path.is_absolute())
 
 
 def without_ports(command: str) -> str:

@@ -157,7 +157,7 @@ def _files(
 
     Raises UsageError for an image that is closed.
     """
-    own = bubblewrap.shown([] if binary.is_relative_to("/usr") else [binary.parents[1]])
+    own = bubblewrap.shown([] if binary.is_relative_to("/usr") else [bubblewrap.around(binary.parent, request.workdir)])
     if isinstance(boot, qemu.Kernel):
         return (*own, *bubblewrap.shown((boot.path, boot.initramfs)))
     if request.uid is not None and not boot.path.stat().st_mode & stat.S_IROTH:
