@@ -27,6 +27,10 @@ TOOLS = {"tester/tester_pcap.c", "nf/nf_run.c", "fib/fib_pipe.c", "nf/nf_fuzz_fr
 TSC_HZ = re.compile(r"\brte_get_(tsc|timer)_hz\b")
 TSC_FILES = {"base/clock.c", "base/clock_test.c"}
 
+# No deadline is by the clock of the day, which may be set while it is waited for.
+REALTIME = re.compile(r"\bCLOCK_REALTIME\b")
+REALTIME_FILES = {"fib/fib_source.c"}
+
 # What a folder may include besides itself: folders, or single headers. nf/KIND stands for any folder below nf/.
 ALLOWED: dict[str, set[str]] = {
     "base": set(),
@@ -98,6 +102,8 @@ def violations(edges: list[tuple[str, str, str]]) -> Iterator[str]:
             yield f"dataplane/{file}: {folder or 'main'} may not include {header}; see ALLOWED in scripts/structure.py"
     for path in sorted(C_ROOT.rglob("*.[ch]")):
         name = path.relative_to(C_ROOT).as_posix()
+        if name not in REALTIME_FILES and REALTIME.search(path.read_text(encoding="utf-8")):
+            yield f"dataplane/{name}: the clock of the day may be set; take CLOCK_MONOTONIC"
         if name not in TSC_FILES and TSC_HZ.search(path.read_text(encoding="utf-8")):
             yield f"dataplane/{name}: DPDK rounds the frequency of the TSC; take clock_hz() of base/clock.h"
     for name, figure in harness().items():

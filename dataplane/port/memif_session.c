@@ -358,9 +358,9 @@ bool memif_session_end(struct memif_port *port)
 	struct timespec until;
 
 	memif_session_stop(port);
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += CLOSE_S;
-	if (pthread_timedjoin_np(port->thread, NULL, &until)) {
+	if (pthread_clockjoin_np(port->thread, NULL, CLOCK_MONOTONIC, &until)) {
 		pthread_detach(port->thread);
 		return false;
 	}

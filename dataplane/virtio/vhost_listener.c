@@ -596,7 +596,7 @@ void vhost_listener_stop(struct vhost_listener *listener)
 		if (listener->links[i].open)
 			link_end(&listener->links[i]);
 	listen_socket_close(&listener->socket);
-	clock_gettime(CLOCK_REALTIME, &listener->until);
+	clock_gettime(CLOCK_MONOTONIC, &listener->until);
 	listener->until.tv_sec += CLOSE_S;
 	listener->ending = true;
 	pthread_cond_signal(&listener->work);
@@ -609,7 +609,7 @@ static bool closer_end(struct vhost_listener *listener)
 	int rc = 0;
 
 	while (!listener->ended && rc == 0)
-		rc = pthread_cond_timedwait(&listener->done, &lock, &listener->until);
+		rc = pthread_cond_clockwait(&listener->done, &lock, CLOCK_MONOTONIC, &listener->until);
 	listener->abandoned = !listener->ended;
 	return listener->ended;
 }

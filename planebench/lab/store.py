@@ -6,8 +6,9 @@ Series of its figures over the runs are for trends (docs/ci.md).
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -80,11 +81,22 @@ def open_store(store: Path) -> duckdb.DuckDBPyConnection:
     if next((store / RUNS).glob(f"*/*/*{_SUFFIX}"), None) is None:
         raise UsageError(f"{store} is not the store of a lab: planebench lab add {store} RUN adds a run to it")
     database = duckdb.connect()
-    database.execute("SET TimeZone = 'UTC'")
-    _view(database, store, RUNS, depth=2)
-    for name in BY_SWITCH:
-        _view(database, store, name, depth=3)
+    with _of_strangers(store):
+        database.execute("SET TimeZone = 'UTC'")
+        _view(database, store, RUNS, depth=2)
+        for name in BY_SWITCH:
+            _view(database, store, name, depth=3)
     return database
+
+
+@contextlib.contextmanager
+def _of_strangers(store: Path) -> Iterator[None]:
+    """Make a StoreError of what files do that :func:`add_run` has not written, whatever they hold."""
+    try:
+        yield
+    except (duckdb.Error, ValueError, TypeError, LookupError, AttributeError, RecursionError, MemoryError) as error:
+        what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise StoreError(f"{store} holds what planebench lab add has not written: {what}") from error
 
 
 def _path(store: Path, table: str, testbed: str, switch: str | None, date: str, run_id: str) -> Path:
@@ -134,6 +146,11 @@ def histories(
     """Return the series of a metric, by testbed, switch and test point. Raises UsageError for an unknown metric."""
     if metric not in _FIGURES:
         raise unknown("metric", metric, METRICS)
+    with _of_strangers(store):
+        return _histories(store, metric, testbed, switch)
+
+
+def _histories(store: Path, metric: Metric, testbed: str | None, switch: str | None) -> dict[Series, list[TrendPoint]]:
     with open_store(store) as database:
         runs = {(run["testbed"], run["run_id"]): run for run in _rows(database.sql("SELECT * FROM runs"))}
         found = _rows(database.sql(f"SELECT *, {_FIGURES[metric]}"))

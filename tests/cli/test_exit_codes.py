@@ -140,7 +140,7 @@ def failed(own_run_folder: Path) -> Run:
 def test_a_run_of_which_no_trial_took_place_has_nothing_to_say(
     planebench, tmp_path: Path, monkeypatch, command: str, code: int, more: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr("planebench.cli.output.write_report", lambda derived, path: path)  # charts take seconds
+    monkeypatch.setattr("planebench.cli.output.write_report", lambda derived, path, **how: path)  # charts take seconds
     done = planebench(*line(command, tmp_path), *more)
     assert done.code == code
     assert bool(done.err) == (code != 0)
@@ -273,7 +273,7 @@ def test_ctrl_c(planebench, monkeypatch, command: str) -> None:
 def test_text_that_looks_like_markup_is_text(
     planebench, own_run_folder: Path, tmp_path: Path, monkeypatch, name
 ) -> None:
-    monkeypatch.setattr("planebench.cli.output.write_report", lambda derived, path: path)  # charts take seconds
+    monkeypatch.setattr("planebench.cli.output.write_report", lambda derived, path, **how: path)  # charts take seconds
     store_run(own_run_folder, make_run(("[/b]", "[bold]x"), sizes=(64,)))
     if name == "lab list":
         assert planebench("lab", "add", tmp_path / "store").code == 0

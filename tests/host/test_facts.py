@@ -17,6 +17,7 @@ from planebench.host.facts import (
     collect,
     deep_c_states,
     grantable_cpus,
+    kernel_command_line,
     sample_kernel_threads,
     usable_cpus,
 )
@@ -187,3 +188,11 @@ def test_kernel_threads_of_this_machine() -> None:
     assert names[2] == "kthreadd"
     assert os.getpid() not in names
     assert [it.cpu_share for it in found] == sorted((it.cpu_share for it in found), reverse=True)
+
+
+def test_of_the_kernels_command_line_what_may_be_secret_is_only_counted() -> None:
+    line = 'BOOT_IMAGE=/vmlinuz isolcpus=1-3 nohz-full=1-3 token="a b" processor.max_cstate=1 root=/dev/sda1 mitigations=off'
+    assert kernel_command_line(line) == "isolcpus=1-3 nohz-full=1-3 processor.max_cstate=1 mitigations=off (3 others)"
+    assert kernel_command_line("quiet") == "(1 others)"
+    assert kernel_command_line("hugepages=8") == "hugepages=8"
+    assert kernel_command_line(None) is None

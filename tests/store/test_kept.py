@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pytest
 from builders import make_run, store_run
 
@@ -56,4 +57,30 @@ def test_records_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     out = keep(find_run(tmp_path / "runs", "latest"), tmp_path / "out")
     (out / "records.parquet").write_bytes(b"no Parquet")
     with pytest.raises(StoreError, match=r"records\.parquet"):
+        read_run(out)
+
+
+@pytest.mark.parametrize("record", ["repeat('A', 1000000)", "CAST(1 AS INTEGER)", "NULL", "'{}'"])
+def test_records_of_a_stranger_are_refused_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: str
+) -> None:
+    """A small file may unpack to any size; a column may have any type."""
+    monkeypatch.setattr("planebench.store.reader.KEPT_MAX_BYTES", 10_000_000)
+    store_run(tmp_path / "runs", make_run(("planed",), sizes=(64,), repetitions=1))
+    out = keep(find_run(tmp_path / "runs", "latest"), tmp_path / "out")
+    duckdb.sql(
+        f"COPY (SELECT 'trials.jsonl' AS file, i AS line, {record} AS record FROM range(11) t(i)) "
+        f"TO '{out}/records.parquet' (FORMAT parquet, COMPRESSION zstd)"
+    )
+    assert (out / "records.parquet").stat().st_size < 1_000_000
+    with pytest.raises(StoreError, match=r"records\.parquet|trials\.jsonl"):
+        read_run(out)
+
+
+def test_records_behind_a_link_are_not_read(tmp_path: Path) -> None:
+    store_run(tmp_path / "runs", make_run(("planed",), sizes=(64,), repetitions=1))
+    out = keep(find_run(tmp_path / "runs", "latest"), tmp_path / "out")
+    (out / "records.parquet").rename(tmp_path / "elsewhere")
+    (out / "records.parquet").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match=r"records\.parquet: it is a link"):
         read_run(out)
