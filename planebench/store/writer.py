@@ -201,8 +201,10 @@ class RunWriter:
         except OSError:  # it was removed, or is too large to be read: as with an older run
             trials = None
         finished = Finished(status, utc_text(now or datetime.now(UTC)), note, trials)
-        write_atomically(self.path / FINISHED_FILE, sealed(to_json(finished, indent=2)) + b"\n")
-        self.close()
+        try:
+            write_atomically(self.path / FINISHED_FILE, sealed(to_json(finished, indent=2)) + b"\n")
+        finally:
+            self.close()
 
     def close(self) -> None:
         """Close without a word on how it ended; safe to call twice."""

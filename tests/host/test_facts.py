@@ -191,7 +191,7 @@ def test_kernel_threads_of_this_machine() -> None:
 
 
 def test_of_the_kernels_command_line_what_may_be_secret_is_only_counted() -> None:
-    line = 'BOOT_IMAGE=/vmlinuz isolcpus=1-3 nohz-full=1-3 token="a b" processor.max_cstate=1 root=/dev/sda1 mitigations=off'
+    line = 'BOOT_IMAGE=/vmlinuz isolcpus=1-3 nohz-full=1-3 key="a b" processor.max_cstate=1 root=/dev/a mitigations=off'
     assert kernel_command_line(line) == "isolcpus=1-3 nohz-full=1-3 processor.max_cstate=1 mitigations=off (3 others)"
     assert kernel_command_line("quiet") == "(1 others)"
     assert kernel_command_line("hugepages=8") == "hugepages=8"

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from builders import without_checksums
 import planebench
 from planebench.host.programs import NotFound
 from planebench.measure.trial import TrialRequest
-from planebench.model.errors import NotInstalledError, UsageError
+from planebench.model.errors import NotInstalledError, StoreError, UsageError
 from planebench.model.records import Trial
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
@@ -56,6 +58,29 @@ def test_a_run_that_was_interrupted_is_returned_and_resumed(tmp_path: Path) -> N
     assert (len(run.raw.trials), watcher.trials) == (3, 2)
     with pytest.raises(UsageError, match="of this plan is complete"):
         planebench.run(plan, runs_dir=tmp_path, resume=True)
+
+
+def test_a_run_whose_end_does_not_fit_on_the_disk_is_finished_by_a_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = override(load_plan("quick"), repeat=2, **OPTIONS)
+    whole = os.fsync
+
+    def full(fd: int) -> None:
+        if "finished.json" in str(Path(f"/proc/self/fd/{fd}").readlink()):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        whole(fd)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(StoreError, match=r"cannot write .*finished\.json: No space left"):
+            planebench.run(plan, runs_dir=tmp_path)
+    (folder,) = tmp_path.iterdir()
+    assert sorted(path.name for path in folder.iterdir()) == ["run.json", "trials.jsonl"]
+    watcher = Watcher()
+    run = planebench.run(plan, runs_dir=tmp_path, resume=True, listener=watcher)
+    assert run.raw.finished is not None and run.raw.finished.status == "complete"
+    assert (len(run.raw.trials), watcher.trials) == (2, 0)
 
 
 def test_a_run_is_not_taken_up_with_another_tester(tmp_path: Path) -> None:
