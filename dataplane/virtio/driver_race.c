@@ -61,7 +61,7 @@ static void rings_open(struct rings *r)
 		r->memory[i] = take_memory(driver_ring_bytes(SIZE));
 		driver_ring_init(i ? &r->transmit : &r->receive, i == 0, SIZE, ROOM, r->memory[i],
 		                 &r->pieces[i * SIZE]);
-		driver_ring_reset(i ? &r->transmit : &r->receive, random_below(2));
+		driver_ring_reset(i ? &r->transmit : &r->receive, random_below(2), false);
 	}
 }
 
@@ -202,7 +202,7 @@ static void revive(struct driver_ring *ring)
 {
 	faults[ring->fault]++;
 	if (ring->fault != DRIVER_OK)
-		driver_ring_reset(ring, random_below(2));
+		driver_ring_reset(ring, random_below(2), false);
 }
 
 static void one_round(void)
