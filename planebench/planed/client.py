@@ -18,7 +18,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from planebench.host.link import Lines
 from planebench.host.process import stretched
@@ -81,26 +80,22 @@ class PlanedClient(AbstractContextManager["PlanedClient"]):
     ) -> None:
         self.path = path
         self.timeout_s = timeout_s
+        self.peer_uid: int | None = None
+        """The user of the process that listens: the same for each connection."""
         self._ids = itertools.count(1)
         deadline, pause_s = time.monotonic() + stretched(deadline_s), 0.001
         while True:
-            client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             try:
-                client.settimeout(max(deadline - time.monotonic(), 0.001))
-                client.connect(str(path))
+                self._connect(deadline)
                 break
             except OSError as error:
-                client.close()
+                self._lines.close()
                 if give_up is not None:
                     give_up()
                 if time.monotonic() >= deadline:
                     raise StartError(f"cannot connect to planed on {path}: {error}; is planed running?") from error
             time.sleep(pause_s)
             pause_s = min(pause_s * 1.5, 0.02)
-        credentials = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
-        self.peer_uid: int = _UCRED.unpack(credentials)[1]
-        """The user of the process that listens."""
-        self._lines = Lines(client, ANSWER_MAX_BYTES)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -118,14 +113,22 @@ class PlanedClient(AbstractContextManager["PlanedClient"]):
         if params is not None:
             request["params"] = params
         deadline = time.monotonic() + stretched(self.timeout_s if timeout_s is None else timeout_s)
+        line = json.dumps(request).encode()
         try:
             try:
-                answer = self._ask(number, request, deadline)
+                self._lines.send(line, deadline)
+                said = self._lines.receive(deadline)
             except OSError as error:
                 if error.errno not in UNHEARD:
                     raise
-                self._connect_again(deadline)
-                answer = self._ask(number, request, deadline)
+                self._lines.close()
+                self._connect(deadline)
+                self._lines.send(line, deadline)
+                said = self._lines.receive(deadline)
+            answer = json.loads(said)  # ValueError, RecursionError: it is no answer
+            while not (isinstance(answer, dict) and answer.get("id") in (number, None)):
+                self._lines.wait_until(deadline)  # late answers to calls that timed out do not extend it
+                answer = json.loads(self._lines.receive(deadline))
         except OSError as error:
             raise RpcClosedError(f"no answer from planed to {method} on {self.path}: {error}") from error
         except (ValueError, RecursionError) as error:
@@ -137,20 +140,15 @@ class PlanedClient(AbstractContextManager["PlanedClient"]):
         result = answer.get("result")
         return result if isinstance(result, dict) else {}
 
-    def _ask(self, number: int, request: Json, deadline: float) -> Any:
-        self._lines.send(json.dumps(request).encode(), deadline)
-        answer = json.loads(self._lines.receive(deadline))  # ValueError, RecursionError: it is no answer
-        while not (isinstance(answer, dict) and answer.get("id") in (number, None)):
-            self._lines.wait_until(deadline)  # late answers to calls that timed out do not extend it
-            answer = json.loads(self._lines.receive(deadline))
-        return answer
-
-    def _connect_again(self, deadline: float) -> None:
+    def _connect(self, deadline: float) -> None:
         client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._lines.close()
         self._lines = Lines(client, ANSWER_MAX_BYTES)
         client.settimeout(max(deadline - time.monotonic(), 0.001))
         client.connect(str(self.path))
+        uid = _UCRED.unpack(client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))[1]
+        if self.peer_uid not in (None, uid):
+            raise PermissionError(f"user {uid} listens where user {self.peer_uid} did")
+        self.peer_uid = uid
 
 
 def get_statistics(call: Call) -> Statistics:
