@@ -117,15 +117,15 @@ class PlanedClient(AbstractContextManager["PlanedClient"]):
         try:
             try:
                 self._lines.send(line, deadline)
-                said = self._lines.receive(deadline)
+                first = self._lines.receive(deadline)
             except OSError as error:
                 if error.errno not in UNHEARD:
                     raise
                 self._lines.close()
                 self._connect(deadline)
                 self._lines.send(line, deadline)
-                said = self._lines.receive(deadline)
-            answer = json.loads(said)  # ValueError, RecursionError: it is no answer
+                first = self._lines.receive(deadline)
+            answer = json.loads(first)  # ValueError, RecursionError: it is no answer
             while not (isinstance(answer, dict) and answer.get("id") in (number, None)):
                 self._lines.wait_until(deadline)  # late answers to calls that timed out do not extend it
                 answer = json.loads(self._lines.receive(deadline))
