@@ -51,8 +51,8 @@ from planebench_fib.transport import Transport
 _SEQUENCES = 1 << 32
 _RETRY_S_MAX = 1.0
 _HELD_S = 10.0
-"""A session that held for so long is begun again at once. One that did not may have been ended by another speaker of this
-VNF: each HELLO ends the session of the other, so both wait, longer each time, as for an answer."""
+"""A session that held for so long is begun again at once. One that did not may have been ended by another speaker of
+this VNF: each HELLO ends the session of the other, so both wait, longer each time, as for an answer."""
 
 
 @dataclass(slots=True)
