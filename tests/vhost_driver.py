@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import select
 import socket
 import struct
 import sys
@@ -67,9 +68,13 @@ class VhostDriver:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self) -> None:
-        """Hang up."""
+    def hang_up(self) -> None:
+        """Close the connection, and keep the memory."""
         self._socket.close()
+
+    def close(self) -> None:
+        """Hang up, and give all away."""
+        self.hang_up()
         self.memory.close()
         for fd in self._fds:
             os.close(fd)
@@ -153,6 +158,10 @@ class VhostDriver:
             return self._socket.recv(1) == b""
         except ConnectionResetError:
             return True
+
+    def is_gone(self) -> bool:
+        """Whether the device has gone by now, and there is no reply to be read."""
+        return bool(select.select([self._socket], [], [], 0)[0]) and self.hung_up()
 
     def be_impatient(self) -> None:
         """Wait for the device a quarter of a second at most, from here on."""

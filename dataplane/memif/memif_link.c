@@ -71,7 +71,8 @@ static enum peer_refusal add_region(struct memif_link *link, const struct memif_
 		return PEER_REFUSED_VALUE;
 	for (unsigned i = 0; i < link->memory.guest.count; i++)
 		used += link->memory.guest.regions[i].size;
-	why = peer_memory_add(&link->memory, &region, files->fds[0], link->config.memory_max - used);
+	why = peer_memory_add(&link->memory, &region, files->fds[0], link->config.memory_max - used,
+	                      link->config.charge);
 	if (why == PEER_ACCEPTED)
 		files->count = 0;
 	return why;

@@ -13,11 +13,12 @@ enum memif_way { MEMIF_TO_CLIENT, MEMIF_TO_SERVER, MEMIF_WAYS };
 
 struct memif_link_config {
 	bool server;
-	const char *name;    // of the port; must outlive the link
-	unsigned pairs;      // queue pairs of the port
-	unsigned log2_size;  // client: of its rings
-	bool shares_buffers; // client: with the others of the process that do (memif/memif_pool.h)
-	uint64_t memory_max; // server: bytes of a client
+	const char *name;            // of the port; must outlive the link
+	unsigned pairs;              // queue pairs of the port
+	unsigned log2_size;          // client: of its rings
+	bool shares_buffers;         // client: with the others of the process that do (memif/memif_pool.h)
+	uint64_t memory_max;         // server: bytes of a client
+	struct guest_charge *charge; // server: of the port, or NULL
 };
 
 // A ring that both ends know, or not: fd -1.

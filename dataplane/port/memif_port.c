@@ -294,6 +294,7 @@ static int memif_open(struct port *port)
 	        .pairs = own->base.pairs,
 	        .log2_size = (unsigned)__builtin_ctz(config->ring_size),
 	        .shares_buffers = config->zero_copy,
+	        .charge = server ? &own->charge : NULL,
 	        .memory_max = (uint64_t)(megabytes ? megabytes : CONFIG_DRIVER_MEMORY_MB_MAX) << 20,
 	};
 	rc = server ? spares_take(own) : 0;

@@ -135,7 +135,10 @@ static void memif_disconnect(struct memif_port *port)
 // Say why to who is at the other end of a connection, and to the log.
 static void say_refused(struct memif_port *port, int to, enum peer_refusal why)
 {
-	peer_refusals_add(&port->refusals, why, port->config.server ? "the client" : "the server");
+	char charged[GUEST_CHARGE_TEXT_BYTES];
+
+	peer_refusals_add(&port->refusals, why, port->config.server ? "the client" : "the server",
+	                  why == PEER_REFUSED_CHARGED ? guest_charge_text(&port->charge, charged) : NULL);
 	say_goodbye(to, peer_refusal_text(why));
 }
 
@@ -143,7 +146,7 @@ static void refuse(struct memif_port *port, enum peer_refusal why)
 {
 	say_refused(port, port->fd, why);
 	memif_disconnect(port);
-	if (why == PEER_REFUSED_BLOCKING)
+	if (why == PEER_REFUSED_BLOCKING || why == PEER_REFUSED_CHARGED)
 		rest(port, BARRED_MS);
 }
 
@@ -155,6 +158,8 @@ static void memif_begin(struct memif_port *port, int fd)
 	port->fd = fd;
 	port->blocked = false;
 	port->begun_ms = (uint64_t)clock_now_ms();
+	if (port->config.server)
+		guest_charge_begin(&port->charge, true);
 	if (memif_link_begin(&port->link, &port->config, &first))
 		send_message(fd, &first, -1, &sent);
 	if (!sent)
@@ -256,11 +261,13 @@ static void connect_to_server(struct memif_port *port)
 // Deadlines, and what the other end must not do. The connection may have ended after this.
 static void check(struct memif_port *port, uint64_t now_ms)
 {
+	enum peer_refusal why;
+
 	unblock(port);
-	if (port->blocked)
-		refuse(port, PEER_REFUSED_BLOCKING);
-	else if (peer_memory_gone(&port->link.memory))
-		refuse(port, PEER_REFUSED_MEMORY_GONE);
+	peer_memory_measure(&port->link.memory);
+	why = port->blocked ? PEER_REFUSED_BLOCKING : peer_memory_fault(&port->link.memory);
+	if (why)
+		refuse(port, why);
 	else if (!port->link.connected && now_ms >= port->begun_ms + CONNECT_MS)
 		refuse(port, PEER_REFUSED_LATE);
 	else
@@ -279,6 +286,7 @@ static uint64_t rest_ms(struct memif_port *port, uint64_t now_ms)
 static void wait_and_hear(struct memif_port *port, uint64_t now_ms)
 {
 	uint64_t resting_ms = rest_ms(port, now_ms);
+	eventfd_t ignored;
 	struct pollfd fds[] = {
 	        {.fd = port->wake_fd, .events = POLLIN},
 	        {.fd = port->fd, .events = POLLIN},
@@ -286,6 +294,8 @@ static void wait_and_hear(struct memif_port *port, uint64_t now_ms)
 	};
 
 	poll(fds, RTE_DIM(fds), port->fd >= 0 ? CHECK_MS : resting_ms ? (int)resting_ms : -1);
+	if (fds[0].revents)
+		eventfd_read(port->wake_fd, &ignored);
 	if (fds[1].revents)
 		read_message(port);
 	else if (fds[2].revents)
@@ -314,11 +324,19 @@ static void *memif_thread_main(void *argument)
 
 // --- Beginning and ending: the control thread ------------------------------------------------------------
 
+static void end_charge(struct memif_port *port)
+{
+	if (port->config.server)
+		guest_charge_close(&port->charge);
+}
+
 static int open_door(struct memif_port *port, const struct config_drivers *drivers)
 {
 	gid_t group;
 	int rc = listen_socket_group(drivers->group, &group);
 
+	guest_charge_open(&port->charge, drivers->max_charged_mb,
+	                  port->wake_fd); // a client shares its own memory
 	return rc ? rc
 	          : listen_socket_open(&port->listener, port->base.path, SOCK_SEQPACKET, group,
 	                               drivers->connections_per_s);
@@ -340,6 +358,7 @@ int memif_session_begin(struct memif_port *port, const struct config_drivers *dr
 	if (rc == 0)
 		return 0;
 	listen_socket_close(&port->listener);
+	end_charge(port);
 	close(port->wake_fd);
 	return rc;
 }
@@ -366,6 +385,7 @@ bool memif_session_end(struct memif_port *port)
 	}
 	if (port->listener.fd >= 0)
 		close(port->listener.fd); // its file went with the stop
+	end_charge(port);
 	close(port->wake_fd);
 	return true;
 }

@@ -18,7 +18,8 @@ struct memif_port {
 	struct shm_port base; // first
 	unsigned source;      // of a pair's rings, the one that we receive from; the other is sent to
 	struct memif_link_config config;
-	uint8_t *spares; // of a server, MEMIF_SPARE_BYTES for each pair: see struct memif_ring
+	uint8_t *spares;            // of a server, MEMIF_SPARE_BYTES for each pair: see struct memif_ring
+	struct guest_charge charge; // of a server
 	struct peer_refusals refusals;
 	pthread_t thread;
 	int wake_fd;

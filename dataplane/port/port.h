@@ -21,7 +21,8 @@ struct port_ops;
 struct config_drivers {
 	char group[CONFIG_NAME_MAX]; // of users who may connect, besides the owner
 	uint32_t max_connections, connections_per_s;
-	uint32_t max_memory_mb; // of a connection
+	uint32_t max_memory_mb;  // of a connection
+	uint32_t max_charged_mb; // of the port: shm/guest_charge.h
 };
 
 // What stamps probes at a port: this program, the kernel, or the device.

@@ -184,6 +184,7 @@ int vhost_session_begin(struct vhost_port *port, const struct config_drivers *dr
 	        .memory_max = (uint64_t)(drivers->max_memory_mb ? drivers->max_memory_mb
 	                                                        : CONFIG_DRIVER_MEMORY_MB_MAX)
 	                      << 20,
+	        .charged_max_mb = drivers->max_charged_mb,
 	        .ops = &device_ops,
 	        .owner = port,
 	};

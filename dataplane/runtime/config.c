@@ -41,7 +41,7 @@ static int check_port(const struct config_port *port, char *error)
 		return config_error(
 		        error,
 		        "port %s: only kinds vhost-user and memif-server, with the default backend, have "
-		        "\"group\", \"max_connections\", \"connections_per_s\" and \"max_memory_mb\"",
+		        "\"group\", \"max_connections\", \"connections_per_s\", \"max_memory_mb\" and \"max_charged_mb\"",
 		        port->name);
 	if (port->offloads && !ops->takes_offloads)
 		return config_error(
@@ -235,6 +235,8 @@ static const struct field port_fields[] = {
                     CONFIG_CONNECTIONS_MAX)},
         {UINT_FIELD("connections_per_s", struct config_port, drivers.connections_per_s, 1, 1000)},
         {UINT_FIELD("max_memory_mb", struct config_port, drivers.max_memory_mb, 1,
+                    CONFIG_DRIVER_MEMORY_MB_MAX)},
+        {UINT_FIELD("max_charged_mb", struct config_port, drivers.max_charged_mb, 1,
                     CONFIG_DRIVER_MEMORY_MB_MAX)},
         {0},
 };

@@ -15,14 +15,15 @@ void peer_refusals_begin(struct peer_refusals *refusals, const char *port)
 }
 
 // One line, and how many were left out before it.
-void peer_refusals_add(struct peer_refusals *refusals, enum peer_refusal why, const char *whom)
+void peer_refusals_add(struct peer_refusals *refusals, enum peer_refusal why, const char *whom,
+                       const char *text)
 {
 	char unsaid[LOG_UNSAID_BYTES];
 
 	atomic_fetch_add(&refusals->counts[why], 1);
 	if (log_rate_take(&refusals->lines, (uint64_t)clock_now_ms(), unsaid))
 		LOG_WARN("port %s: %s was refused: %s; the connection is ended%s", refusals->port, whom,
-		         peer_refusal_text(why), unsaid);
+		         text ? text : peer_refusal_text(why), unsaid);
 }
 
 #define REFUSAL_KEY(name, key, text)  [PEER_REFUSED_##name] = key,

@@ -47,6 +47,7 @@ struct peer_files {
 	DO(BLOCKING, "blocking_eventfd", "the driver has made its eventfd block again")                      \
 	DO(HOLES, "holes_punched", "pages of its memory go away again and again while they are used")        \
 	DO(MEMORY_GONE, "memory_gone", "a file of its memory was truncated, or has no page left")            \
+	DO(CHARGED, "memory_charged", "frames have made more pages of its memory than the port may have")    \
 	DO(TAKEN, "taken", "another one has the port, and is still connected")                               \
 	DO(IDLE, "idle", "it has not begun to use the port, and another one has come")
 #define PEER_REFUSAL_NAME(name, key, text) PEER_REFUSED_##name,
@@ -66,8 +67,9 @@ struct peer_refusals {
 
 void peer_refusals_begin(struct peer_refusals *refusals, const char *port);
 
-// Count one, and say so in a line at a limited rate: whom was refused.
-void peer_refusals_add(struct peer_refusals *refusals, enum peer_refusal why, const char *whom);
+// Count one, and say so in a line at a limited rate: whom was refused; text: why, or NULL: peer_refusal_text().
+void peer_refusals_add(struct peer_refusals *refusals, enum peer_refusal why, const char *whom,
+                       const char *text);
 
 // Keep the descriptors that recvmsg() has brought with a message. Returns false if there were more than it had room for.
 bool peer_files_keep(struct peer_files *files, struct msghdr *header);

@@ -11,6 +11,13 @@
 
 #include "shm/guest_fault.h"
 
+enum { BLOCK_BYTES = 512 };
+
+static uint64_t bytes_of(const struct stat *file)
+{
+	return (uint64_t)file->st_blocks * BLOCK_BYTES;
+}
+
 static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
 {
 	return a - b < b_bytes ||
@@ -47,8 +54,16 @@ static enum peer_refusal check_file(const struct peer_region *region, int fd, st
 
 // Whole pages of the file's own size (st_blksize: hugepages cannot be mapped otherwise). The region lies in the file,
 // so nothing here overflows.
+static bool is_mapped(const struct peer_memory *memory, const struct stat *file)
+{
+	for (unsigned i = 0; i < memory->guest.count; i++)
+		if (memory->maps[i].device == file->st_dev && memory->maps[i].inode == file->st_ino)
+			return true;
+	return false;
+}
+
 static enum peer_refusal map(struct peer_memory *memory, const struct peer_region *region, int fd,
-                             const struct stat *file)
+                             const struct stat *file, struct guest_charge *charge)
 {
 	uint64_t page = (uint64_t)file->st_blksize;
 	uint64_t before = region->offset % page, bytes = (before + region->bytes + page - 1) / page * page;
@@ -64,6 +79,9 @@ static enum peer_refusal map(struct peer_memory *memory, const struct peer_regio
 		munmap(at, bytes);
 		return PEER_REFUSED_MEMORY_LIMIT;
 	}
+	if (charge)
+		guest_fault_charge(memory->maps[n].watched, charge,
+		                   is_mapped(memory, file) ? UINT64_MAX : bytes_of(file));
 	if (guest_memory_add(&memory->guest, region->guest_address, region->bytes, (uint8_t *)at + before)) {
 		guest_fault_forget(memory->maps[n].watched);
 		munmap(at, bytes);
@@ -74,12 +92,14 @@ static enum peer_refusal map(struct peer_memory *memory, const struct peer_regio
 	memory->maps[n].fd = fd;
 	memory->maps[n].page = (uint32_t)page;
 	memory->maps[n].blocks = file->st_blocks;
+	memory->maps[n].device = file->st_dev;
+	memory->maps[n].inode = file->st_ino;
 	memory->maps[n].user_address = region->user_address;
 	return PEER_ACCEPTED;
 }
 
 enum peer_refusal peer_memory_add(struct peer_memory *memory, const struct peer_region *region, int fd,
-                                  uint64_t most)
+                                  uint64_t most, struct guest_charge *charge)
 {
 	enum peer_refusal why = check_addresses(memory, region);
 	struct stat file;
@@ -90,17 +110,17 @@ enum peer_refusal peer_memory_add(struct peer_memory *memory, const struct peer_
 		why = check_file(region, fd, &file);
 	if (why == PEER_ACCEPTED && region->bytes > most)
 		why = PEER_REFUSED_MEMORY_LIMIT;
-	return why ? why : map(memory, region, fd, &file);
+	return why ? why : map(memory, region, fd, &file, charge);
 }
 
 enum peer_refusal peer_memory_open(struct peer_memory *memory, const struct peer_region *regions,
-                                   struct peer_files *files, uint64_t most)
+                                   struct peer_files *files, uint64_t most, struct guest_charge *charge)
 {
 	enum peer_refusal why = PEER_ACCEPTED;
 
 	*memory = (struct peer_memory){0};
 	for (unsigned i = 0; i < files->count && why == PEER_ACCEPTED; i++) {
-		why = peer_memory_add(memory, &regions[i], files->fds[i], most);
+		why = peer_memory_add(memory, &regions[i], files->fds[i], most, charge);
 		most -= regions[i].bytes;
 	}
 	if (why) {
@@ -125,9 +145,9 @@ void peer_memory_close(struct peer_memory *memory)
 }
 
 // One more or less is the kernel's own: of a table of pages.
-enum { HOLE_PAGES = 2, BLOCK_BYTES = 512 };
+enum { HOLE_PAGES = 2 };
 
-uint32_t peer_memory_punched(struct peer_memory *memory)
+uint32_t peer_memory_measure(struct peer_memory *memory)
 {
 	uint32_t page = 0;
 	struct stat file;
@@ -139,6 +159,7 @@ uint32_t peer_memory_punched(struct peer_memory *memory)
 			least *= HOLE_PAGES;
 		if (memory->maps[i].fd < 0 || fstat(memory->maps[i].fd, &file))
 			continue;
+		guest_fault_measured(memory->maps[i].watched, bytes_of(&file));
 		if (file.st_blocks <= memory->maps[i].blocks - least && memory->maps[i].rose)
 			page = RTE_MAX(page, memory->maps[i].page);
 		if (labs(file.st_blocks - memory->maps[i].blocks) >= least) {
@@ -149,12 +170,16 @@ uint32_t peer_memory_punched(struct peer_memory *memory)
 	return page;
 }
 
-bool peer_memory_gone(const struct peer_memory *memory)
+enum peer_refusal peer_memory_fault(const struct peer_memory *memory)
 {
-	for (unsigned i = 0; i < memory->guest.count; i++)
-		if (guest_fault_seen(memory->maps[i].watched))
-			return true;
-	return false;
+	static const enum peer_refusal refusals[] = {[GUEST_FAULT_NONE] = PEER_ACCEPTED,
+	                                             [GUEST_FAULT_GONE] = PEER_REFUSED_MEMORY_GONE,
+	                                             [GUEST_FAULT_CHARGED] = PEER_REFUSED_CHARGED};
+	enum peer_refusal why = PEER_ACCEPTED;
+
+	for (unsigned i = 0; i < memory->guest.count && why == PEER_ACCEPTED; i++)
+		why = refusals[guest_fault_seen(memory->maps[i].watched)];
+	return why;
 }
 
 void *peer_memory_at(const struct peer_memory *memory, uint64_t user_address)

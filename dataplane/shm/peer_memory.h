@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 
+#include "shm/guest_charge.h"
 #include "shm/guest_memory.h"
 #include "shm/peer.h"
 
@@ -20,35 +21,36 @@ struct peer_memory {
 	struct {
 		void *at; // of the mapping, which begins with a page of the file
 		size_t bytes;
-		int watched;           // by guest_fault.h
-		int fd;                // of the file
-		uint32_t page;         // bytes
-		int64_t blocks;        // of the file, as peer_memory_punched() has found them
-		bool rose;             // the last time that they changed
-		uint64_t user_address; // of the region in the driver's address space
+		int watched;            // by guest_fault.h
+		int fd;                 // of the file
+		uint32_t page;          // bytes
+		int64_t blocks;         // of the file, as peer_memory_measure() has found them
+		bool rose;              // the last time that they changed
+		uint64_t device, inode; // of the file
+		uint64_t user_address;  // of the region in the driver's address space
 	} maps[GUEST_REGIONS_MAX];
 };
 
-// Map a region of each file, at most so many bytes. Returns PEER_ACCEPTED, files closed; or
-// why not, with nothing mapped and the files as they were.
+// Map a region of each file, at most so many bytes. What we make of its pages is the port's charge; NULL: nobody counts.
+// Returns PEER_ACCEPTED, files closed; or why not, with nothing mapped and the files as they were.
 enum peer_refusal peer_memory_open(struct peer_memory *memory, const struct peer_region *regions,
-                                   struct peer_files *files, uint64_t most);
+                                   struct peer_files *files, uint64_t most, struct guest_charge *charge);
 
 // Map one region of a file more, with at most so many bytes: memory begins as zeros. Returns PEER_ACCEPTED, and the file
 // is the memory's; or why not, with memory and file as they were.
 enum peer_refusal peer_memory_add(struct peer_memory *memory, const struct peer_region *region, int fd,
-                                  uint64_t most);
+                                  uint64_t most, struct guest_charge *charge);
 
 // Unmap all. May take long: the last who unmaps frees the memory.
 void peer_memory_close(struct peer_memory *memory);
 
-// Whether, since the last call, pages were taken out of a file again after some had come back: its blocks have fallen
+// Tell the charge what exists now (shm/guest_fault.h), and whether, since the last call, pages were taken out of a file again after some had come back: its blocks have fallen
 // after they had risen. A guest that gives memory up (a balloon) lets them fall, and seldom rise. Returns the bytes of a
 // page of that file, or 0. Asks the kernel once for each region.
-uint32_t peer_memory_punched(struct peer_memory *memory);
+uint32_t peer_memory_measure(struct peer_memory *memory);
 
-// Whether pages of it were not there when they were used.
-bool peer_memory_gone(const struct peer_memory *memory);
+// Whether pages of it were not there when they were used, and why the connection has to end for it.
+enum peer_refusal peer_memory_fault(const struct peer_memory *memory);
 
 // Where an address of the driver's own is here, or NULL.
 void *peer_memory_at(const struct peer_memory *memory, uint64_t user_address);

@@ -148,7 +148,7 @@ static enum peer_refusal set_memory(struct vhost_device *device, const struct vh
 
 	memcpy(regions, message->memory.regions,
 	       sizeof(regions)); // aligned, which those of the message are not
-	why = peer_memory_open(&next, regions, files, device->memory_max);
+	why = peer_memory_open(&next, regions, files, device->memory_max, device->charge);
 	if (why)
 		return why;
 	take_all(device);

@@ -38,7 +38,8 @@ struct vhost_device {
 	const struct vhost_device_ops *ops;
 	void *owner; // of the port that it is a device of: for ops
 	unsigned pairs;
-	uint64_t memory_max; // bytes of all regions; to be changed after vhost_device_begin()
+	uint64_t memory_max;         // bytes of all regions; to be changed after vhost_device_begin()
+	struct guest_charge *charge; // of the port, or NULL; the same
 	uint64_t offered, offered_protocol;
 	uint64_t features, protocol_features; // what the driver has set
 	uint8_t status;

@@ -24,7 +24,8 @@ enum {
 	MESSAGE_MS = 5000, // for all bytes of a message
 	CLOSE_S = 2,       // for what the other end may make slow
 	CHECK_MS = 100,    // of descriptors that must not block, and of memory that must stay
-	BARRED_MS = 60000, // a port whose driver has made one of them block, or has taken memory away
+	// A port whose driver has made one of them block, or has taken memory away, or is at the limit of what we make of it.
+	BARRED_MS = 60000,
 	// Memory that goes away and comes back costs who uses it a page fault each time. As many of a process between two
 	// checks, times the pages of 4 KB of each, as take about a hundredth of a core; and how often that is.
 	FAULTS_DEAR = 1000,
@@ -72,6 +73,7 @@ struct vhost_listener {
 	struct source listener; // of it
 	uint64_t check_ms, faults_seen, turns;
 	struct bucket messages;
+	struct guest_charge charge;
 	struct peer_refusals refusals;
 	struct link links[LINKS_MAX];
 	pthread_t closer;
@@ -162,6 +164,7 @@ static struct link *next_full(struct vhost_listener *listener)
 
 static void listener_free(struct vhost_listener *listener)
 {
+	guest_charge_close(&listener->charge);
 	pthread_cond_destroy(&listener->work);
 	pthread_cond_destroy(&listener->done);
 	free(listener);
@@ -221,12 +224,15 @@ static void refuse(struct link *link, enum peer_refusal why)
 {
 	const struct vhost_link *in = &link->in;
 	uint32_t request = in->have >= sizeof(request) ? in->message.request : 0;
-	char whom[64] = "its driver";
+	char whom[64] = "its driver", charged[GUEST_CHARGE_TEXT_BYTES];
 
 	if (in->have)
 		snprintf(whom, sizeof(whom), "its driver's message %u (%s)", request,
 		         vhost_request_text(request));
-	peer_refusals_add(&link->source.listener->refusals, why, whom);
+	peer_refusals_add(&link->source.listener->refusals, why, whom,
+	                  why == PEER_REFUSED_CHARGED
+	                          ? guest_charge_text(&link->source.listener->charge, charged)
+	                          : NULL);
 	link_end(link);
 }
 
@@ -334,6 +340,14 @@ static struct link *idle_link(struct vhost_listener *listener)
 	return idle;
 }
 
+static bool is_used(const struct vhost_listener *listener)
+{
+	for (unsigned i = 0; i < LINKS_MAX; i++)
+		if (listener->links[i].open || !listener->links[i].closed)
+			return true;
+	return false;
+}
+
 static void accept_driver(struct vhost_listener *listener)
 {
 	struct link *link = free_link(listener), *idle = idle_link(listener);
@@ -347,6 +361,7 @@ static void accept_driver(struct vhost_listener *listener)
 	if (fd < 0)
 		return;
 	link->heard = ++listener->turns;
+	guest_charge_begin(&listener->charge, !is_used(listener));
 	link->source = (struct source){listener, link, fd, false};
 	link->in = (struct vhost_link){.fd = fd};
 	link->open = true;
@@ -354,6 +369,7 @@ static void accept_driver(struct vhost_listener *listener)
 	vhost_device_begin(&link->device, listener->config.ops, listener->config.owner,
 	                   listener->config.pairs, listener->config.features);
 	link->device.memory_max = listener->config.memory_max;
+	link->device.charge = &listener->charge;
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -370,7 +386,13 @@ static uint64_t look_after_link(struct link *link, uint64_t now_ms, uint64_t wai
 		refuse(link, PEER_REFUSED_LATE);
 		return UINT64_MAX;
 	}
-	if (peer_memory_gone(&link->device.memory)) {
+	switch (peer_memory_fault(&link->device.memory)) {
+	case PEER_ACCEPTED:
+		break;
+	case PEER_REFUSED_CHARGED:
+		bar(link, PEER_REFUSED_CHARGED);
+		return UINT64_MAX;
+	default:
 		refuse(link, PEER_REFUSED_MEMORY_GONE);
 		return UINT64_MAX;
 	}
@@ -379,12 +401,12 @@ static uint64_t look_after_link(struct link *link, uint64_t now_ms, uint64_t wai
 	               link->in.have ? link->deadline_ms - now_ms : UINT64_MAX);
 }
 
-// Minor page faults of the whole process.
+// Minor page faults of the whole process, with those that we end ourselves.
 static uint64_t faults_now(void)
 {
 	struct rusage usage;
 
-	return getrusage(RUSAGE_SELF, &usage) ? 0 : (uint64_t)usage.ru_minflt;
+	return getrusage(RUSAGE_SELF, &usage) ? 0 : (uint64_t)usage.ru_minflt + guest_fault_pages();
 }
 
 // Whether a driver takes its memory away, again and again, while somebody here uses it and waits for the pages. Which
@@ -392,7 +414,7 @@ static uint64_t faults_now(void)
 // pages that had just come back.
 static bool check_holes(struct link *link, uint64_t faults)
 {
-	uint32_t page = peer_memory_punched(&link->device.memory);
+	uint32_t page = peer_memory_measure(&link->device.memory);
 
 	if (page && faults * (page > 4096 ? FAULTS_PER_HUGEPAGE : 1) >= FAULTS_DEAR) {
 		link->checks = 0;
@@ -530,6 +552,7 @@ static struct vhost_listener *door_create(const struct vhost_listener_config *co
 		listener->links[i].source.listener = listener;
 		listener->links[i].closed = true;
 	}
+	guest_charge_open(&listener->charge, config->charged_max_mb, -1);
 	pthread_cond_init(&listener->work, NULL);
 	pthread_cond_init(&listener->done, NULL);
 	return listener;

@@ -21,6 +21,7 @@ struct vhost_listener_config {
 	uint64_t features;                       // offered
 	unsigned connections, connections_per_s; // 0: the default of listen_socket_open()
 	uint64_t memory_max;                     // bytes of a connection
+	uint32_t charged_max_mb;                 // of guest_charge.h
 	gid_t group; // of the socket, which then has mode 0660; (gid_t)-1: none, and 0600
 	const struct vhost_device_ops *ops;
 	void *owner; // of the devices

@@ -8,6 +8,7 @@
 #include <sys/un.h>
 
 #include "base/clock.h"
+#include "shm/guest_fault.h"
 #include "virtio/vhost_listener.h"
 #include "test/unit.h"
 #include "test/vhost_peer.h"
@@ -481,6 +482,7 @@ static void a_port_closes_with_drivers_in_it(void **state)
 
 int main(void)
 {
+	guest_fault_begin(); // it keeps a descriptor
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(a_driver_is_answered, rig_open, rig_close),
 	        cmocka_unit_test_setup_teardown(half_a_message_has_a_deadline, rig_open, rig_close),

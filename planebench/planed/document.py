@@ -57,6 +57,8 @@ class Port:
     zero_copy: bool = False
     """True if a memif client exchanges buffers with the others of its process (docs/design/ports.md)."""
     line_rate_bps: int | None = None
+    max_charged_mb: int | None = None
+    """The memory that frames of a vhost-user or memif-server port may make of the other end's; None: planed's share."""
 
 
 @dataclass(frozen=True, slots=True)

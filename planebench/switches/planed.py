@@ -86,6 +86,8 @@ NIC_PORT, NIC_TASK = "nic", "veb"
 LOAD_DEADLINE_S = 120.0
 NEXT_HOPS = 16
 PAUSED_S = 86_400
+CHARGED_MAX_MB = 256 * 1024
+"""planed takes no larger one."""
 """A topology is paused while other switches are measured; its sessions and routes must be there when it goes on."""
 
 
@@ -159,8 +161,17 @@ def _port(number: int, port: SwitchPort, request: SwitchRequest, values: OptionV
     if port.kind == "memif":
         return replace(made, kind="memif-client", zero_copy=True)
     if port.kind == "vhost-user":
-        return replace(made, kind="vhost-user", backend=backend, offloads=offers_offloads(values))
+        charged_mb, offloads = None if backend == "dpdk" else _charged_mb(port, request), offers_offloads(values)
+        return replace(made, kind="vhost-user", backend=backend, offloads=offloads, max_charged_mb=charged_mb)
     return replace(made, kind="virtio-user", backend=backend)
+
+
+def _charged_mb(port: SwitchPort, request: SwitchRequest) -> int | None:
+    """Return what frames may make of a VNF's memory: all that it was given, and its rings and buffers beside that."""
+    if port.vnf_memory_mb is None:
+        return None
+    buffers_bytes = 2 * request.queues * port.ring_size * request.max_frame_bytes
+    return min(port.vnf_memory_mb + 1 + buffers_bytes // 2**20, CHARGED_MAX_MB)
 
 
 def _cross_connects(request: SwitchRequest, queue: int, function: str, values: OptionValues) -> list[Task]:
@@ -304,7 +315,7 @@ class PlanedAdapter(Adapter):
         )
         ports = (
             Port(NIC_PORT, "memif-client", wire.ring_size, path=common.socket_path(wire)),
-            *(Port(names[port.name], "vhost-user", port.ring_size, path=common.socket_path(port)) for port in vnfs),
+            *(replace(_port(0, port, request, {}), name=names[port.name], queues=1) for port in vnfs),
         )
         task = replace(station_task(inner, None), name=NIC_TASK)
         return Document(NIC_PORT, Memory(False, 0, 0, 0), ports, (task,))

@@ -61,6 +61,8 @@ class SwitchPort:
     interface: str | None = None
     address: str | None = None
     ring_size: int = 256
+    vnf_memory_mb: int | None = None
+    """The memory that the hosted VNF behind it was given; None where nobody chose."""
 
     @property
     def of_vnf(self) -> bool:

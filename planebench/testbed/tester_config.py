@@ -166,6 +166,8 @@ def switch_request(
     tsc_hz: int | None = None,
 ) -> SwitchRequest:
     """Return the request to a switch adapter for this topology; ``netns_pid`` and ``tsc_hz`` as in SwitchRequest."""
+    chosen = [vnf for vnf in topology.hosted_vnfs if "memory_mb" in vnf.hosting_values]
+    memory_mb = {port: int(str(vnf.hosting_values["memory_mb"])) for vnf in chosen for port in vnf.ports}
     uncabled = set(topology.wire_ports) - set(cabled(topology, links.vnf_interface))
     ports = []
     for port in (it for it in topology.ports if it.name not in uncabled):
@@ -177,7 +179,7 @@ def switch_request(
         elif links.vnf_interface == "vf":
             common = replace(common, kind="vf")
         else:
-            common = replace(common, path=links.socket(port.name))
+            common = replace(common, path=links.socket(port.name), vnf_memory_mb=memory_mb.get(port.name))
         ports.append(common)
     return SwitchRequest(
         ports=tuple(ports),

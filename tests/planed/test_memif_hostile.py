@@ -23,6 +23,7 @@ VERSION, COOKIE, TO_SERVER = 2 << 8, 0x3E31F20, 1
 LOG2_SIZE, MEMORY_BYTES, BUFFERS, STRIDE, BACK = 4, 1 << 17, 1 << 14, 2048, 4096
 HEAD, TAIL, DESCRIPTORS, DESCRIPTOR_BYTES = 6, 64, 128, 16
 FRAME_BYTES = 60
+PAGE, MB, SPARSE_BYTES = 4096, 1 << 20, 1 << 31
 
 
 class MemifClient:
@@ -63,6 +64,10 @@ class MemifClient:
     def connect(self) -> None:
         self.greet()
         assert self.share() == ACK
+        self.finish()
+
+    def finish(self) -> None:
+        """The rest, after the regions."""
         assert [self.add_ring(flags, bell) for flags, bell in zip((TO_SERVER, 0), self.bells, strict=True)] == [ACK] * 2
         assert self.say(CONNECT) == CONNECTED
 
@@ -223,3 +228,32 @@ def test_the_rate_of_new_connections(planed: Planed) -> None:
             first.send()
         until(lambda: port(planed)["rx_packets"] == 10, "all frames have come")
     assert port(planed)["refused_messages"] == {"taken": 63 + 5}
+
+
+def exist_bytes(file: int) -> int:
+    return os.fstat(file).st_blocks * 512
+
+
+def test_pages_that_frames_make_have_a_limit(planed: Planed) -> None:
+    """Those of a client's sparse memory that exist because the server touched them (test_vring_hostile.py)."""
+    wire = {"name": "m", "kind": "memif-server", "path": str(planed.workdir / "m.sock"), "max_charged_mb": 1}
+    planed.apply([wire], [task("mon", "monitor", "m")])
+    client = MemifClient(Path(wire["path"]))
+    try:
+        client.greet()
+        os.ftruncate(client.file, SPARSE_BYTES)
+        assert client.say(ADD_REGION, struct.pack("<HQ", 0, SPARSE_BYTES), client.file) == ACK
+        client.finish()
+        until(lambda: bool(port(planed)["link_up"]), "it is connected")
+        for number in range(2 * MB // PAGE):
+            until(
+                lambda: client.sent - port(planed)["rx_packets"] < 1 << LOG2_SIZE or not port(planed)["link_up"],
+                "the server takes frames, or has cut it off",
+            )
+            client.send(MEMORY_BYTES + number * PAGE)
+        assert client.heard() == DISCONNECT
+        assert exist_bytes(client.file) <= MB + MEMORY_BYTES
+        assert port(planed)["refused_messages"] == {"memory_charged": 1}
+        assert "max_charged_mb" in planed.process.log_tail()
+    finally:
+        client.close()

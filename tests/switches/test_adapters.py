@@ -170,6 +170,16 @@ def test_planed_document() -> None:
     assert document["workers"] == [{"name": "patch", "cpu": 3, "tasks": ["patch0", "patch1"]}]
 
 
+def test_planed_limits_what_frames_make_of_a_vnfs_memory() -> None:
+    """All that the VNF was given, with its rings and buffers; planed's own limit where nobody chose."""
+    given = [replace(port, vnf_memory_mb={"v0": 64, "v1": 2**20}.get(port.name)) for port in LOOPBACK.ports]
+    request = replace(LOOPBACK, ports=tuple(given), max_frame_bytes=9018, queues=2)
+    limits = {port.name: port.max_charged_mb for port in switch_document(request, "x").ports}
+    assert limits == {"n0": None, "n1": None, "v0": 64 + 1 + 8, "v1": 262144}
+    dpdk = switch_document(request, "x", {"backend": "dpdk"}).ports
+    assert {port.max_charged_mb for port in dpdk} == {None}
+
+
 TESTPMD_STATS = b"""show fwd stats all
 
   ---------------------- Forward statistics for port 0  ----------------------

@@ -198,3 +198,11 @@ def test_a_document_has_only_keys_that_planed_knows() -> None:
     for table, whole in objects.items():
         keys = re.findall(r'(?:\.key = |_FIELD\()"(\w+)"', source.split(f"{table}[] = {{")[1].split("};")[0])
         assert set(whole) <= set(keys), table
+
+
+def test_the_switch_knows_the_memory_that_a_vnf_was_given() -> None:
+    topology = build_chain("loopback", 3, chain="l2fwd,container:l2fwd:memory_mb=99,container:l2fwd")
+    request = switch_request(topology, place(Cpus(tuple(range(8))), 3), VIRTIO)
+    assert {port.name: port.vnf_memory_mb for port in request.ports if port.of_vnf} == {
+        port: 99 if port in topology.vnfs[1].ports else None for port in topology.vnf_ports
+    }
