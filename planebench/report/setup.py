@@ -35,7 +35,9 @@ def calibration_words(c: Calibration) -> str:
     return (
         f"Tester calibration of {c.measured_at}: planed {c.planed_version}, {c.cpu_model}, "
         f"kernel {c.kernel}, wire {c.wire}, rings of {c.ring_size}, {pages}, "
-        f"{c.tester_cpus} tester CPU{'' if c.tester_cpus == 1 else 's'}, {c.duration_s:g} s per measurement.{about}"
+        f"{c.tester_cpus} tester CPU{'' if c.tester_cpus == 1 else 's'}"
+        f"{f' for {c.tester_cores} queue pairs' if c.tester_cores > 1 else ''}, "
+        f"{c.duration_s:g} s per measurement.{about}"
     )
 
 

@@ -40,6 +40,7 @@ from planebench.model.records import LatencyRecord
 from planebench.model.scenarios import Flow
 from planebench.planed.document import Document
 from planebench.planed.statistics import Statistics
+from planebench.report.setup import calibration_words
 from planebench.store.calibration import condition_of, load, save
 from planebench.testbed.placement import Placement, place
 from planebench.testbed.request import Ends
@@ -411,6 +412,7 @@ def test_a_real_calibration(tmp_path: Path, planed: Path, wire: str, cores: int,
     assert 0 < only.probes_received <= only.probes_sent
     assert 0 < only.p50_ns <= only.p99_ns
     assert (found.tester_cpus, found.tester_cores, found.check) == (len(place(cpus).tester_cpus), cores, check)
+    assert (f"for {cores} queue pairs" in calibration_words(found)) == (cores > 1)
     assert told == sorted(told)
     assert all(distance > 0 for distance in found.distances_ns)
     assert bool(found.distances_ns) == (len(cpus.allowed) > 1)

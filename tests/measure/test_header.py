@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from builders import make_point
 
+from planebench.analysis.conditions import differing_facts
 from planebench.host.facts import HostFacts
 from planebench.measure.header import _representative, make_header
 from planebench.measure.live import LiveSettings
@@ -48,3 +49,16 @@ def test_the_kind_of_core_is_told() -> None:
         machine = Machine(facts, run_cpus(facts, 1, "virtio", "near"), simulated=True)
         header = make_header(wanted, machine, LiveSettings(Path("planed"), 256, False, 1518, "virtio"))
         assert (header.settings["core_kinds"], header.host["core_kinds"]) == (of_pollers, of_host)
+
+
+def test_several_cores_of_the_tester_are_told_and_not_compared_with_one() -> None:
+    facts = HostFacts(cpus_online=tuple(range(6)), cpus_allowed=tuple(range(6)))
+    headers = []
+    for cores in (1, 2):
+        wanted = survey("quick", {"switch": "sim", "tester_cores": cores})
+        machine = Machine(facts, run_cpus(facts, 1, "virtio", "near", tester_cores=cores), simulated=True)
+        headers.append(make_header(wanted, machine, LiveSettings(Path("planed"), 256, False, 1518, "virtio")))
+    one, two = headers
+    assert ("tester_cores" in one.settings, two.settings["tester_cores"], two.plan.tester_cores) == (False, 2, 2)
+    words = "cores of the tester, each with a queue pair of every port: not stated against 2"
+    assert words in differing_facts(one, two)
