@@ -17,8 +17,8 @@
 
 enum { RIG_FRAME = 60, RIG_MBUFS = 1023, RIG_ROOM = 2176, RIG_UP_MS = 10000 };
 
-// A kind of port, and that of its other end; NULL: what is sent comes back to the same port. The other fields are the port's
-// (struct config_port). backend: of both; or NULL.
+// A kind of port, and that of its other end; NULL: what is sent comes back to the same port. What is NULL, 0 or false is the
+// default (struct config_port).
 struct rig_kind {
 	const char *kind, *peer;
 	const char *backend, *peer_backend, *device;
@@ -32,6 +32,8 @@ static const struct rig_kind rig_kinds[] = {
         {.kind = "memif-client", .peer = "memif-server"},
         {.kind = "virtio-user", .peer = "vhost-user"},
         {.kind = "vhost-user", .peer = "virtio-user"},
+        {.kind = "virtio-user", .peer = "vhost-user", .packed = true},
+        {.kind = "vhost-user", .peer = "virtio-user", .packed = true},
 };
 enum { RIG_KINDS = RTE_DIM(rig_kinds) };
 

@@ -50,9 +50,9 @@ def generators_and_monitors(*names: str) -> list[Document]:
     ]
 
 
-def drive(guest: Planed, sockets: list[Path], ring_size: int = 256) -> None:
+def drive(guest: Planed, sockets: list[Path], ring_size: int = 256, **more: Any) -> None:
     """A generator and a monitor behind each; ours unless the document says otherwise."""
-    guest.wires = tuple(virtio(f"v{index}", path, ring_size) for index, path in enumerate(sockets))
+    guest.wires = tuple({**virtio(f"v{index}", path, ring_size), **more} for index, path in enumerate(sockets))
     ends = generators_and_monitors("v0", "v1")
     guest.apply(guest.wires, ends, cpu=OTHER_CPU)
     guest.links_up()
@@ -91,13 +91,18 @@ def assert_conserved(switch: Planed, guest: Planed, epoch: int = 1, frame_bytes:
 
 
 @pytest.mark.parametrize("backend", ["planed", "dpdk"])
-@pytest.mark.parametrize("ring_size", [16, 64, 256, 1024])
+@pytest.mark.parametrize(
+    ("ring_size", "packed"), [(16, False), (64, False), (256, False), (1024, False), (256, True), (100, True)]
+)
 def test_every_frame_through_a_switch(
-    planed: Planed, other: Planed, sockets: list[Path], backend: str, ring_size: int
+    planed: Planed, other: Planed, sockets: list[Path], backend: str, ring_size: int, packed: bool
 ) -> None:
     """Our device, and DPDK's."""
     serve(planed, sockets, backend=backend)
-    drive(other, sockets, ring_size)
+    drive(other, sockets, ring_size, packed=packed)
+    for port in other.call("ports.get")["ports"]:
+        assert ("packed" in port["virtio"]["features"]) == packed
+        assert set(port["virtio"]["ring_sizes"]) == {ring_size}
     assert {port["device"] for port in other.call("ports.get")["ports"]} == {"virtio"}
     assert len({port["mac"] for port in other.call("ports.get")["ports"]}) == 2
     for epoch, (frame_bytes, rate) in enumerate(
