@@ -54,20 +54,22 @@ static void wire_open(struct wire *w, bool receive, uint8_t *at)
 {
 	size_t stride = driver_buffer_stride(ROOM);
 	uint8_t *buffers = at + driver_ring_bytes(RING_SIZE);
+	uint64_t packed = bench.packed;
 
 	for (unsigned i = 0; i < RING_SIZE; i++)
 		w->pieces[i].data = buffers + i * stride + LINE;
 	driver_ring_init(&w->driver, receive, RING_SIZE, ROOM, at, w->pieces);
 	driver_ring_reset(&w->driver, true, bench.packed);
-	if (device_ring_init(&w->device,
-	                     &(struct device_ring_layout){
-	                             .desc = w->driver.desc,
-	                             .driver = w->driver.avail,
-	                             .device = w->driver.used,
-	                             .size = RING_SIZE,
-	                             .features = FEATURES | (uint64_t)bench.packed << VIRTIO_F_RING_PACKED,
-	                             .writable = receive},
-	                     &bench.memory))
+	if (device_ring_init(
+	            &w->device,
+	            &(struct device_ring_layout){.desc = w->driver.desc,
+	                                         .driver = w->driver.avail,
+	                                         .device = w->driver.used,
+	                                         .size = RING_SIZE,
+	                                         .features = FEATURES | packed << VIRTIO_F_RING_PACKED,
+	                                         .base = packed ? 1 << 15 : 0,
+	                                         .writable = receive},
+	            &bench.memory))
 		abort();
 }
 
