@@ -52,8 +52,6 @@ class Port:
     """The clock that stamps probes at the port, beside planed's own."""
     offloads: bool = False
     """True if a vhost-user port offers checksum and segmentation offloads to its guest (docs/design/ports.md)."""
-    packed: bool = False
-    """True if our virtio driver asks for packed rings (docs/design/virtio.md)."""
     zero_copy: bool = False
     """True if a memif client exchanges buffers with the others of its process (docs/design/ports.md)."""
     line_rate_bps: int | None = None
