@@ -171,7 +171,8 @@ class RunWriter:
         cut_torn_line(path / TRIALS_FILE)
         cut_torn_line(path / SKIPPED_FILE)
         cut_torn_line(path / CONDITIONS_FILE)
-        (path / FINISHED_FILE).unlink(missing_ok=True)
+        for old in (path / FINISHED_FILE, *path.glob(f".{FINISHED_FILE}.*.tmp")):  # one that was killed in its end
+            old.unlink(missing_ok=True)
         sync_folder(path)
         return writer
 

@@ -44,6 +44,14 @@ def test_a_torn_line_is_cut_before_anything_is_appended(tmp_path: Path) -> None:
     assert [t.index for t in read_run(writer.path).trials] == [0, 1]
 
 
+def test_what_a_writer_left_that_was_killed_in_its_end_is_removed(tmp_path: Path) -> None:
+    writer = begun(tmp_path)
+    writer.close()
+    (writer.path / ".finished.json.0011223344556677.tmp").write_bytes(b"{")
+    RunWriter.reopen(writer.path).finish()
+    assert not list(writer.path.glob(".*"))
+
+
 def test_a_run_that_is_being_written_is_not_taken_up(tmp_path: Path) -> None:
     writer = begun(tmp_path)
     with pytest.raises(StoreError, match="is in use by another planebench"):
