@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <rte_mbuf.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -97,7 +98,7 @@ static void at_a_quarter_of_the_clock_a_poll_takes_four_times_as_long(void **sta
 
 struct stuck {
 	struct task task;
-	_Atomic bool released;
+	sem_t released; // for good
 	_Atomic unsigned polls;
 };
 
@@ -106,8 +107,8 @@ static unsigned stuck_poll(struct task *task, uint64_t now_tsc)
 	struct stuck *stuck = (struct stuck *)task;
 
 	stuck->polls++;
-	while (!stuck->released)
-		sched_yield();
+	sem_wait(&stuck->released); // asleep, however many others want its CPU
+	sem_post(&stuck->released);
 	return 0;
 }
 
@@ -129,6 +130,7 @@ static void who_does_not_park_is_named_and_polls_on(void **state)
 	char error[CONFIG_ERROR_MAX] = "";
 	unsigned polls;
 
+	assert_int_equal(sem_init(&stuck.released, 0, 0), 0);
 	assert_int_equal(worker_create(&config, tasks, CONFIG_NICE_UNSET, &planed->workers[0]), 0);
 	planed->worker_count = 1;
 	worker_run(planed->workers[0]);
@@ -152,7 +154,7 @@ static void who_does_not_park_is_named_and_polls_on(void **state)
 	assert_int_equal(planed_close(planed), -ETIMEDOUT);
 	assert_int_equal(planed->worker_count, 1);
 	polls = stuck.polls;
-	stuck.released = true;
+	sem_post(&stuck.released);
 	while (stuck.polls < polls + 10)
 		sched_yield();
 	worker_look_after(planed->workers[0]);
