@@ -14,13 +14,10 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_interrupts.h>
-#include <rte_lcore.h>
 #include <rte_mbuf.h>
-#include <rte_memory.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "shm/guest_fault.h"
 #include "runtime/worker.h"
 
 enum { POOL_CACHE = 512 };
@@ -148,26 +145,6 @@ void eal_arguments(const struct config *config, struct eal_arguments *arguments)
 		add(arguments, "--no-pci");
 }
 
-// DPDK's memory is about to grow, and has grown.
-static int before_growth(int socket_id, size_t limit, size_t bytes)
-{
-	guest_fault_pause();
-	return 0;
-}
-
-static void after_growth(enum rte_mem_event event, const void *at, size_t bytes, void *argument)
-{
-	if (event == RTE_MEM_EVENT_ALLOC)
-		guest_fault_resume();
-}
-
-static void watch_growth(void)
-{
-	for (unsigned i = 0; i < rte_socket_count(); i++)
-		rte_mem_alloc_validator_register("guest_fault", before_growth, rte_socket_id_by_idx(i), 1);
-	rte_mem_event_callback_register("guest_fault", after_growth, NULL);
-}
-
 int eal_start(const struct config *config)
 {
 	struct eal_arguments arguments;
@@ -180,7 +157,6 @@ int eal_start(const struct config *config)
 		          config->memory.hugepages ? " (are that many free? see /proc/meminfo)" : "");
 		return -(rte_errno ? rte_errno : EIO);
 	}
-	watch_growth();
 	clock_start();
 	return 0;
 }

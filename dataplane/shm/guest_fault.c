@@ -14,6 +14,9 @@
 
 #include <linux/userfaultfd.h>
 
+#include <rte_lcore.h>
+#include <rte_memory.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -165,8 +168,24 @@ static int ask(int flags)
 	return -1;
 }
 
+// DPDK's memory is about to grow, and has grown.
+static int before_growth(int socket_id, size_t limit, size_t bytes)
+{
+	guest_fault_pause();
+	return 0;
+}
+
+static void after_growth(enum rte_mem_event event, const void *at, size_t bytes, void *argument)
+{
+	if (event == RTE_MEM_EVENT_ALLOC)
+		guest_fault_resume();
+}
+
 static void begin_asking(void)
 {
+	for (unsigned i = 0; i < rte_socket_count(); i++)
+		rte_mem_alloc_validator_register("guest_fault", before_growth, rte_socket_id_by_idx(i), 1);
+	rte_mem_event_callback_register("guest_fault", after_growth, NULL);
 	asked_fd = ask(UFFD_USER_MODE_ONLY);
 	if (asked_fd < 0 && errno == EINVAL)
 		asked_fd = ask(0);
