@@ -65,10 +65,9 @@ def open_file(path: Path, flags: int) -> int:
 def read_file(path: Path) -> bytes:
     """Return the contents of a file; OSError as :func:`open_file`, and for one above :data:`READ_MAX_BYTES`."""
     with os.fdopen(open_file(path, os.O_RDONLY), "rb") as file:
-        data = file.read(READ_MAX_BYTES + 1)
-    if len(data) > READ_MAX_BYTES:
-        raise OSError(errno.EFBIG, f"it is larger than {READ_MAX_BYTES} bytes", str(path))
-    return data
+        if os.fstat(file.fileno()).st_size > READ_MAX_BYTES:
+            raise OSError(errno.EFBIG, f"it is larger than {READ_MAX_BYTES} bytes", str(path))
+        return file.read()  # a limit here would be allocated at once
 
 
 def sync_folder(folder: Path) -> None:
