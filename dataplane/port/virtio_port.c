@@ -319,7 +319,8 @@ static int rings_init(struct virtio_port *port)
 	size_t bytes = driver_ring_bytes(port->ring_size);
 
 	port->rings = rte_zmalloc("virtio rings", count * bytes, DRIVER_LINE);
-	port->pieces = aligned_alloc(DRIVER_LINE, count * port->ring_size * sizeof(*port->pieces));
+	port->pieces = aligned_alloc(
+	        DRIVER_LINE, RTE_ALIGN_CEIL(count * port->ring_size * sizeof(*port->pieces), DRIVER_LINE));
 	if (port->rings == NULL || port->pieces == NULL)
 		return -ENOMEM;
 	for (unsigned i = 0; i < count; i++) {
