@@ -24,7 +24,8 @@ enum {
 	        100, // of doorbells that must not block, of memory that must stay, of rings that have stopped
 	RETRY_MS = 100,    // to connect
 	BARRED_MS = 60000, // after one that has held up a worker, or tried to
-	CLOSE_S = 2,
+	CLOSE_MS = 2000,
+	POLL_US = 1000,
 };
 
 _Static_assert((int)MEMIF_TO_CLIENT == (int)GUEST_RECEIVEQ && (int)MEMIF_TO_SERVER == (int)GUEST_TRANSMITQ,
@@ -319,6 +320,7 @@ static void *memif_thread_main(void *argument)
 		say_goodbye(port->fd, "the port is closed");
 		memif_disconnect(port);
 	}
+	atomic_store(&port->ended, true);
 	return NULL;
 }
 
@@ -374,15 +376,17 @@ void memif_session_stop(struct memif_port *port)
 
 bool memif_session_end(struct memif_port *port)
 {
-	struct timespec until;
+	const int64_t until_ms = clock_now_ms() + CLOSE_MS;
 
 	memif_session_stop(port);
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += CLOSE_S;
-	if (pthread_clockjoin_np(port->thread, NULL, CLOCK_MONOTONIC, &until)) {
-		pthread_detach(port->thread);
-		return false;
+	while (!atomic_load(&port->ended)) {
+		if (clock_now_ms() > until_ms) {
+			pthread_detach(port->thread);
+			return false;
+		}
+		usleep(POLL_US);
 	}
+	pthread_join(port->thread, NULL);
 	if (port->listener.fd >= 0)
 		close(port->listener.fd); // its file went with the stop
 	end_charge(port);

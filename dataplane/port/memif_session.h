@@ -23,7 +23,7 @@ struct memif_port {
 	struct peer_refusals refusals;
 	pthread_t thread;
 	int wake_fd;
-	_Atomic(bool) ending;
+	_Atomic(bool) ending, ended;
 	// The thread's.
 	struct listen_socket listener; // of a server
 	int fd;                        // -1

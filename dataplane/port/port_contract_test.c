@@ -41,8 +41,6 @@ static const struct rig_kind kinds[] = {
         {.kind = "virtio-user", .peer = "vhost-user", .peer_backend = "dpdk"},
         {.kind = "vhost-user", .peer = "virtio-user", .backend = "dpdk"},
         {.kind = "virtio-user", .peer = "vhost-user", .backend = "dpdk"},
-        {.kind = "memif-server", .peer = "memif-client", .backend = "dpdk"},
-        {.kind = "memif-client", .peer = "memif-server", .backend = "dpdk"},
         {.kind = "ethdev", .device = "net_ring0"},
         {.kind = "loop"},
 };
@@ -312,8 +310,7 @@ static void a_length_comes_or_is_counted(struct line *line, enum rig_way way, ui
 }
 
 // Each frame that was taken comes as it was, or one counter says that it was dropped; and the next one passes. DPDK's drivers
-// are not asked for the first and the last length: an empty frame becomes another one in net_memif, and net_vhost drops it
-// unseen; net_memif's ring does not live through chains that fill it.
+// are not asked for the first and the last length: net_vhost drops an empty frame unseen.
 static void frames_of_every_length(void)
 {
 	static const uint32_t lengths[] = {0, 1, FRAME, 1500, ROOM, ROOM + 1, FRAME_LENGTH_MAX};

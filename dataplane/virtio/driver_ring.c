@@ -224,10 +224,11 @@ static inline unsigned spans_of(const struct driver_ring *ring, unsigned slot, u
 	return i;
 }
 
-// The first that has not come ends them; one that has, and is of another length, is for driver_ring_peek().
-static unsigned packed_spans(const struct driver_ring *ring, struct vnf_frame *spans, unsigned n)
+// The first that has not come ends them; one that has, and is of another length, is for driver_ring_peek(). spans NULL: frames
+// of this length, which nobody reads; else they are all as long as the first.
+static unsigned packed_spans(const struct driver_ring *ring, struct vnf_frame *spans, uint32_t length,
+                             unsigned n)
 {
-	uint32_t length = 0;
 	unsigned i;
 
 	n = RTE_MIN(n, (unsigned)ring->size);
@@ -237,10 +238,12 @@ static unsigned packed_spans(const struct driver_ring *ring, struct vnf_frame *s
 
 		if (!packed_is_used(ring, slot, wrap_of(ring, slot), &used))
 			break;
-		if (i == 0)
+		if (spans && i == 0)
 			length = used.len - RING_HEADER;
 		if (unlikely(used.id != slot || used.len != RING_HEADER + length || length - 1 >= ring->room))
 			return 0;
+		if (!spans)
+			continue;
 		rte_prefetch0(ring->pieces[slot].data);
 		spans[i] = (struct vnf_frame){ring->pieces[slot].data, length, length};
 	}
@@ -256,7 +259,7 @@ unsigned driver_ring_peek_spans(struct driver_ring *ring, struct vnf_frame *span
 		return 0;
 	n = RTE_MIN(n, (unsigned)BURST_FRAMES_MAX);
 	if (ring->packed)
-		return packed_spans(ring, spans, n);
+		return packed_spans(ring, spans, 0, n);
 	ready = arrived(ring, n);
 	n = RTE_MIN(ready, n);
 	if (n == 0)
@@ -288,10 +291,11 @@ unsigned driver_ring_peek_alike(struct driver_ring *ring, uint32_t length, unsig
 {
 	unsigned slot = slot_at(ring, 0), straight;
 
-	if (unlikely(ring->fault != DRIVER_OK ||
-	             ring->packed)) // a packed ring says nothing without its descriptors
+	if (unlikely(ring->fault != DRIVER_OK))
 		return 0;
 	n = RTE_MIN(n, (unsigned)BURST_FRAMES_MAX);
+	if (ring->packed)
+		return packed_spans(ring, NULL, length, n);
 	n = RTE_MIN(arrived(ring, n), n);
 	straight = RTE_MIN(n, ring->size - slot);
 	return are_alike(ring, slot, straight, length) && are_alike(ring, 0, n - straight, length) ? n : 0;
