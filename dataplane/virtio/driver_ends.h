@@ -16,6 +16,11 @@ static inline uint16_t slot_at(const struct driver_ring *ring, unsigned distance
 	return (uint16_t)(slot >= ring->size ? slot - ring->size : slot);
 }
 
+static inline uint16_t slot_after(const struct driver_ring *ring, uint16_t slot)
+{
+	return (uint16_t)(slot + 1u == ring->size ? 0 : slot + 1u);
+}
+
 // --- Packed: s2.8 -----------------------------------------------------------------------------------------
 
 enum { PACKED_AVAIL = 1 << VRING_PACKED_DESC_F_AVAIL, PACKED_USED = 1 << VRING_PACKED_DESC_F_USED };

@@ -137,38 +137,54 @@ static inline unsigned arrived(struct driver_ring *ring, unsigned n)
 	return ready;
 }
 
+// Compiled once for each layout: a test for each frame costs a fifth of a peek.
+static __rte_always_inline unsigned peek_frames(struct driver_ring *ring, unsigned n, struct frame *frames,
+                                                unsigned *count, const bool packed)
+{
+	const struct piece *const pieces = ring->pieces;
+	const uint32_t room = ring->room;
+	unsigned i, kept = 0;
+	uint16_t slot = ring->at;
+
+	for (i = 0; i < n; i++) {
+		struct vring_used_elem used;
+		uint32_t length;
+
+		if (!packed)
+			used = used_element(ring, slot);
+		else if (!packed_is_used(ring, slot, wrap_of(ring, slot), &used))
+			break;
+		length = used.len - RING_HEADER; // wraps below it: then it is > room
+		if (unlikely(used.id != slot || length > room)) {
+			if (i == 0) // what came before is good
+				ring->fault = used.id != slot ? DRIVER_BAD_ORDER : DRIVER_BAD_LENGTH;
+			break;
+		}
+		rte_prefetch0(pieces[slot].data);
+		frames[kept] = (struct frame){{&pieces[slot], 0}, length, 0};
+		kept += length != 0;
+		if (unlikely(++slot == ring->size))
+			slot = 0;
+	}
+	*count = kept;
+	return i;
+}
+
 unsigned driver_ring_peek(struct driver_ring *ring, unsigned n, struct frame *frames, unsigned *count,
                           unsigned *empty)
 {
-	unsigned i, kept = 0;
+	unsigned taken;
 
 	*count = *empty = 0;
 	if (unlikely(ring->fault != DRIVER_OK))
 		return 0;
 	n = RTE_MIN(n, (unsigned)BURST_FRAMES_MAX);
-	n = RTE_MIN(ring->packed ? ring->size : arrived(ring, n), n);
-	for (i = 0; i < n; i++) {
-		uint16_t slot = slot_at(ring, i);
-		struct vring_used_elem used;
-		uint32_t length;
-
-		if (!ring->packed)
-			used = used_element(ring, slot);
-		else if (!packed_is_used(ring, slot, wrap_of(ring, slot), &used))
-			break;
-		length = used.len - RING_HEADER; // wraps below it: then it is > room
-		if (unlikely(used.id != slot || length > ring->room)) {
-			if (i == 0) // what came before is good
-				ring->fault = used.id != slot ? DRIVER_BAD_ORDER : DRIVER_BAD_LENGTH;
-			break;
-		}
-		rte_prefetch0(ring->pieces[slot].data);
-		frames[kept] = (struct frame){{&ring->pieces[slot], 0}, length, 0};
-		kept += length != 0;
-	}
-	*count = kept;
-	*empty = i - kept;
-	return i;
+	if (likely(!ring->packed))
+		taken = peek_frames(ring, RTE_MIN(arrived(ring, n), n), frames, count, false);
+	else
+		taken = peek_frames(ring, RTE_MIN(n, (unsigned)ring->size), frames, count, true);
+	*empty = taken - *count;
+	return taken;
 }
 
 // Frames in slots that follow one another: their first lines are asked for.

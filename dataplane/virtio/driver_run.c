@@ -63,17 +63,16 @@ static inline void exchange(struct driver_ring *from, struct driver_ring *to, ui
 unsigned ISA_NAME(driver_ring_pass)(struct driver_ring *from, struct driver_ring *to,
                                     const struct frame *frames, unsigned n)
 {
+	uint16_t slot;
 	unsigned i;
 
 	n = free_slots(to, n);
-	for (i = 0; i < n; i++)
+	for (i = 0, slot = to->at; i < n; i++, slot = slot_after(to, slot))
 		if (frames[i].length <= DRIVER_COPY_MAX)
-			prefetch_to_write(to->pieces[slot_at(to, i)].data);
+			prefetch_to_write(to->pieces[slot].data);
 		else
 			prefetch_to_write(frames[i].at.piece->data - DRIVER_LINE);
-	for (i = 0; i < n; i++) {
-		uint16_t slot = slot_at(to, i);
-
+	for (i = 0, slot = to->at; i < n; i++, slot = slot_after(to, slot)) {
 		if (frames[i].length <= DRIVER_COPY_MAX || unlikely(frames[i].at.offset))
 			copy_frame(to, slot, &frames[i]);
 		else
