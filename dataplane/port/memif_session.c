@@ -332,7 +332,7 @@ static void end_charge(struct memif_port *port)
 		guest_charge_close(&port->charge);
 }
 
-static int open_door(struct memif_port *port, const struct config_drivers *drivers)
+static int open_listener(struct memif_port *port, const struct config_drivers *drivers)
 {
 	gid_t group;
 	int rc = listen_socket_group(drivers->group, &group);
@@ -354,7 +354,7 @@ int memif_session_begin(struct memif_port *port, const struct config_drivers *dr
 	if (port->wake_fd < 0)
 		return -errno;
 	guest_fault_begin();
-	rc = port->config.server ? open_door(port, drivers) : 0;
+	rc = port->config.server ? open_listener(port, drivers) : 0;
 	if (rc == 0)
 		rc = -pthread_create(&port->thread, NULL, memif_thread_main, port);
 	if (rc == 0)

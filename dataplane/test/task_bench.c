@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// task_bench: what a poll of a task costs for a frame, between two ports of any of our kinds (and memif of DPDK's): of one
+// task_bench: what a poll of a task costs for a frame, between two ports of any of our kinds: of one
 // that is forwarded, and, with --dropped, of one for which the next port's ring has no room.
 //
 // One thread sends, polls and receives in turn, so no line ever travels: for instructions, under callgrind (bench/drops.py):

@@ -538,7 +538,7 @@ static void thread_stop(void)
 
 // --- Beginning and ending: the control thread ------------------------------------------------------------
 
-static struct vhost_listener *door_create(const struct vhost_listener_config *config)
+static struct vhost_listener *listener_create(const struct vhost_listener_config *config)
 {
 	struct vhost_listener *listener = calloc(1, sizeof(*listener));
 	uint64_t now_ms = clock_now_ms();
@@ -560,7 +560,7 @@ static struct vhost_listener *door_create(const struct vhost_listener_config *co
 
 int vhost_listener_open(const struct vhost_listener_config *config, struct vhost_listener **out)
 {
-	struct vhost_listener *listener = door_create(config);
+	struct vhost_listener *listener = listener_create(config);
 	bool first = !running; // only this thread changes it
 	int rc = -ENOMEM;
 
