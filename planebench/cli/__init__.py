@@ -11,10 +11,15 @@ import errno
 import io
 import mmap
 import os
+import signal
 import sys
+from typing import TYPE_CHECKING
 
 import planebench
 from planebench.cli.fault import fault_words, one_line
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 LEAST_BYTES = 320 << 20
 """Address space that every command is sure to get."""
@@ -25,6 +30,7 @@ def main() -> None:
     from planebench.model.errors import CLOSED_PIPE, FAULT, INTERRUPTED, PlanebenchError, StoreError
 
     code = 0
+    sys.unraisablehook = _raise_again
     try:
         _open_streams()
         _probe_memory()
@@ -45,6 +51,15 @@ def main() -> None:
             code = _complain(fault_words(error), FAULT)
     _end_output()
     sys.exit(code)
+
+
+def _raise_again(lost: UnraisableHookArgs) -> None:
+    """Raise a Ctrl-C a moment later that fell into a destructor or a library's callback, which can raise nothing."""
+    if issubclass(lost.exc_type, KeyboardInterrupt):
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def _run() -> int:

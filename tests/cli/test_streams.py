@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from builders import make_run, store_run
 
-from planebench.model.errors import FAULT, INCONCLUSIVE
+from planebench.model.errors import FAULT, INCONCLUSIVE, INTERRUPTED
 from planebench.store import list_runs
 
 RUN = ("run", "quick", "--switch=sim", "--scenario=p2p", "--frame-size=64", "--direction=unidirectional",
@@ -82,3 +82,27 @@ def test_a_run_stands_without_its_page(planebench, own_run_folder: Path, monkeyp
     assert done.code == 0
     assert "planebench: the report is left out: MemoryError; there is too little memory" in done.err
     assert list_runs(own_run_folder)[0].finished is not None
+
+
+CTRL_C_IN_A_DESTRUCTOR = """
+import signal, time
+from planebench import cli
+
+class Dies:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+def report():
+    Dies()
+    time.sleep(60)
+
+cli._run = report
+cli.main()
+"""
+
+
+def test_ctrl_c_in_a_destructor_still_ends_the_command() -> None:
+    """As in the callbacks of pydantic's core, Python cannot raise it there: it printed a traceback and went on."""
+    command = [sys.executable, "-c", CTRL_C_IN_A_DESTRUCTOR]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stderr) == (INTERRUPTED, "")
