@@ -82,7 +82,8 @@ static void must_be_inside(const struct end *end, const uint8_t *data, uint64_t 
 		return;
 	}
 	offset = (uintptr_t)data - (uintptr_t)link->pool->at;
-	must(offset < link->pool->bytes && offset % MEMIF_BUFFER_STRIDE + bytes <= MEMIF_BUFFER_BYTES,
+	must(offset < link->pool->bytes && offset % shm_pool_stride(MEMIF_BUFFER_BYTES) >= POOL_LINE &&
+	             offset % shm_pool_stride(MEMIF_BUFFER_BYTES) - POOL_LINE + bytes <= MEMIF_BUFFER_BYTES,
 	     "in a buffer");
 }
 

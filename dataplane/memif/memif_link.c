@@ -159,7 +159,7 @@ static enum peer_refusal make_region(struct memif_link *link)
 	const size_t size = (size_t)1 << link->config.log2_size;
 
 	link->region_bytes = RTE_ALIGN_CEIL(ring_count(link) * memif_ring_bytes(size), (size_t)getpagesize());
-	link->region = memif_memory("memif", link->region_bytes, MAP_POPULATE, &link->region_fd);
+	link->region = shm_memory("memif", link->region_bytes, MAP_POPULATE, &link->region_fd);
 	return link->region ? PEER_ACCEPTED : PEER_REFUSED_MEMORY_MAP;
 }
 
@@ -167,7 +167,8 @@ static enum peer_refusal take_buffers(struct memif_link *link)
 {
 	link->pieces = calloc(buffer_count(link), sizeof(*link->pieces));
 	if (link->pieces)
-		link->pool = memif_pool_take(link->config.shares_buffers, link->pieces, buffer_count(link));
+		link->pool = shm_pool_take(link->config.shares_buffers, MEMIF_BUFFER_BYTES, link->pieces,
+		                           buffer_count(link));
 	return link->pool ? PEER_ACCEPTED : PEER_REFUSED_MEMORY_MAP;
 }
 
@@ -331,7 +332,7 @@ void memif_link_end(struct memif_link *link)
 			}
 	peer_memory_close(&link->memory);
 	if (link->pool)
-		memif_pool_give_back(link->pool, link->pieces, buffer_count(link));
+		shm_pool_give_back(link->pool, link->pieces, buffer_count(link));
 	free(link->pieces);
 	link->pool = NULL;
 	link->pieces = NULL;

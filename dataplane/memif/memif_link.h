@@ -16,7 +16,7 @@ struct memif_link_config {
 	const char *name;            // of the port; must outlive the link
 	unsigned pairs;              // queue pairs of the port
 	unsigned log2_size;          // client: of its rings
-	bool shares_buffers;         // client: with the others of the process that do (memif/memif_pool.h)
+	bool shares_buffers;         // client: with the others of the process that do (shm/pool.h)
 	uint64_t memory_max;         // server: bytes of a client
 	struct guest_charge *charge; // server: of the port, or NULL
 };
@@ -41,8 +41,8 @@ struct memif_link {
 	uint8_t *region;           // client: with the rings
 	size_t region_bytes;
 	int region_fd;
-	struct memif_pool *pool; // client: of the buffers
-	struct piece *pieces;    // client: of all rings, in their order
+	struct shm_pool *pool; // client: of the buffers
+	struct piece *pieces;  // client: of all rings, in their order
 };
 
 // A connection has begun. Returns whether *first is to be sent.

@@ -17,13 +17,14 @@
 #include "shm/doorbell.h"
 #include "shm/frames.h"
 #include "shm/guest_memory.h"
+#include "shm/pool.h"
 #include "memif/memif_message.h"
-#include "memif/memif_pool.h"
 
 enum {
 	MEMIF_CHAIN_MAX = 64,         // descriptors of a frame
 	MEMIF_RING_REGION = 0,        // of a client: its rings,
 	MEMIF_BUFFER_REGION = 1,      // and its pool of buffers
+	MEMIF_BUFFER_BYTES = 2048,    // of a client: what DPDK's server takes for given
 	MEMIF_LEND_MIN = 128,         // bytes of a buffer that is lent, however short its frame
 	MEMIF_SPARE_BYTES = 64 << 10, // a frame's, of any length
 };

@@ -81,13 +81,13 @@ static unsigned hand_on(struct passing *p)
 // Each buffer of the first client in exactly one slot of either.
 static void no_buffer_is_lost(const struct passing *p)
 {
-	const struct memif_pool *pool = p->client[0].pool;
+	const struct shm_pool *pool = p->client[0].pool;
 	unsigned char seen[SIZE * 8 * PAIRS] = {0};
 
 	for (unsigned c = 0; c < 2; c++)
 		for (unsigned i = 0; i < SIZE * 2 * PAIRS; i++) {
-			size_t number =
-			        (size_t)(p->client[c].pieces[i].data - pool->at) / MEMIF_BUFFER_STRIDE;
+			size_t number = (size_t)(p->client[c].pieces[i].data - pool->at) /
+			                shm_pool_stride(MEMIF_BUFFER_BYTES);
 
 			assert_in_range(number, 0, sizeof(seen) - 1);
 			assert_int_equal(seen[number]++, 0);
@@ -199,7 +199,7 @@ static void pools_of_their_own_are_not_seen_by_others(void **state)
 // A connection that ends gives back what it has, which may be another's of the beginning; the last one frees all.
 static void a_pool_lives_as_long_as_it_is_used(void **state)
 {
-	const struct memif_pool *pool;
+	const struct shm_pool *pool;
 	struct passing p;
 
 	passing_open(&p, true);

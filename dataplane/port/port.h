@@ -44,7 +44,7 @@ struct config_port {
 	int clock;     // enum port_clock
 	bool offloads; // of guests (virtio/offload.h)
 	bool packed;   // rings of our virtio driver, where the device offers them
-	bool zero_copy; // of a memif's client: it exchanges buffers with the others that have this (memif/memif_pool.h)
+	bool zero_copy; // of a memif's client: it exchanges buffers with the others that have this (shm/pool.h)
 };
 
 // Counters of a port since it was opened. rx_errors: buffers of the other end without a frame in them, or with too

@@ -12,9 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#include <rte_malloc.h>
+#include <rte_common.h>
 
 #include "base/log.h"
 #include "port/virtio_session.h"
@@ -198,13 +199,10 @@ static unsigned virtio_publish(const struct port *port, uint16_t index, unsigned
 	return n;
 }
 
-// Buffers may go from one to the other: of one size, and both devices know both.
+// Buffers may go from one to the other: both devices know both.
 static inline bool exchangeable(const struct port *from, const struct port *to)
 {
-	struct virtio_port *a = from->own, *b = to->own;
-
-	return a->room == b->room && atomic_load_explicit(&a->memory, memory_order_relaxed) ==
-	                                     atomic_load_explicit(&b->memory, memory_order_relaxed);
+	return ((struct virtio_port *)from->own)->pool == ((struct virtio_port *)to->own)->pool;
 }
 
 static unsigned virtio_pass(const struct port *from, const struct port *to, uint16_t index, struct view *view)
@@ -231,86 +229,6 @@ static unsigned virtio_pass(const struct port *from, const struct port *to, uint
 	return virtio_deliver_polled(to, index, view->frames, view->count);
 }
 
-// --- Buffers ---------------------------------------------------------------------------------------------
-
-// The buffers of all virtio ports of the process. Ports exchange them (driver_ring_pass()), so none can free
-// "its own": a port that closes gives back whichever it has. What is here goes to the next port; once every
-// buffer is here, the memory is freed.
-//
-// All are of one size, that of the process's mbufs, in DPDK's memory, which can be shared with a device.
-// Control thread only.
-
-// A run of buffers that was allocated at once.
-struct chunk {
-	struct chunk *next;
-	void *memory;
-};
-
-static struct chunk *chunks;
-static uint8_t **idle; // those that no port has
-static unsigned idle_count, total;
-static uint32_t room_of_all;
-
-static void free_all(void)
-{
-	while (chunks) {
-		struct chunk *chunk = chunks;
-
-		chunks = chunk->next;
-		rte_free(chunk->memory);
-		free(chunk);
-	}
-	free(idle);
-	idle = NULL;
-	idle_count = total = 0;
-}
-
-static int virtio_grow(unsigned count, uint32_t room)
-{
-	size_t stride = driver_buffer_stride(room);
-	struct chunk *chunk = malloc(sizeof(*chunk));
-	uint8_t **list = realloc(idle, (total + count) * sizeof(*idle));
-
-	if (list)
-		idle = list;
-	if (chunk)
-		chunk->memory = rte_zmalloc("virtio buffers", count * stride, DRIVER_LINE);
-	if (chunk == NULL || list == NULL || chunk->memory == NULL) {
-		if (chunk)
-			rte_free(chunk->memory);
-		free(chunk);
-		return -ENOMEM;
-	}
-	chunk->next = chunks;
-	chunks = chunk;
-	for (unsigned i = 0; i < count; i++)
-		idle[idle_count++] = (uint8_t *)chunk->memory + (count - 1 - i) * stride + DRIVER_LINE;
-	total += count;
-	room_of_all = room;
-	return 0;
-}
-
-// Fill data of count pieces with buffers for frames of room bytes, as driver_ring_init() wants them. Returns
-// 0; -ENOMEM; -EINVAL for another room than that of the buffers that are in use.
-static int buffers_take(struct piece *pieces, unsigned count, uint32_t room)
-{
-	if (total && room != room_of_all)
-		return -EINVAL;
-	if (idle_count < count && virtio_grow(count - idle_count, room))
-		return -ENOMEM;
-	for (unsigned i = 0; i < count; i++)
-		pieces[i].data = idle[--idle_count];
-	return 0;
-}
-
-static void buffers_give_back(const struct piece *pieces, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++)
-		idle[idle_count++] = pieces[i].data;
-	if (idle_count == total)
-		free_all();
-}
-
 // --- Opened, closed, and kept aside where its device may still write to what is its -----------------------
 
 static int rings_init(struct virtio_port *port)
@@ -318,7 +236,8 @@ static int rings_init(struct virtio_port *port)
 	unsigned count = shm_port_rings(&port->base);
 	size_t bytes = driver_ring_bytes(port->ring_size);
 
-	port->rings = rte_zmalloc("virtio rings", count * bytes, DRIVER_LINE);
+	port->rings_bytes = RTE_ALIGN_CEIL(count * bytes, (size_t)getpagesize());
+	port->rings = shm_memory("virtio rings", port->rings_bytes, MAP_POPULATE, &port->rings_fd);
 	port->pieces = aligned_alloc(
 	        DRIVER_LINE, RTE_ALIGN_CEIL(count * port->ring_size * sizeof(*port->pieces), DRIVER_LINE));
 	if (port->rings == NULL || port->pieces == NULL)
@@ -327,7 +246,7 @@ static int rings_init(struct virtio_port *port)
 		struct ring_queue *queue = &port->base.queues[i];
 
 		driver_ring_init(&queue->driver, i % 2 == 0, port->ring_size, port->room,
-		                 (uint8_t *)port->rings + i * bytes, &port->pieces[i * port->ring_size]);
+		                 port->rings + i * bytes, &port->pieces[i * port->ring_size]);
 		queue->kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 		queue->call_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 		queue->bell.fd = queue->kick_fd;
@@ -346,7 +265,10 @@ static void rings_free(struct virtio_port *port)
 			close(port->base.queues[i].call_fd);
 	}
 	free(port->pieces);
-	rte_free(port->rings);
+	if (port->rings)
+		munmap(port->rings, port->rings_bytes);
+	if (port->rings_fd >= 0)
+		close(port->rings_fd);
 }
 
 // Ports whose device may still write to rings and buffers. Control thread.
@@ -365,7 +287,7 @@ static void virtio_discard(struct virtio_port *port)
 
 static void virtio_give_back(struct virtio_port *port)
 {
-	buffers_give_back(port->pieces, virtio_buffer_count(port));
+	shm_pool_give_back(port->pool, port->pieces, virtio_buffer_count(port));
 	virtio_discard(port);
 }
 
@@ -403,15 +325,14 @@ static void quarantine_sweep(void)
 static int virtio_begin(struct virtio_port *port)
 {
 	unsigned count = virtio_buffer_count(port);
-	int rc = buffers_take(port->pieces, count, port->room);
+	int rc;
 
-	if (rc) {
-		LOG_ERROR("port %s: %u buffers of %u bytes: %s; %s", port->base.name, count, port->room,
-		          strerror(-rc),
-		          rc == -ENOMEM ? "raise memory.size_mb"
-		                        : "those of other ports have another size, close these first");
+	port->pool = shm_pool_take(true, port->room, port->pieces, count);
+	if (port->pool == NULL) {
+		LOG_ERROR("port %s: no memory for %u buffers of %u bytes", port->base.name, count,
+		          port->room);
 		virtio_discard(port);
-		return rc;
+		return -ENOMEM;
 	}
 	rc = virtio_session_begin(port);
 	if (rc)
@@ -442,11 +363,11 @@ static int virtio_open(struct port *port)
 	own->ring_size = (uint16_t)port->config.ring_size;
 	own->packed = port->config.packed;
 	own->room = rte_pktmbuf_data_room_size(port->rx_pool) - RTE_PKTMBUF_HEADROOM;
-	own->lingering_fd = -1;
+	own->lingering_fd = own->rings_fd = -1;
 	rc = rings_init(own);
 	if (rc) {
 		LOG_ERROR("port %s: no rings: %s; %s", own->base.name, strerror(-rc),
-		          rc == -EMFILE ? "raise ulimit -n" : "raise memory.size_mb");
+		          rc == -EMFILE ? "raise ulimit -n" : "free some memory");
 		virtio_discard(own);
 		return rc;
 	}

@@ -8,156 +8,21 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <rte_eal_memconfig.h>
-#include <rte_memory.h>
-
 #include "base/log.h"
-
-// --- DPDK's memory ---------------------------------------------------------------------------------------
-
-// Add a page to the last region, or begin another.
-static int add_page(struct memory_table *table, uint64_t address, uint64_t bytes, uint64_t offset, int fd)
-{
-	struct memory_region *last = table->count ? &table->regions[table->count - 1] : NULL;
-
-	if (last && last->fd == fd && address == last->address + last->bytes &&
-	    offset == last->offset + last->bytes) {
-		last->bytes += bytes;
-		return 0;
-	}
-	if (table->count == PEER_REGIONS_MAX)
-		return -E2BIG;
-	table->regions[table->count++] = (struct memory_region){address, bytes, offset, fd};
-	return 0;
-}
-
-static int visit(const struct rte_memseg_list *list, const struct rte_memseg *page, void *argument)
-{
-	size_t offset;
-	int fd;
-
-	if (list->external)
-		return 0;
-	fd = rte_memseg_get_fd_thread_unsafe(page); // the caller has the lock
-	if (fd < 0 || rte_memseg_get_fd_offset_thread_unsafe(page, &offset))
-		return -ENOTSUP;
-	return add_page(argument, (uintptr_t)page->addr, page->len, offset, fd);
-}
-
-// With rte_mcfg_mem_read_lock(). Returns 0; -E2BIG if it takes more regions than that; -ENOTSUP if some
-// memory has no file.
-static int memory_table_read(struct memory_table *table)
-{
-	table->count = 0;
-	return rte_memseg_walk_thread_unsafe(visit, table);
-}
-
-// Instead of the C library's, for DPDK, which makes the files of its memory without the right to seal them.
-int memfd_create(const char *name, unsigned flags)
-{
-	return (int)syscall(SYS_memfd_create, name, flags | MFD_ALLOW_SEALING);
-}
-
-// The other end cannot truncate what it gets: that would end us by SIGBUS. DPDK itself makes such a file longer, never
-// shorter.
-static int seal(int fd)
-{
-	int seals = fcntl(fd, F_GET_SEALS);
-
-	if (seals >= 0 && seals & F_SEAL_SHRINK)
-		return 0;
-	return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) ? -errno : 0;
-}
-
-static void memory_table_close(struct memory_table *copy)
-{
-	for (unsigned i = 0; i < copy->count; i++)
-		close(copy->regions[i].fd);
-	copy->count = 0;
-}
-
-// A copy with files of its own, to be closed. With that lock, since the table was read. Returns 0 or -errno.
-static int memory_table_open(struct memory_table *copy, const struct memory_table *table)
-{
-	*copy = *table;
-	for (copy->count = 0; copy->count < table->count; copy->count++) {
-		int fd = fcntl(table->regions[copy->count].fd, F_DUPFD_CLOEXEC, 0);
-		int rc = fd < 0 ? -errno : seal(fd);
-
-		if (rc) {
-			if (fd >= 0)
-				close(fd);
-			memory_table_close(copy);
-			return rc;
-		}
-		copy->regions[copy->count].fd = fd;
-	}
-	return 0;
-}
-
-static bool memory_table_equal(const struct memory_table *a, const struct memory_table *b)
-{
-	bool equal = a->count == b->count;
-
-	for (unsigned i = 0; equal && i < a->count; i++) {
-		const struct memory_region *x = &a->regions[i], *y = &b->regions[i];
-
-		equal = x->address == y->address && x->bytes == y->bytes && x->offset == y->offset &&
-		        x->fd == y->fd;
-	}
-	return equal;
-}
 
 enum { OPEN_TRIES = 20, OPEN_PAUSE_MS = 50, RETRY_MS = 100 };
 
-// lock: the list, busy, ending, and the memory table. A port that is busy is the thread's alone.
+// lock: the list, busy, and ending. A port that is busy is the thread's alone.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t free_again = PTHREAD_COND_INITIALIZER;
 static struct virtio_port *ports, *busy;
 static pthread_t thread;
 static int wake_fd = -1;
 static bool ending;
-
-// What ports are told of DPDK's memory. It can grow, with hugepages, when a port is opened; number changes
-// with it. Two ports may exchange buffers only if their devices know the same.
-static struct memory_table memory;
-static uint64_t memory_number;
-
-// With the lock, and DPDK's.
-static int memory_refresh(void)
-{
-	struct memory_table now;
-	int rc = memory_table_read(&now);
-
-	if (rc == 0 && (memory_number == 0 || !memory_table_equal(&now, &memory))) {
-		memory = now;
-		memory_number++;
-	}
-	return rc;
-}
-
-// The table and its number as they are now. The files in it are the caller's own: DPDK closes a page's file
-// when another thread frees the page.
-static int memory_now(struct memory_table *table, uint64_t *number)
-{
-	int rc;
-
-	pthread_mutex_lock(&lock);
-	rte_mcfg_mem_read_lock();
-	rc = memory_refresh();
-	*number = memory_number;
-	if (rc == 0)
-		rc = memory_table_open(table, &memory);
-	rte_mcfg_mem_read_unlock();
-	pthread_mutex_unlock(&lock);
-	return rc;
-}
 
 // --- One port: the thread, or who opens or closes it -----------------------------------------------------
 
@@ -217,25 +82,16 @@ static void rings_reset(struct virtio_port *port, struct frontend_ring *out)
 	}
 }
 
+// What the device may see of our memory: the rings, and the pool that the buffers are of.
 static int share(struct virtio_port *port)
 {
-	struct memory_table table;
-	uint64_t number;
-	int rc;
+	const struct shm_pool *pool = port->pool;
+	const struct memory_table table = {
+	        .count = 2,
+	        .regions = {{(uintptr_t)port->rings, port->rings_bytes, 0, port->rings_fd},
+	                    {(uintptr_t)pool->at, pool->bytes, 0, pool->fd}}};
 
-	rc = memory_now(&table, &number);
-	if (rc) {
-		snprintf(port->frontend.error, sizeof(port->frontend.error),
-		         "%s: DPDK's memory cannot be shared: %s; %s, or use \"backend\": \"dpdk\"",
-		         port->base.path, strerror(-rc),
-		         rc == -EMFILE ? "raise ulimit -n" : "raise memory.size_mb");
-		return rc;
-	}
-	rc = frontend_share(&port->frontend, &table);
-	memory_table_close(&table);
-	if (rc == 0)
-		atomic_store(&port->memory, number);
-	return rc;
+	return frontend_share(&port->frontend, &table);
 }
 
 static int connect_port(struct virtio_port *port)
@@ -267,26 +123,12 @@ static int connect_port(struct virtio_port *port)
 	return 0;
 }
 
-// The memory table has changed while the rings run.
-static void share_again(struct virtio_port *port)
-{
-	rings_take(port);
-	if (share(port) == 0) {
-		rings_give(port);
-		return;
-	}
-	LOG_WARN("port %s: %s", port->base.name, port->frontend.error);
-	virtio_disconnect(port);
-}
-
-static void look_after(struct virtio_port *port, uint64_t number)
+static void look_after(struct virtio_port *port)
 {
 	if (port->frontend.fd >= 0 && !frontend_alive(&port->frontend)) {
 		LOG_WARN("port %s: %s; it is tried again", port->base.name, port->frontend.error);
 		virtio_disconnect(port);
 		port->silent = false;
-	} else if (port->frontend.fd >= 0 && atomic_load(&port->memory) != number) {
-		share_again(port);
 	}
 	if (port->frontend.fd >= 0)
 		return;
@@ -336,11 +178,9 @@ static void *virtio_thread_main(void *argument)
 	while (!ending) {
 		round++;
 		while (!ending && (busy = next_of(round)) != NULL) {
-			uint64_t number = memory_number;
-
 			busy->round = round;
 			pthread_mutex_unlock(&lock);
-			look_after(busy, number);
+			look_after(busy);
 			pthread_mutex_lock(&lock);
 			busy = NULL;
 			pthread_cond_broadcast(&free_again);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "port/shm_port.h"
+#include "shm/pool.h"
 #include "virtio/frontend.h"
 
 struct virtio_port {
@@ -15,12 +16,14 @@ struct virtio_port {
 	uint16_t ring_size;
 	bool packed; // rings, if the device offers them
 	uint32_t room;
-	_Atomic(uint64_t) memory; // which memory table the device has; changes while the gates are shut
 	struct frontend frontend;
 	bool lent;        // the device at the other end of frontend was told of the rings and may use them
 	int lingering_fd; // -1, or the socket of a device that was told of them, and has not hung up as we have
 	bool silent;      // one failure to connect was logged
-	void *rings;      // shared with the device
+	uint8_t *rings;   // shared with the device
+	size_t rings_bytes;
+	int rings_fd;
+	struct shm_pool *pool;    // of the buffers
 	struct piece *pieces;     // of all rings
 	struct virtio_port *next; // in the thread's list
 	unsigned round;           // the thread's

@@ -41,7 +41,7 @@ void pair_device_reset(struct pair *p)
 
 static void end_open(struct end *e, bool receive, uint16_t size)
 {
-	size_t stride = driver_buffer_stride(PAIR_ROOM);
+	size_t stride = shm_pool_stride(PAIR_ROOM);
 	void *memory = carve(driver_ring_bytes(size));
 
 	e->buffers = carve(size * stride);
@@ -55,7 +55,7 @@ static void end_open(struct end *e, bool receive, uint16_t size)
 void pair_open(struct pair *p, uint16_t size)
 {
 	*p = (struct pair){0};
-	whole_bytes = 2 * (driver_ring_bytes(size) + size * driver_buffer_stride(PAIR_ROOM));
+	whole_bytes = 2 * (driver_ring_bytes(size) + size * shm_pool_stride(PAIR_ROOM));
 	whole_used = 0;
 	whole = aligned_alloc(DRIVER_LINE, whole_bytes);
 	memset(whole, 0x5a, whole_bytes);

@@ -15,7 +15,7 @@ struct end {
 	struct driver_ring driver;
 	struct device_ring device;
 	struct piece *pieces;
-	uint8_t *buffers; // PAIR_ROOM bytes each, driver_buffer_stride() apart
+	uint8_t *buffers; // PAIR_ROOM bytes each, shm_pool_stride() apart
 };
 
 struct pair {

@@ -52,7 +52,7 @@ static struct bench {
 
 static void wire_open(struct wire *w, bool receive, uint8_t *at)
 {
-	size_t stride = driver_buffer_stride(ROOM);
+	size_t stride = shm_pool_stride(ROOM);
 	uint8_t *buffers = at + driver_ring_bytes(RING_SIZE);
 	uint64_t packed = bench.packed;
 
@@ -75,7 +75,7 @@ static void wire_open(struct wire *w, bool receive, uint8_t *at)
 
 static void bench_open(enum way way, bool packed, uint32_t length)
 {
-	size_t half = driver_ring_bytes(RING_SIZE) + RING_SIZE * driver_buffer_stride(ROOM);
+	size_t half = driver_ring_bytes(RING_SIZE) + RING_SIZE * shm_pool_stride(ROOM);
 
 	memset(&bench, 0, sizeof(bench));
 	bench.way = way;

@@ -52,7 +52,7 @@ static void *take_memory(size_t bytes)
 
 static void rings_open(struct rings *r)
 {
-	const size_t stride = driver_buffer_stride(ROOM);
+	const size_t stride = shm_pool_stride(ROOM);
 
 	r->buffers = take_memory(SLOTS * stride);
 	for (unsigned i = 0; i < SLOTS; i++)
@@ -77,7 +77,7 @@ static void rings_close(struct rings *r)
 
 static unsigned buffer_of(const struct rings *r, const uint8_t *data)
 {
-	const size_t stride = driver_buffer_stride(ROOM), offset = (size_t)(data - r->buffers);
+	const size_t stride = shm_pool_stride(ROOM), offset = (size_t)(data - r->buffers);
 
 	must(offset < SLOTS * stride && offset % stride == DRIVER_LINE, "a buffer of ours");
 	return (unsigned)(offset / stride);

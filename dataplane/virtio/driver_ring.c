@@ -35,13 +35,6 @@ size_t driver_ring_bytes(uint16_t size)
 	return desc_bytes(size) + avail_bytes(size) + used_bytes(size);
 }
 
-size_t driver_buffer_stride(uint32_t room)
-{
-	size_t lines = 1 + RTE_ALIGN_CEIL((size_t)room, DRIVER_LINE) / DRIVER_LINE;
-
-	return (lines | 1) * DRIVER_LINE; // odd: first lines are spread over all sets of a cache
-}
-
 void driver_ring_init(struct driver_ring *ring, bool receive, uint16_t size, uint32_t room, void *memory,
                       struct piece *pieces)
 {

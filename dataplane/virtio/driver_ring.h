@@ -19,6 +19,7 @@
 
 #include "base/isa.h"
 #include "shm/doorbell.h"
+#include "shm/pool.h"
 #include "virtio/device_frames.h"
 
 enum {
@@ -68,13 +69,11 @@ struct driver_ring {
 	struct piece *pieces; // of each slot: its frame's first byte, and the room
 };
 
-// Bytes of memory that a ring needs for what it shares with the device, and those from one buffer of a frame
-// to the next.
+// Bytes of memory that a ring needs for what it shares with the device.
 size_t driver_ring_bytes(uint16_t size);
-size_t driver_buffer_stride(uint32_t room);
 
 // Give a ring its memory: driver_ring_bytes(size), aligned to a line, and size pieces, whose data points to
-// buffers: room bytes each, aligned to a line, with a line before it. size: of a split ring a power of two. Not running yet.
+// buffers as those of shm/pool.h. size: of a split ring a power of two. Not running yet.
 void driver_ring_init(struct driver_ring *ring, bool receive, uint16_t size, uint32_t room, void *memory,
                       struct piece *pieces);
 

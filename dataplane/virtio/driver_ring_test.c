@@ -281,7 +281,7 @@ static int by_address(const void *a, const void *b)
 static void check_buffers(const struct pair *p)
 {
 	uint8_t *found[2 * RANDOM_SIZE], *made[2 * RANDOM_SIZE];
-	size_t stride = driver_buffer_stride(PAIR_ROOM);
+	size_t stride = shm_pool_stride(PAIR_ROOM);
 
 	for (unsigned i = 0; i < RANDOM_SIZE; i++) {
 		found[2 * i] = p->receive.pieces[i].data;

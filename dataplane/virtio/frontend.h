@@ -12,8 +12,8 @@
 
 #include "virtio/vhost_message.h"
 
-// DPDK's memory as a device is told of it: regions of address space, each with the file that is mapped there. Our
-// virtual addresses serve as the guest physical ones.
+// Memory as a device is told of it: regions of address space, each with the file that is mapped there. Our virtual addresses
+// serve as the guest physical ones.
 struct memory_region {
 	uint64_t address, bytes;
 	uint64_t offset; // in the file

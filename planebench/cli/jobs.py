@@ -210,9 +210,11 @@ def _job(matrix: Matrix, run: Combination) -> Job:
         takes_s = estimate_longest(plan, points, costs) if budget is None else parse_budget(budget)
     except UsageError as error:
         raise UsageError(f"job {run.name}: {error}") from None
-    limit_s = MARGIN * takes_s + FIXED_S if matrix.time is None else parse_number(matrix.time, SECONDS)
-    if limit_s is None or limit_s < 60:
-        raise UsageError(f'time: "{matrix.time}" is not valid. Valid: e.g. 20m, 2h; at least one minute')
+    limit_s = MARGIN * takes_s + FIXED_S
+    if matrix.time is not None:
+        limit_s = parse_number(matrix.time, SECONDS) or 0
+        if limit_s < 60:
+            raise UsageError(f'time: "{matrix.time}" is not valid. Valid: e.g. 20m, 2h; at least one minute')
     return Job(
         matrix.name,
         run.name,
