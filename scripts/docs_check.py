@@ -9,7 +9,9 @@ docs_check.yaml. No verdict counts: a run that ends with "no trial was accepted"
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
+import io
 import os
 import re
 import shlex
@@ -39,6 +41,8 @@ from planebench.model.scenario import scenario_named
 from planebench.model.text import parse_yaml
 from planebench.plan import list_suites
 from planebench.plan.schema import load_plan
+from planebench_fib.command import parser as fib_parser
+from planebench_fib.exceptions import UsageError
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE: dict[str, Any] = parse_yaml(
@@ -66,7 +70,12 @@ def all_pages() -> dict[str, list[Command]]:
 
 
 def complaint(words: list[str]) -> str:
-    """What the command line has against ``planebench ...``, told by its own parser; empty if it would take it."""
+    """What the command line has against ``planebench ...``, told by its own parser; empty if it would take it.
+
+    The same of ``planebench-fib ...``.
+    """
+    if words[0] == "planebench-fib" or words[1:2] == ["fib"] and words[2:]:
+        return _fib_complaint(words[1:] if words[0] == "planebench-fib" else words[2:])
     command, path = TREE, words[:1]
     words = words[1:]
     while hasattr(command, "commands"):
@@ -86,11 +95,22 @@ def complaint(words: list[str]) -> str:
     return ""
 
 
+def _fib_complaint(words: list[str]) -> str:
+    with contextlib.redirect_stdout(io.StringIO()):
+        try:
+            fib_parser("planebench-fib").parse_args(words)
+        except UsageError as error:
+            return str(error)
+        except SystemExit:  # --help, --version
+            return ""
+    return ""
+
+
 def static_faults() -> Iterator[str]:
     """All that can be told without running anything: commands parse, links lead somewhere, tables are not stale."""
     pages = all_pages()
     for command in (command for page in pages.values() for command in page):
-        if command.words[0] == "planebench" and (problem := complaint(command.words)):
+        if command.words[0] in ("planebench", "planebench-fib") and (problem := complaint(command.words)):
             yield f"{command.where}: {command.text}: {problem}"
     yield from docs_pages.broken_links(ROOT)
     yield from docs_pages.not_in_contents(ROOT / "docs")

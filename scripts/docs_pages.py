@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-PROGRAMS = ("planebench", "planed", "make", "man", "for", "rpc", "git", "python", "valgrind", "flock")
+PROGRAMS = ("planebench", "planebench-fib", "planed", "make", "man", "for", "rpc", "git", "python", "valgrind", "flock")
 PROGRAMS += ("qemu-system-x86_64", "ring_bench", "driver_bench", "fib_announce")
 """What makes a line of an indented block a command; those of the build folder are among them."""
 SHELLS = ("sh", "bash", "shell", "console")

@@ -10,7 +10,6 @@ from typing import Annotated, Any, get_args
 import typer
 
 from planebench import __version__
-from planebench.cli.fib import fib_app
 from planebench.cli.lab import lab_app
 from planebench.cli.options import (
     MORE,
@@ -41,7 +40,6 @@ plan_app = typer.Typer(help="Inspect a plan.")
 app.add_typer(plan_app, name="plan")
 switch_app = typer.Typer(help="Inspect or test one switch.")
 app.add_typer(switch_app, name="switch")
-app.add_typer(fib_app, name="fib")
 app.add_typer(lab_app, name="lab")
 testbed_app = typer.Typer(help="Measure the tester of this machine alone.")
 app.add_typer(testbed_app, name="testbed")
@@ -300,6 +298,17 @@ def outage(
     hugepages: HugepagesOption = None,
 ) -> None:
     """Restart a VNF or the switch under traffic: measure the outage and account for every lost frame."""
+
+
+@app.command(
+    context_settings={"allow_interspersed_args": False},
+    epilog=examples("planebench fib show --interface lo", "planebench fib agent --help"),
+)
+@does("fib.fib")
+def fib(
+    arguments: Annotated[list[str], argument("COMMAND ...", "A command of planebench-fib, and its options.")],
+) -> None:
+    """Routes that a forwarder in the host holds for a VNF: planebench-fib, which can be installed alone."""
 
 
 @app.command(epilog=examples("planebench doctor", "sudo planebench doctor --fix", "planebench doctor --quiet"))

@@ -142,6 +142,7 @@ OTHER_OUTPUT = {
     "run-job": "a log",
     "man": "roff",
     "manifest": "YAML",
+    "fib": "each of its commands has its own options",
 }
 """Last word of the commands that have no --json, and what they print instead."""
 
@@ -224,7 +225,7 @@ VALUES = st.one_of(
     st.sampled_from(["planed:", "sim:capacity=", "sim:capacity=-1", "sim::", "a=b", "l3fwd:routes=/", "pcap:path=/"]),
     st.text(st.characters(exclude_characters="\x00", exclude_categories=("Cs",)), max_size=8),
 )
-QUESTIONS = ("plan show", "list", "switch show", "fib show", "report", "export", "compare", "nosuch")
+QUESTIONS = ("plan show", "list", "switch show", "fib", "report", "export", "compare", "nosuch")
 """Commands that start nothing, whatever they are given."""
 
 

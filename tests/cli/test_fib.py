@@ -32,7 +32,10 @@ def test_show_has_what_ip_route_has(planebench) -> None:
         (["agent", "--interface", "lo", "--wire", "nosuch0=1"], 'no interface "nosuch0"'),
         (["show", "--interface", "lo", "--table", "mian"], 'table "mian" is not valid; give main, default or a number'),
         (["agent", "--interface", "lo", "--table", "0"], 'table "0" is not valid'),
-        (["agent"], "Missing option '--interface'"),
+        (["agent"], "the following arguments are required: -i/--interface; see planebench fib agent --help"),
+        (["agent", "--int", "lo"], "the following arguments are required: -i/--interface"),
+        (["agent", "--interface", "lo", "--settle", "-1"], "argument --settle: invalid number of seconds value: '-1'"),
+        (["nosuch"], "invalid choice: 'nosuch'"),
     ],
 )
 def test_bad_input_is_named(planebench, arguments: list[str], words: str) -> None:
