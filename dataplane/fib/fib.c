@@ -246,6 +246,8 @@ bool fib_vnf_read(const struct fib *fib, uint16_t vnf, struct fib_vnf_stats *sta
 	}
 	stats->stale = fib_get(&v->groups[GROUP_STALE].routes[FIB_V4]) +
 	               fib_get(&v->groups[GROUP_STALE].routes[FIB_V6]);
+	stats->announced = stats->stale + fib_get(&v->groups[GROUP_SESSION].routes[FIB_V4]) +
+	                   fib_get(&v->groups[GROUP_SESSION].routes[FIB_V6]);
 	stats->session = atomic_load_explicit(&v->session, memory_order_relaxed);
 	stats->quota_routes = fib_get(&v->quota_routes);
 	stats->quota_hops = atomic_load_explicit(&v->quota_hops, memory_order_relaxed);

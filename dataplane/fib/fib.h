@@ -151,8 +151,9 @@ unsigned fib_list(struct fib *fib, uint16_t vnf, uint64_t *cursor, unsigned buck
 struct fib_vnf_stats {
 	uint64_t routes4, routes6; // that lookups find
 	uint32_t hops;
-	uint32_t session; // the present one; 0: none
-	uint64_t stale;   // of routes: from sessions before this one
+	uint32_t session;   // the present one; 0: none
+	uint64_t stale;     // of routes: from sessions before this one
+	uint64_t announced; // of routes: from any session, not the operator's
 	uint64_t quota_routes;
 	uint32_t quota_hops, quota_lengths;
 };

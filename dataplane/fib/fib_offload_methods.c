@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "table/route_file.h"
+#include "base/clock.h"
 #include "base/schema.h"
 #include "fib/fib_offload.h"
 
@@ -562,17 +563,22 @@ static json_t *table_json(const struct cuckoo_stats *stats)
 	return object;
 }
 
-static json_t *session_json(const struct fib_session *session)
+static json_t *session_json(const struct fib_session *session, uint64_t now_tsc)
 {
 	static const char *const states[] = {
 	        [FIB_SESSION_NONE] = "none", [FIB_SESSION_UP] = "up", [FIB_SESSION_STALE] = "stale"};
 	json_t *object = json_pack("{s:s}", "state", states[session->state]);
 
+	if (session->records)
+		json_object_set_new(
+		        object, "update_age_s",
+		        json_integer((json_int_t)((now_tsc - RTE_MIN(session->updated_tsc, now_tsc)) /
+		                                  clock_hz())));
 	counters_report(session_counters, session, NULL, object);
 	return object;
 }
 
-static json_t *vnf_json(const struct offload *o, const struct offload_vnf *v)
+static json_t *vnf_json(const struct offload *o, const struct offload_vnf *v, uint64_t now_tsc)
 {
 	json_t *object = json_pack("{s:i, s:s, s:b}", "vnf", v->number, "port",
 	                           o->vnf.task.ports[v->port]->config.name, "offload", v->offload);
@@ -581,8 +587,11 @@ static json_t *vnf_json(const struct offload *o, const struct offload_vnf *v)
 	counters_report(offload_vnf_counters, v, NULL, object);
 	if (v->session) {
 		fib_vnf_read(o->fib->fib, v->number, &stats);
+		// Until another session begins the FIB takes them for those of the present one.
+		if (v->session->fib_session.state == FIB_SESSION_STALE)
+			stats.stale = stats.announced;
 		counters_report(fib_counters, &stats, NULL, object);
-		json_object_set_new(object, "session", session_json(&v->session->fib_session));
+		json_object_set_new(object, "session", session_json(&v->session->fib_session, now_tsc));
 	}
 	return object;
 }
@@ -595,7 +604,7 @@ void offload_report(const struct task *task, json_t *object, uint64_t now_tsc)
 
 	fib_read_stats(o->fib->fib, &narrow, &wide);
 	for (unsigned i = 0; i < o->vnf_count; i++)
-		json_array_append_new(vnfs, vnf_json(o, &o->vnfs[i]));
+		json_array_append_new(vnfs, vnf_json(o, &o->vnfs[i], now_tsc));
 	json_object_set_new(object, "fib", json_string(o->settings.fib.name));
 	json_object_set_new(object, "table4", table_json(&narrow));
 	json_object_set_new(object, "table6", table_json(&wide));

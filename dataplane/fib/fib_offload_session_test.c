@@ -67,6 +67,11 @@ static void a_silent_vnf_is_flushed_after_its_grace(void **state)
 		assert_int_equal(tell(state, task, &two, FIB_KEEPALIVE, NULL, 0, 0, now), FIB_OK);
 		assert_int_equal(where(state, task, 1, 1, now), now < 10 * s ? 100 : 0);
 		assert_int_equal(where(state, task, 2, 1, now), 1000);
+		if (now == 6 * s) { // all that it announced, without the operator's
+			assert_int_equal(rig_number(task, "fib_offload.vnfs.0.stale"), 1);
+			assert_int_equal(rig_number(task, "fib_offload.vnfs.0.routes4"), 2);
+			assert_int_equal(rig_number(task, "fib_offload.vnfs.1.stale"), 0);
+		}
 	}
 	assert_int_equal(where(state, task, 1, 8, 12 * s), 100); // the operator's stays
 	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.routes4"), 1);

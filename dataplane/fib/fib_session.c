@@ -256,7 +256,7 @@ static struct fib_answer apply(struct fib_session *session, const struct fib_mes
 }
 
 static struct fib_answer expected_message(struct fib_session *session, const struct fib_message *message,
-                                          unsigned length)
+                                          unsigned length, uint64_t now_tsc)
 {
 	struct fib_answer answer;
 
@@ -265,6 +265,8 @@ static struct fib_answer expected_message(struct fib_session *session, const str
 	answer = apply(session, message, length);
 	fib_unlock(session->fib);
 	session->records += answer.applied;
+	if (answer.applied)
+		session->updated_tsc = now_tsc;
 	return conclude(session, answer);
 }
 
@@ -284,7 +286,7 @@ static struct fib_answer message_handle(struct fib_session *session, const struc
 	session->state = FIB_SESSION_UP; // it was silent, not gone
 	distance = ahead(session, sequence);
 	if (distance == 0)
-		return expected_message(session, message, length);
+		return expected_message(session, message, length, now_tsc);
 	if (distance < 0 && distance >= -FIB_ANSWERS)
 		return *answer_to(session, sequence);
 	return (struct fib_answer){.code = FIB_SEQUENCE};

@@ -35,7 +35,7 @@ struct fib_session {
 	uint64_t hold_tsc;  // silence after which it is gone
 	enum fib_session_state state;
 	uint32_t number, expected;
-	uint64_t heard_tsc;
+	uint64_t heard_tsc, updated_tsc; // the latter: when a record was applied last
 	bool has_stale; // routes of an older session, or of a silent one, to be flushed a grace period after
 	uint64_t stale_tsc;
 	struct fib_answer answers[FIB_ANSWERS]; // by sequence number

@@ -224,6 +224,8 @@ def test_control_reaches_the_vnf_and_its_answers_the_wire(either: Switch) -> Non
     client.hop_local(0)
     client.add("10.0.0.2/32", 0)
     client.drain()
+    assert switch.vnf(1)["session"]["update_age_s"] < 600
+    assert "update_age_s" not in switch.vnf(2)["session"]
     own = packet(1, "10.0.0.2")
     assert arrives(guest, wires[1], own) == own
     assert arrives(wires[1], guest, answer) == answer  # its neighbour has moved
