@@ -12,11 +12,11 @@ MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 
 # What the installed package is made from. .stamps/sources lists the names, so that a deleted file counts as a change.
-SOURCES := $(shell find dataplane planebench -type f -not -path '*/__pycache__/*' 2>/dev/null | LC_ALL=C sort)
+SOURCES := $(shell find dataplane planebench planebench_fib -type f -not -path '*/__pycache__/*' 2>/dev/null | LC_ALL=C sort)
 BUILD_FILES := pyproject.toml meson.build meson_options.txt README.md LICENSE
 C_FILES := $(filter %.c %.h,$(SOURCES))
 
-.PHONY: help setup packages bench bench-statistics bench-fib record smoke test test-all test-requirements lab lowest unit-tests docs docs-check fuzz soak crash sanitize lint format wheel bench-image image-check clean FORCE
+.PHONY: help setup packages bench bench-statistics bench-fib record smoke test test-all test-requirements lab lowest unit-tests docs docs-check fuzz soak crash sanitize lint format wheel wheel-fib bench-image image-check clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -127,6 +127,9 @@ format: setup ## format C and Python in place
 
 wheel: .stamps/installed ## dist/planebench-*.whl
 	$(BIN)/pip wheel --no-deps --no-build-isolation --wheel-dir dist .
+
+wheel-fib: .stamps/venv ## dist/planebench_fib-*.whl: the agent and client of a VNF alone (docs/fib-agent.md)
+	$(BIN)/pip wheel --no-deps --wheel-dir dist ./planebench_fib
 
 bench-image: wheel ## dist/planebench-*.oci.tar and .deb: the whole bench as a container image and a Debian package; OFFLINE=1: no network
 	@scripts/setup.sh mmdebstrap uidmap

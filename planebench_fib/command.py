@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command ``planebench-fib``, which is also ``planebench fib``: the agent of a VNF, and what it would send.
+"""The command ``planebench-fib``, which is also ``planebench fib``: the agent of a VNF, and what a forwarder has.
 
 All options of all commands are in :func:`parser`.
 """
@@ -13,6 +13,8 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any, NoReturn
 
 from planebench_fib import __version__
@@ -101,6 +103,31 @@ def parser(program: str) -> argparse.ArgumentParser:
     )
     agent.add_argument("--json", action="store_true", help="print events as JSON on standard output, one per line")
     agent.set_defaults(does=run_agent)
+
+    status = commands.add_parser(
+        "status",
+        help="sessions, routes and losses of the VNFs of a forwarder",
+        description="Show what a forwarder has of its VNFs, a line each. With --json exact counts.",
+    )
+    _add_rpc(status)
+    status.add_argument("--json", action="store_true", help="print one JSON document")
+    status.set_defaults(does=show_status)
+
+    metrics = commands.add_parser(
+        "metrics",
+        help="the same for Prometheus",
+        description="Print the same as metrics for Prometheus, or answer its scrapes until SIGTERM or Ctrl-C.",
+    )
+    _add_rpc(metrics)
+    metrics.add_argument("--listen", metavar="HOST:PORT", help="serve them there by HTTP")
+    metrics.set_defaults(does=give_metrics)
+
+    system = commands.add_parser(
+        "system",
+        help="folder of systemd units and Prometheus alerts",
+        description="Print the folder with units of systemd and alerts of Prometheus.",
+    )
+    system.set_defaults(does=show_system)
     return top
 
 
@@ -108,7 +135,7 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose errors are exceptions, and whose options are written in full."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
-        super().__init__(*arguments, allow_abbrev=False, **more)
+        super().__init__(*arguments, **{"allow_abbrev": False, **more})
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}; see {self.prog} --help")
@@ -121,6 +148,12 @@ def _add_common(command: argparse.ArgumentParser) -> None:
         default="main",
         metavar="NAME|N",
         help="routing table of the kernel; local addresses are always included (default: main)",
+    )
+
+
+def _add_rpc(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--rpc", required=True, type=Path, metavar="SOCKET", help="RPC socket of the forwarder, as planed --rpc has it"
     )
 
 
@@ -166,6 +199,35 @@ def show_routes(interface: str, table: str, json: bool) -> None:
         print(json_module.dumps({"interface": interface, "table": table, "routes": rows}, indent=2))
         return
     print_table(("prefix", "does", "MAC"), ((row["prefix"], row["does"], row.get("mac", "")) for row in rows))
+
+
+def show_system() -> None:
+    """Print where the units and alerts are."""
+    print(Path(__file__).parent / "system")
+
+
+# An agent runs without what these import: it is in each VNF.
+
+
+def show_status(rpc: Path, json: bool) -> None:
+    """Print what a forwarder has of its VNFs. Raises ForwarderError."""
+    from planebench_fib import status
+
+    fibs = status.ask(rpc)
+    if json:
+        print(json_module.dumps({"fibs": [asdict(fib) for fib in fibs]}, indent=2))
+        return
+    for line in status.lines(fibs):
+        print(_printable(line))
+
+
+def give_metrics(rpc: Path, listen: str | None) -> None:
+    """Print metrics, or serve them. Raises ForwarderError; UsageError and OSError of an address."""
+    from planebench_fib import status
+
+    if listen is not None:
+        status.serve(rpc, listen)
+    print(status.metrics(status.ask(rpc)), end="")
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

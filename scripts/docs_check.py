@@ -74,7 +74,7 @@ def complaint(words: list[str]) -> str:
 
     The same of ``planebench-fib ...``.
     """
-    if words[0] == "planebench-fib" or words[1:2] == ["fib"] and words[2:]:
+    if words[0] == "planebench-fib" or (words[1:2] == ["fib"] and words[2:]):
         return _fib_complaint(words[1:] if words[0] == "planebench-fib" else words[2:])
     command, path = TREE, words[:1]
     words = words[1:]

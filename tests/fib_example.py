@@ -183,7 +183,7 @@ class Example:
             self._start(
                 f"agent-{interface}",
                 "vnf",
-                *(sys.executable, "-m", "planebench", "fib", "agent", "--interface", interface, *wires, "--json"),
+                *(sys.executable, "-m", "planebench_fib", "agent", "--interface", interface, *wires, "--json"),
                 *options,
                 env=env,
             )
