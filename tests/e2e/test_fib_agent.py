@@ -12,6 +12,7 @@ from fib_example import Example, missing
 from planed_rig import until
 
 from planebench.host.process import Supervisor
+from planebench_fib import status
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.root, pytest.mark.slow]
 
@@ -97,10 +98,16 @@ def agents_die(example: Example) -> None:
     example.kill(*example.agents)
     until(lambda: {example.vnf(n)["session"]["state"] for n in (1, 2)} == {"stale"}, "the VNF is silent for too long")
     routes = [example.vnf(number)["routes4"] for number in (1, 2)]
+    (fib,) = status.ask(example.folder / "rpc")
+    assert [(it.state, it.stale) for it in fib.vnfs] == [("stale", it.routes4 + it.routes6) for it in fib.vnfs]
+    assert [it.routes4 for it in fib.vnfs] == routes
     forwarded_by_the_switch(example, FIRST, SECOND, THIRD)
     example.start_agents()
     until(lambda: {example.vnf(n)["session"]["state"] for n in (1, 2)} == {"up"}, "there are new sessions")
     until(lambda: [example.vnf(n)["stale"] for n in (1, 2)] == [0, 0], "the new sessions have announced all")
+    (fib,) = status.ask(example.folder / "rpc")
+    assert [(it.port, it.state) for it in fib.vnfs] == [("vnf0", "up"), ("vnf1", "up")]
+    assert all(it.update_age_s is not None for it in fib.vnfs)
     assert [example.vnf(number)["routes4"] for number in (1, 2)] == routes
     forwarded_by_the_switch(example, FIRST, SECOND, THIRD)
 
