@@ -210,13 +210,15 @@ def show_system() -> None:
 
 
 def show_status(rpc: Path, json: bool) -> None:
-    """Print what a forwarder has of its VNFs. Raises ForwarderError."""
+    """Print what a forwarder has of its VNFs. Raises ForwarderError; UsageError if it is another kind of switch."""
     from planebench_fib import status
 
     fibs = status.ask(rpc)
     if json:
         print(json_module.dumps({"fibs": [asdict(fib) for fib in fibs]}, indent=2))
         return
+    if not fibs:
+        raise UsageError(f"{rpc}: this planed forwards for no VNF: it has no task fib_offload")
     for line in status.lines(fibs):
         print(_printable(line))
 

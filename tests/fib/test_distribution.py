@@ -24,6 +24,8 @@ import planebench_fib
 from planebench.host import procfs
 from planebench.host.process import Supervisor
 
+pytestmark = pytest.mark.dataplane
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "planebench_fib"
 VNF_MAC = "02:00:00:00:00:01"
@@ -102,7 +104,6 @@ def test_its_command_is_there(installed: Path) -> None:
 
 
 @pytest.mark.root
-@pytest.mark.dataplane
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: network namespaces")
 def test_its_agent_announces_the_routes_of_a_kernel(installed: Path, tmp_path: Path) -> None:
     if shutil.which("ip") is None:

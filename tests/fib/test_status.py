@@ -168,6 +168,15 @@ def test_a_forwarder_that_is_not_there_is_named(tmp_path: Path) -> None:
     )
 
 
+def test_another_switch_is_named(tmp_path: Path) -> None:
+    path = str(tmp_path / "rpc")
+    with (
+        forwarder(tmp_path / "rpc", as_answer({"tasks": []})),
+        pytest.raises(command.UsageError, match="no task fib_off"),
+    ):
+        command.run(["status", "--rpc", path], "planebench-fib")
+
+
 def samples(text: str) -> dict[str, float]:
     return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#")}
 
