@@ -60,10 +60,12 @@ def main() -> int:
             frame_size="64", direction="unidirectional", loads="none", duration=0.2, repeat=3, restarts=0,
         )  # fmt: skip
     files = {path for path, _ in looker.calls}
+    functions = sum(not name.endswith(("comp>", "genexpr>")) for _, name in looker.calls)
     if given.all:
         for (path, name), calls in sorted(looker.calls.items()):
             print(f"{path:40}{calls:6}  {name}")
-    print(f"{len(files)} files, {len(looker.calls)} functions, {looker.calls.total()} calls")
+    inside = len(looker.calls) - functions
+    print(f"{len(files)} files, {functions} functions and {inside} comprehensions, {looker.calls.total()} calls")
     return 0
 
 

@@ -149,18 +149,9 @@ def upper_edges_ns(counts: Counts) -> tuple[NDArray[np.float64], Counts]:
     return _TOP_NS[used], counts[used]
 
 
-# How one clock runs against another: offset and drift, from frames that were sent both ways over a cable. Pure.
-#
-# As RFC 5905 (NTP) has it: a frame that is sent at a by clock A and received at b by clock B shows b - a = offset +
-# delay, one in the other direction shows a - b = -offset + delay. The cable takes the same time both ways, so the
-# offset is half the difference, and the delay half the sum. The offset changes by the drift: a straight line through
-# the offsets of many pairs of frames shows it, and its error.
+# How one clock runs against another: offset and drift, from readings of both by one TSC. Pure.
 
 WRAP = 2**64
-LEAST_PAIRS = 8
-
-Stamped = tuple[int, int]
-"""When a frame was sent by the clock of its sender, and when it was received by that of its receiver, in ns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +167,6 @@ class Relation:
     offset_error_ns: float = 0.0
     """Standard error of the offset at ``at_ns``."""
     drift_error: float = 0.0
-    delay_ns: float = 0.0
-    """The least time between sending and receiving: the cable and what the clocks themselves add."""
 
     def error_at(self, a_ns: int) -> float:
         """Return the standard error of the offset when clock A reads ``a_ns``: it grows with the time since."""
@@ -206,39 +195,6 @@ def difference_ns(earlier_ns: int, later_ns: int) -> int:
     return (later_ns - earlier_ns + WRAP // 2) % WRAP - WRAP // 2
 
 
-def relate(there: Sequence[Stamped], back: Sequence[Stamped]) -> Relation | None:
-    """Return the relation of clock B to clock A from frames A -> B (``there``) and B -> A (``back``) over a cable.
-
-    Each frame is paired with the one of the other direction that is nearest in time. Of the pairs, those count whose
-    delay is among the least half: a frame that waited in a queue says nothing of the clocks. None with fewer than 8.
-    """
-    pairs = _pairs(there, back)
-    if len(pairs) < LEAST_PAIRS:
-        return None
-    start, twice_base, _ = pairs[0]
-    times = np.array([difference_ns(start, a_ns) for a_ns, _, _ in pairs], dtype=float)
-    offsets = np.array([twice - twice_base for _, twice, _ in pairs], dtype=float) / 2
-    delays = np.array([delay for _, _, delay in pairs], dtype=float)
-    kept = delays <= np.median(delays)
-    if int(kept.sum()) < LEAST_PAIRS:
-        return None
-    # The straight line by least squares, at the mean of its times, where offset and drift do not correlate.
-    times, offsets = times[kept], offsets[kept]
-    middle = times.mean()
-    spread = float(((times - middle) ** 2).sum())
-    drift = float(((times - middle) * offsets).sum() / spread) if spread else 0.0
-    rest = offsets - offsets.mean() - drift * (times - middle)
-    sigma = sqrt(float((rest**2).sum()) / (len(times) - 2))
-    return Relation(
-        at_ns=(start + round(middle)) % WRAP,
-        offset_ns=twice_base // 2 + round(float(offsets.mean())),
-        drift=drift,
-        offset_error_ns=sigma / sqrt(len(times)),
-        drift_error=sigma / sqrt(spread) if spread else 0.0,
-        delay_ns=float(delays.min()),
-    )
-
-
 def relate_readings(
     a: tuple[ClockReading, ClockReading], b: tuple[ClockReading, ClockReading], tsc_hz: int
 ) -> Relation:
@@ -258,21 +214,3 @@ def relate_readings(
         drift=(offsets[1] - offsets[0]) / passed_ns if passed_ns else 0.0,
         offset_error_ns=error_ns,
     )
-
-
-def _pairs(there: Sequence[Stamped], back: Sequence[Stamped]) -> list[tuple[int, int, float]]:
-    """Return (time by clock A, twice the offset, delay) of pairs of frames of the two directions, nearest in time."""
-    if not (there and back):
-        return []
-    first = there[0][0]
-    arrivals = sorted(((difference_ns(first, a_ns), b_ns, a_ns) for b_ns, a_ns in back))
-    keys = np.array([key for key, _, _ in arrivals])
-    found = []
-    for a_ns, b_ns in sorted(there, key=lambda stamped: difference_ns(first, stamped[0])):
-        time = difference_ns(first, a_ns)
-        at = int(np.searchsorted(keys, time))
-        near = min((i for i in (at - 1, at) if 0 <= i < len(keys)), key=lambda i: abs(int(keys[i]) - time))
-        _, b_sent_ns, a_received_ns = arrivals[near]
-        forth, reverse = difference_ns(a_ns, b_ns), difference_ns(b_sent_ns, a_received_ns)
-        found.append((a_ns, forth - reverse, (forth + reverse) / 2))
-    return found

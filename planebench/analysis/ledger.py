@@ -14,7 +14,7 @@ from planebench.model.chain_name import OWN, vnf_name
 from planebench.model.conditions import NOT_BASIC
 from planebench.model.records import Point, SwitchCycles, TrafficSent, Trial
 from planebench.model.results import Ledger, Loss, LossPlace
-from planebench.model.scenarios import build
+from planebench.model.scenarios import layout
 from planebench.model.topology import Topology, topology_port
 from planebench.model.wire import WIRES
 from planebench.model.words import count
@@ -46,7 +46,7 @@ def ledger(trial: Trial) -> Ledger:
     It is counted where the switch gave at least one drop counter that could be read, be it 0, and no VNF is the user's
     own: nobody knows what that drops.
     """
-    topology = build(trial.point.scenario, trial.point.chain_length)
+    topology = layout(trial.point.scenario, trial.point.chain_length)
     damaged = (Loss("switch", "damaged", direction.corrupt_packets) for direction in trial.directions)
     losses = [*_switch(trial, topology), *damaged, *_tester(trial, topology)]
     return Ledger(

@@ -27,7 +27,7 @@ from planebench.model.records import SwitchCycles
 from planebench.model.traffic import PLAIN
 from planebench.planed.client import get_statistics
 from planebench.planed.statistics import Statistics
-from planebench.switches.adapter import Adapter, counters_of
+from planebench.switches.adapter import Adapter
 from planebench.testbed.traffic import parse_traffic
 from planebench.testbed.wires.base import is_kernel_interface, wire_kind
 
@@ -193,7 +193,7 @@ def counts_frames(rig: Rig) -> Remarks:
     wrong: list[str] = []
     for _ in range(TRIES):
         rig.calm()
-        before = counters_of(rig.live.switch)
+        before = rig.live.switch.counters()
         tally = send_exact(rig, rig.ways, rounds=COUNTED_ROUNDS)
         least, largest = rig.hops * tally.arrived, rig.hops * tally.offered
         counters = _counted(rig, before, least)
@@ -225,7 +225,7 @@ def counts_frames(rig: Rig) -> Remarks:
 def _counted(rig: Rig, before: SwitchCycles, wanted: int) -> SwitchCycles:
     """Return what the switch counted since ``before``, once that is as many as ``wanted``, or SETTLE_S later."""
     return read_until(
-        lambda: cycles_of_trial(before, counters_of(rig.live.switch), 0),
+        lambda: cycles_of_trial(before, rig.live.switch.counters(), 0),
         lambda found: all(n is None or n >= wanted for n in (found.packets, found.forwarded_packets)),
         SETTLE_S,
     )
@@ -283,14 +283,14 @@ def accounts_for_drops(rig: Rig) -> Remarks:
     def flood(duration_s: float) -> Statistics:
         nonlocal before
         rig.calm()
-        before = counters_of(rig.live.switch)
+        before = rig.live.switch.counters()
         return rig.live.send(rig.ways, 64, duration_s, None)
 
     def account() -> DropAccount:
         counts = tester_counts(get_statistics(rig.live.call), rig.ways)
         came = sum(way.forwarded_packets + way.corrupt_packets for way in counts.directions)
         offered = sum(way.offered_packets for way in counts.directions)
-        switch = cycles_of_trial(before, counters_of(rig.live.switch), 0)
+        switch = cycles_of_trial(before, rig.live.switch.counters(), 0)
         return DropAccount(offered, came, rig.hops, switch, counts.tester_drops)
 
     sent(rig, rig.ways, OVERLOAD_S, flood)

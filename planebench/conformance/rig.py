@@ -36,7 +36,7 @@ from planebench.model.wire import wire_name
 from planebench.planed.client import Call, get_statistics
 from planebench.planed.document import Document, Port, Task, Worker
 from planebench.planed.statistics import Statistics
-from planebench.switches.adapter import WORKERS_OPTION, Adapter, Situation, counters_of, refusal_of
+from planebench.switches.adapter import WORKERS_OPTION, Adapter, Situation, refusal_of
 from planebench.testbed.placement import Placement, place
 from planebench.testbed.wires.base import is_kernel_interface
 
@@ -356,9 +356,9 @@ class Rig:
     def calm(self) -> None:
         """Wait until the switch has processed all frames that it has received, as far as its counters show."""
         deadline = time.monotonic() + stretched(CALM_DEADLINE_S)
-        before = counters_of(self.live.switch).packets
+        before = self.live.switch.counters().packets
         time.sleep(UNCOUNTED_CALM_S if before is None else CALM_S)
-        while time.monotonic() < deadline and (now := counters_of(self.live.switch).packets) != before:
+        while time.monotonic() < deadline and (now := self.live.switch.counters().packets) != before:
             before = now
             time.sleep(CALM_S)
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -81,57 +80,9 @@ def _khz(cpu: int, name: str, root: Path) -> int | None:
     return int(text) if text and text.isdigit() else None
 
 
-# Interrupts of CPUs: how many came, and which of NICs are kept away from pollers.
+# Interrupts of NICs, which are kept away from pollers.
 
-MSR_SMI_COUNT = 0x34
-"""Number of system management interrupts since reset (Intel SDM, volume 4)."""
 AFFINITY = Setting(("/proc/irq/[0-9]*/smp_affinity_list",))
-
-
-def interrupt_counts(cpus: Iterable[int], root: Path = ROOT) -> Mapping[str, int] | None:
-    """Return the interrupts of these CPUs since boot by name (``LOC``, ``eth0-TxRx-3``); None if unknown.
-
-    Take differences with :func:`count_difference`.
-    """
-    header, *lines = (read_text(root / "proc/interrupts") or "").splitlines() or [""]
-    columns = [name.removeprefix("CPU") for name in header.split()]
-    wanted = {number for number, cpu in enumerate(columns) if cpu.isdigit() and int(cpu) in set(cpus)}
-    if not wanted:
-        return None
-    found = Counter[str]()
-    for line in lines:
-        name, _, rest = line.partition(":")
-        fields = rest.split()
-        counts = fields[: len(columns)]
-        label = fields[-1] if name.strip().isdigit() and len(fields) > len(columns) else name.strip()
-        found[label] += sum(int(count) for number, count in enumerate(counts) if number in wanted and count.isdigit())
-    return found
-
-
-def count_difference(before: Mapping[str, int] | None, after: Mapping[str, int] | None) -> dict[str, int] | None:
-    """Return the interrupts from one count to the next by name, without those that did not come; None if unknown."""
-    if before is None or after is None:
-        return None
-    both = {name: count - before.get(name, 0) for name, count in after.items()}
-    return {name: count for name, count in both.items() if count > 0}
-
-
-def smi_count(cpus: Iterable[int], root: Path = ROOT) -> int | None:
-    """Return the most system management interrupts of one of these CPUs since reset; None if the CPU does not tell.
-
-    It is read through /dev/cpu/N/msr, which root has where the module msr is loaded.
-    """
-    counts = []
-    for cpu in cpus:
-        try:
-            with (root / f"dev/cpu/{cpu}/msr").open("rb", buffering=0) as device:
-                data = os.pread(device.fileno(), 8, MSR_SMI_COUNT)
-        except OSError:
-            return None
-        if len(data) != 8:
-            return None
-        counts.append(int.from_bytes(data, "little"))
-    return max(counts, default=None)
 
 
 def keep_away(pollers: Collection[int], control: Collection[int], journal: Journal) -> tuple[ValueOutcome, ...]:

@@ -9,9 +9,10 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
-from planebench.host.device_settings import interrupt_counts, smi_count
+from planebench.host.journal import ROOT
 from planebench.host.procfs import read_text
 from planebench.model.conditions import ThreadConditions
 from planebench.model.cpus import cpu_text
@@ -35,13 +36,13 @@ ACCOUNT_S = 0.002
 
 
 @dataclass(frozen=True, slots=True)
-class WatchedThread:
-    """A thread to sample."""
+class ThreadRef:
+    """A thread that polls packets, and whose it is."""
 
-    owner: Owner
     pid: int
     tid: int
     name: str
+    owner: Owner = "switch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class ThreadCounts:
     involuntary_switches: int
 
 
-ThreadSample = Mapping[WatchedThread, ThreadCounts]
+ThreadSample = Mapping[ThreadRef, ThreadCounts]
 
 
 class ThreadSampler:
@@ -66,7 +67,7 @@ class ThreadSampler:
     outside the time between their two samples.
     """
 
-    def __init__(self, threads: Iterable[WatchedThread]) -> None:
+    def __init__(self, threads: Iterable[ThreadRef]) -> None:
         self.threads = tuple(threads)
         self._opened = False
         """True after the first sample."""
@@ -104,18 +105,16 @@ class ThreadSampler:
 class HostSample:
     """The kernel's counters of one host, or of several added up, at one time: of polling threads and of their CPUs."""
 
-    threads: tuple[tuple[WatchedThread, ThreadCounts], ...]
+    threads: tuple[tuple[ThreadRef, ThreadCounts], ...]
     steal_ns: int
     interrupts: dict[str, int] | None
-    smis: int | None
 
     def __add__(self, other: HostSample) -> HostSample:
         """Return the sum with the counters of another host; what one of the two does not know is unknown."""
         interrupts = None
         if self.interrupts is not None and other.interrupts is not None:
             interrupts = dict(Counter(self.interrupts) + Counter(other.interrupts))
-        smis = None if self.smis is None or other.smis is None else self.smis + other.smis
-        return HostSample((*self.threads, *other.threads), self.steal_ns + other.steal_ns, interrupts, smis)
+        return HostSample((*self.threads, *other.threads), self.steal_ns + other.steal_ns, interrupts)
 
 
 def sample_host(sampler: ThreadSampler, cpus: Iterable[int]) -> HostSample:
@@ -126,8 +125,35 @@ def sample_host(sampler: ThreadSampler, cpus: Iterable[int]) -> HostSample:
         tuple(sampler.sample().items()),
         steal_ns(cpus),
         None if interrupts is None else dict(interrupts),
-        smi_count(cpus),
     )
+
+
+def interrupt_counts(cpus: Iterable[int], root: Path = ROOT) -> Mapping[str, int] | None:
+    """Return the interrupts of these CPUs since boot by name (``LOC``, ``eth0-TxRx-3``); None if unknown.
+
+    Take differences with :func:`count_difference`.
+    """
+    header, *lines = (read_text(root / "proc/interrupts") or "").splitlines() or [""]
+    columns = [name.removeprefix("CPU") for name in header.split()]
+    wanted = {number for number, cpu in enumerate(columns) if cpu.isdigit() and int(cpu) in set(cpus)}
+    if not wanted:
+        return None
+    found = Counter[str]()
+    for line in lines:
+        name, _, rest = line.partition(":")
+        fields = rest.split()
+        counts = fields[: len(columns)]
+        label = fields[-1] if name.strip().isdigit() and len(fields) > len(columns) else name.strip()
+        found[label] += sum(int(count) for number, count in enumerate(counts) if number in wanted and count.isdigit())
+    return found
+
+
+def count_difference(before: Mapping[str, int] | None, after: Mapping[str, int] | None) -> dict[str, int] | None:
+    """Return the interrupts from one count to the next by name, without those that did not come; None if unknown."""
+    if before is None or after is None:
+        return None
+    both = {name: count - before.get(name, 0) for name, count in after.items()}
+    return {name: count for name, count in both.items() if count > 0}
 
 
 def read_counts(pid: int, tid: int) -> ThreadCounts | None:

@@ -14,9 +14,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 from planebench.host.pci import ROOT, USER_SPACE_DRIVERS, VIRTIO_VENDOR, Nic, nics
 from planebench.host.planed_program import planed_version
-from planebench.host.procfs import entries, process_ids, read_text, run_ns, stat_fields
+from planebench.host.procfs import entries, read_text, run_ns, stat_fields
 from planebench.host.programs import run_tool
 from planebench.model.cpus import NO_NODE, CoreKind, Cpus, core_kinds, cpu_text, node_of, parse_cpus, range_text
 
@@ -396,7 +398,7 @@ class _KernelTime:
 def _kernel_threads() -> dict[int, _KernelTime]:
     found = {}
     now_ns, tick_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME), 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-    for pid in process_ids():
+    for pid in psutil.pids():
         fields, ran_ns = stat_fields(pid), run_ns(pid)
         if fields and ran_ns is not None and (flags := int(fields[6])) & PF_KTHREAD:
             age_ns = max(now_ns - int(fields[19]) * tick_ns, 1_000_000_000)

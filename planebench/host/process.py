@@ -69,7 +69,6 @@ class Process:
     def __init__(self, name: str, popen: subprocess.Popen[bytes], log_path: Path) -> None:
         self.name = name
         self.log_path = log_path
-        self.paused = False
         self._popen = popen
 
     @property
@@ -123,12 +122,10 @@ class Process:
     def pause(self) -> None:
         """Stop the process group (SIGSTOP). Harmless if it is gone."""
         self._signal(signal.SIGSTOP)
-        self.paused = True
 
     def resume(self) -> None:
         """Continue a paused process group (SIGCONT). Harmless if it is gone."""
         self._signal(signal.SIGCONT)
-        self.paused = False
 
     def wait(self, timeout_s: float | None = None) -> int | None:
         """Wait for its end. Return the exit code, or None if it still runs after ``timeout_s`` seconds."""
@@ -199,7 +196,11 @@ class NamespacedProcess(Process):
 
     def log_tail(self, lines: int = 8) -> str:
         """Return its last lines, each of :data:`WORDS_MAX` printable characters at most behind ``NAME says:``."""
-        return "\n".join(f"{self.name} says: {_printable(line)}" for line in super().log_tail(lines).splitlines())
+        told = []
+        for line in super().log_tail(lines).splitlines():
+            shown = "".join(it if it.isprintable() else " " for it in line[:WORDS_MAX])
+            told.append(f"{self.name} says: {shown}{'...' * (len(line) > WORDS_MAX)}")
+        return "\n".join(told)
 
     def _signal(self, number: signal.Signals) -> None:
         below = set() if number == signal.SIGKILL else procfs.descendants(self.pid)
@@ -363,11 +364,6 @@ class Supervisor(contextlib.AbstractContextManager["Supervisor"]):
                 self._reaper.stdin.close()
             self._reaper.wait()
             reaper.reap(self.root)  # nothing left to do unless someone killed the reaper
-
-
-def _printable(line: str) -> str:
-    shown = "".join(it if it.isprintable() else " " for it in line[:WORDS_MAX])
-    return shown + "..." * (len(line) > WORDS_MAX)
 
 
 def default_base() -> Path:

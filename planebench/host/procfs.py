@@ -32,11 +32,6 @@ def link_name(link: Path) -> str | None:
         return None
 
 
-def process_ids() -> list[int]:
-    """Return the ids of all processes."""
-    return psutil.pids()
-
-
 def stat_fields(pid: int) -> list[str] | None:
     """Return the fields of /proc/PID/stat from the third (state) on; None if there is no such process."""
     text = read_text(f"/proc/{pid}/stat")

@@ -32,11 +32,10 @@ from planebench.host.process import Process, Supervisor, stretched
 from planebench.host.programs import Found
 from planebench.measure import doctor
 from planebench.measure.conditions import threads_of
-from planebench.measure.live import watched
 from planebench.measure.machine import Machine, terminable
 from planebench.model.errors import PlanebenchError, StoreError, UsageError
 from planebench.model.wire import wire_arguments
-from planebench.switches.adapter import RunningSwitch, Situation, counters_of
+from planebench.switches.adapter import RunningSwitch, Situation
 from planebench.switches.registry import get_adapter
 from planebench.switches.remote import Hello, HostAnswer, decoded, encoded
 from planebench.testbed.placement import Placement, place
@@ -196,9 +195,9 @@ class Agent:
             case "check":
                 switch.check()
             case "counters":
-                return encoded(counters_of(switch))
+                return encoded(switch.counters())
             case "sample":  # the kernel's counters of its threads and of their CPUs
-                return encoded(sample_host(ThreadSampler(watched(switch)), self.placement.switch_cpus))
+                return encoded(sample_host(ThreadSampler(switch.polling_threads()), self.placement.switch_cpus))
             case "thread_conditions":
                 return [encoded(thread) for thread in threads_of(switch)]
             case "wire_drops":  # what the kernel dropped of the frames that it sent on interfaces, by port

@@ -16,19 +16,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from planebench.analysis.histogram import Relation, decode, percentile_ns
+from planebench.analysis.histogram import decode, percentile_ns
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
 from planebench.measure.counts import Sender, Sending, ends_of, tester_counts
 from planebench.measure.distance import machine_distances_ns
-from planebench.measure.latency import Readings, by_clock, clock_readings, common_clock, relate_over_cable
+from planebench.measure.latency import Readings, by_clock, clock_readings, common_clock
 from planebench.measure.live import LiveSettings
 from planebench.model.cpus import Cpus
 from planebench.model.dimensions import port_clock
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
-from planebench.model.header import Calibration, Ceiling, LatencyFloor, TwoClocks
+from planebench.model.header import Calibration, Ceiling, LatencyFloor
 from planebench.model.records import LatencyRecord
 from planebench.model.scenarios import Flow, pair
 from planebench.model.text import utc_now
@@ -50,11 +50,6 @@ BACKGROUND_PPS = 1e6
 BACKGROUND_SHARE = 0.5
 """The load behind the probes is 1 Mpps, or half the ceiling: above that the floor would be queueing."""
 PROBE_RATE_PPS = 2000
-CABLE_PPS = 10_000.0
-"""The load behind the probes that relate the clocks at both ends: so low that hardly any of them waits."""
-CABLE_S = 4.0
-"""How long they are sent between two NICs, which may stamp one probe at a time: in less, too few for a relation."""
-
 LOOP = "loop"
 """The name of the wire that connects the tester with itself."""
 THERE, BACK = Flow("a", "b", 0), Flow("b", "a", 1)
@@ -148,14 +143,7 @@ def calibrate(
 
         def read_clock(latency: LatencyRecord, stats: Statistics) -> LatencyRecord:
             readings.append(clock_readings(get_ports(sender.call)))
-            known = cable if clock == "hardware" else None  # the kernel has one clock for all interfaces
-            return by_clock(latency, clock, sender.call, (THERE,), stats, readings, known)
-
-        cable: Relation | None = None
-        if clock != "software":
-            cable_s = max(duration_s, CABLE_S) if clock == "hardware" else duration_s
-            both = Sending((THERE, BACK), min(sizes), cable_s, CABLE_PPS, PROBE_RATE_PPS, clocks=True)
-            cable = relate_over_cable(sender.call, THERE, BACK, sender.send(both))
+            return by_clock(latency, clock, sender.call, (THERE,), stats, readings)
 
         reader = None if clock == "software" else read_clock
         found = [measure_frame_size(size, wire, placement, send, reader) for size in sizes]
@@ -166,9 +154,6 @@ def calibrate(
         ceilings=tuple(ceiling for ceilings, _ in found for ceiling in ceilings),
         floors=tuple(floor for _, floors in found for floor in floors),
         distances_ns=(*distances, *machine_distances_ns(settings.planed, cpus.allowed)),
-        two_clocks=None
-        if cable is None
-        else TwoClocks(cable.offset_ns, cable.offset_error_ns, cable.drift, cable.drift_error, cable.delay_ns),
     )
 
 
@@ -299,7 +284,7 @@ def loop_document(
     )
     clock, kind = port_clock(settings.clock), wire_kind(settings.wire)
     a, b = (Port(name, "ethdev", settings.ring_size, queues, clock=clock) for name in "ab")
-    near, far = kind.tester_port(a, LOOP, links), kind.far_port(b, LOOP, links)
+    near, far = kind.planed_port(a, LOOP, links), kind.planed_port(b, LOOP, links, "switch")
     both = (far, near) if kind.switch_listens else (near, far)  # who listens first: planed opens ports in their order
     needed = memory(
         ports=2,

@@ -34,7 +34,7 @@ from planebench.model.reasons import ReasonCode
 from planebench.model.records import Load, Point, TopologyKey, Trial, VerdictKind
 from planebench.model.results import SearchResult
 from planebench.model.scenario import scenario_named
-from planebench.model.scenarios import build, flows
+from planebench.model.scenarios import flows_of
 from planebench.model.text import seconds_since_epoch
 from planebench.model.wire import wire_arguments
 from planebench.plan.estimate import REPETITIONS_FLOOR, expected_trials, visit_s
@@ -508,4 +508,4 @@ def spent_s(trials: Sequence[Trial], start_s: Callable[[Point], float] = lambda 
 
 
 def _senders(point: Point) -> int:
-    return len(flows(build(point.scenario, point.chain_length), point.direction))
+    return len(flows_of(point.scenario, point.chain_length, point.direction))

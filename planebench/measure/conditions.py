@@ -14,7 +14,7 @@ from pathlib import Path
 
 from planebench.host import af_xdp
 from planebench.host.device_settings import device_journal, fixed
-from planebench.host.evidence import Owner, WatchedThread, thread_conditions
+from planebench.host.evidence import Owner, ThreadRef, thread_conditions
 from planebench.host.interfaces import interfaces_of
 from planebench.host.journal import Journal
 from planebench.host.memory import MemoryMap, bytes_by_node, memory_of
@@ -190,7 +190,7 @@ class PlacedOwner:
     name: str
     pids: Sequence[int]
     node: int | None = None
-    threads: Sequence[WatchedThread] = ()
+    threads: Sequence[ThreadRef] = ()
     cpus: frozenset[int] = field(default_factory=frozenset)
     roams: bool = False
     """The scheduler may move each thread over all of the CPUs; else each has one or some of them."""

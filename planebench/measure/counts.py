@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from planebench.analysis.ledger import sum_of
 from planebench.host.process import stretched
 from planebench.measure.latency import histogram_of
-from planebench.measure.updates import ControlTraffic, control_packets, fib_updates
 from planebench.model.errors import StartError
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import (
     TENTHS,
-    ControlPackets,
     DirectionCounts,
     Evidence,
-    FibUpdates,
     LatencyRecord,
     TrafficSent,
 )
@@ -142,10 +139,6 @@ class TesterCounts:
     (``n1:rx_missed``) dropped. Only what is not zero; damaged and misplaced frames are not in it."""
     sent: tuple[TrafficSent, ...] = ()
     """The traffic sent, if a generator had a traffic profile."""
-    updates: FibUpdates | None = None
-    """The updates sent by the control of a VNF; None without one."""
-    control: ControlPackets | None = None
-    """The control packets to a VNF; None without any."""
     elsewhere_packets: int = 0
     """Frames of sendings longer than a monitor remembers that came on several queues: of older ones it is not known."""
 
@@ -177,14 +170,14 @@ def _way(stats: Statistics, flow: Flow) -> _Way:
     return _Way(sent, monitors, [seen for it in monitors for seen in it.streams if seen.stream in streams])
 
 
-def tester_counts(stats: Statistics, flows: Sequence[Flow], control: ControlTraffic | None = None) -> TesterCounts:
+def tester_counts(stats: Statistics, flows: Sequence[Flow], others: Sequence[Flow] = ()) -> TesterCounts:
     """Return the counts of a trial from ``stats.get`` of the tester. ``flows`` are the directions that sent, beside
-    ``control``."""
+    ``others`` that are not counted."""
     ways, workers = [_way(stats, flow) for flow in flows], stats.workers
     duration_ns = max((generator.duration_ns for way in ways for generator in way.sent), default=0)
     cycles = duration_ns * stats.tsc_hz // 1_000_000_000
     expected: set[tuple[str, int]] = set()
-    for flow in flows if control is None else (*flows, control.flow):
+    for flow in (*flows, *others):
         streams = [queue_stream(flow.stream, queue) for queue in range(QUEUES_MAX)]
         for queue in range(QUEUES_MAX):
             name = queue_name(f"mon-{flow.receiver_port}", queue)
@@ -219,8 +212,6 @@ def tester_counts(stats: Statistics, flows: Sequence[Flow], control: ControlTraf
         ),
         tester_drops=dropped(stats),
         sent=tuple(filter(None, (traffic_sent(flow.name, way.sent) for flow, way in zip(flows, ways, strict=True)))),
-        updates=fib_updates(stats, control),
-        control=None if control is None else control_packets(stats, control),
         elsewhere_packets=sum(
             sum(seen.elsewhere_packets for seen in way.came)
             for way in ways

@@ -13,12 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import psutil
+
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts, cpus_of, kinds_text
 from planebench.host.memory import MB_PER_SWITCH, pages_for, reserving
 from planebench.host.pci import UIO_DRIVERS
 from planebench.host.planed_program import BROKEN_REMEDY, replaced_planed
-from planebench.host.procfs import is_kernel_thread, process_ids, read_text, stat_fields
+from planebench.host.procfs import is_kernel_thread, read_text, stat_fields
 from planebench.host.programs import Found, NotFound
 from planebench.measure.distance import dry_poll
 from planebench.measure.tuning import HUGEPAGES, SWITCHES
@@ -78,7 +80,7 @@ class Program:
 def cpu_times() -> CpuTimes:
     """Return the CPU time of all processes until now."""
     ticks: dict[tuple[int, str], int] = {}
-    for pid in process_ids():
+    for pid in psutil.pids():
         if fields := stat_fields(pid):
             ticks[pid, fields[19]] = int(fields[11]) + int(fields[12])
     return CpuTimes(ticks, time.monotonic_ns())

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from planebench.host.evidence import WatchedThread
+from planebench.host.evidence import ThreadRef
 from planebench.host.facts import is_emulated
 from planebench.host.process import Supervisor
 from planebench.measure.conditions import PlacedOwner
@@ -133,7 +133,7 @@ class HostedVnfs:
         self._ends = end_documents(topology, placement, links)
         """The documents of those with generators and monitors, by name."""
         self._pool = ThreadPoolExecutor(max_workers=max(len(self._requests), 1), thread_name_prefix="vnf")
-        self._threads: dict[str, tuple[WatchedThread, ...]] = {}
+        self._threads: dict[str, tuple[ThreadRef, ...]] = {}
         self._running: dict[str, RunningVnf] = {}
 
     @classmethod
@@ -190,7 +190,7 @@ class HostedVnfs:
         """Return the running VNFs in path order."""
         return tuple(self._running[request.name] for request in self._requests if request.name in self._running)
 
-    def threads(self) -> tuple[WatchedThread, ...]:
+    def threads(self) -> tuple[ThreadRef, ...]:
         """Return the forwarding threads; those of a VNF do not change."""
         missing = [vnf for vnf in self.vnfs if vnf.name not in self._threads]
         found = self._pool.map(lambda vnf: vnf.threads(), missing)

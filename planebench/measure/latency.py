@@ -13,13 +13,11 @@ from planebench.analysis.histogram import (
     SAME,
     ClockReading,
     Relation,
-    Stamped,
     decode,
     encode,
     encode_counts,
     merge,
     percentile_ns,
-    relate,
     relate_readings,
 )
 from planebench.model.dimensions import ClockName
@@ -352,13 +350,11 @@ def by_clock(
     flows: Sequence[Flow],
     stats: Statistics,
     readings: Sequence[Readings] = (),
-    cable: Relation | None = None,
 ) -> LatencyRecord:
     """Return the latency of the trial just sent by the clock of the ports, with that of software beside it.
 
     ``software``: the latency as planed counted it; it stays the latency where the clock has stamped no probe.
     ``readings``: of the clocks of devices before and after the trial; none where all ports have one clock.
-    ``cable``: what is known better, of the clock of the only receiving port to that of the sending one.
     """
     tasks, relations = {task.name for task in stats.tasks}, []
     for flow in flows:  # of the clock of the receiving port to that of the sending one
@@ -368,7 +364,7 @@ def by_clock(
         if known:
             first, last = ((readings[0][end], readings[-1][end]) for end in (a, b))
             relation = relate_readings(first, last, stats.tsc_hz)
-        relations.append(cable or relation)
+        relations.append(relation)
     found = [
         join(
             read_log(call, f"gen-{flow.sender_port}", tasks),
@@ -398,20 +394,6 @@ def by_clock(
         probes_stamped=len(times),
         unstamped=without,
     )
-
-
-def relate_over_cable(call: Call, there: Flow, back: Flow, stats: Statistics) -> Relation | None:
-    """Return the relation of the clock that receives ``there`` to the one that sends it, from probes sent both ways.
-
-    None if too few were stamped.
-    """
-    tasks = {task.name for task in stats.tasks}
-    stamped: list[list[Stamped]] = []
-    for flow in (there, back):
-        sent = read_log(call, f"gen-{flow.sender_port}", tasks).port_ns
-        came = read_log(call, f"mon-{flow.receiver_port}", tasks).port_ns
-        stamped.append([(at_ns, came[probe]) for probe, at_ns in sent.items() if probe in came])
-    return relate(*stamped)
 
 
 def clock_readings(ports: Sequence[PortState]) -> Readings:

@@ -11,12 +11,12 @@ import contextlib
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from planebench.host.evidence import HostSample, ThreadSampler, WatchedThread, sample_host
+from planebench.host.evidence import HostSample, ThreadRef, ThreadSampler, sample_host
 from planebench.host.facts import cpu_model
 from planebench.host.netns import VethWire
 from planebench.host.pci_binding import virtual_functions
@@ -52,7 +52,7 @@ from planebench.model.reasons import Reason
 from planebench.model.records import Anatomy, FibUpdates, MemoryEvidence
 from planebench.model.scenario import Direction
 from planebench.model.scenarios import Flow, all_flows, build, echoing, flows
-from planebench.model.server import OWN_CLOCK, CpuClock
+from planebench.model.server import OWN_CLOCK, CpuClock, mhz_of
 from planebench.model.topology import END, Topology
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.model.wire import wire_arguments, wire_name, wire_named
@@ -117,6 +117,10 @@ class LiveTopology:
         self.topology = topology
         self.placement = placement
         self.links = links
+        self._cpus = {*placement.switch_cpus_here, *placement.tester_cpus}
+        """Those that poll here; of VNFs only of hosted ones."""
+        if placement.hosted:
+            self._cpus.update(placement.all_vnf_cpus, placement.roaming)
         self._tester = tester
         self.call: Call = tester.call
         """Calls a method of the tester, which must not be paused. Raises DiedError, RpcError."""
@@ -135,10 +139,10 @@ class LiveTopology:
         self._kernel_wires = KernelWires({}, os.getpid())
         """The wires that are kernel interfaces."""
         self.planed = Path("planed")
-        self.cpu_clock = OWN_CLOCK
+        self.mhz: int | None = None
+        """The clock at which CPUs are kept in a trial; None for their own."""
         self.sampled = False
         """Sendings without time stamps are checked by samples."""
-        """The clock at which the switch is measured."""
         self.sender = Sender(self.traffic, queues=links.queues, check=partial(self.check, here=True))
         self.pollers_on_core = 1
         """How many pollers share the busiest core: a frame may wait for all of them."""
@@ -217,7 +221,7 @@ class LiveTopology:
                     netns_pid=netns_pid,
                 )
             live = cls(topology, placement, links, tester)
-            live._veth, live.netns_pid, live.planed, live.cpu_clock = veth, netns_pid, settings.planed, cpu_clock
+            live._veth, live.netns_pid, live.planed, live.mhz = veth, netns_pid, settings.planed, mhz_of(cpu_clock)
             live.sampled = settings.check == "sampled"
             cables = [port.name for port in topology.ports if is_kernel_interface(port, links)]
             ends = {cable: links.ends[cable] for cable in cables if cable in topology.wire_ports}
@@ -352,11 +356,11 @@ class LiveTopology:
         hosted = [process for vnf in vnfs for process in vnf.processes]
         return (self._tester.process, *self._switch_processes, *hosted)
 
-    def threads(self) -> tuple[WatchedThread, ...]:
+    def threads(self) -> tuple[ThreadRef, ...]:
         """Return every polling thread here: workers of the tester with hosted ends, of the switch, of hosted VNFs."""
         pid, workers = self._tester.process.pid, get_statistics(self.call).workers
-        tester = [WatchedThread("tester", pid, worker.tid, worker.name) for worker in workers]
-        switch = watched(self.switch)
+        tester = [ThreadRef(pid, worker.tid, worker.name, "tester") for worker in workers]
+        switch = self.switch.polling_threads()
         if self.hosted is None:
             return (*tester, *switch)
         hosted = self.hosted.threads()
@@ -364,9 +368,9 @@ class LiveTopology:
             hosted = tuple(replace(thread, owner="tester") for thread in hosted)
         return (*tester, *switch, *hosted)
 
-    def sample(self, sampler: ThreadSampler, cpus: Iterable[int]) -> HostSample:
-        """Return the kernel's counters now: of this host by ``sampler`` and ``cpus``, and of that of the switch."""
-        here = sample_host(sampler, cpus)
+    def sample(self, sampler: ThreadSampler) -> HostSample:
+        """Return the kernel's counters now: of this host by ``sampler`` and its CPUs, and of that of the switch."""
+        here = sample_host(sampler, self._cpus)
         return here if self._remote is None else here + self._remote.sample()
 
     def wire_drops(self) -> Counter[str]:
@@ -620,11 +624,6 @@ def link_settings(adapter: Adapter, topology: Topology, settings: LiveSettings, 
         switch_queues=queues if apart else 0,
         ends=named_ends(cabled(topology, adapter.vnf_interface), settings.wire),
     )
-
-
-def watched(switch: RunningSwitch) -> list[WatchedThread]:
-    """Return the polling threads of a switch, to be sampled."""
-    return [WatchedThread("switch", thread.pid, thread.tid, thread.name) for thread in switch.polling_threads()]
 
 
 def _try(

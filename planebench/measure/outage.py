@@ -29,14 +29,14 @@ from planebench.model.outage import Outage, Restart, Silence
 from planebench.model.plan import LatencyPlan, Plan, ThroughputPlan
 from planebench.model.reasons import Reason
 from planebench.model.records import DirectionCounts, Load, Point, Trial, Verdict, VerdictKind
-from planebench.model.scenarios import QUEUES_MAX, Flow, build, flows, queue_stream
+from planebench.model.scenarios import QUEUES_MAX, Flow, flows, flows_of, queue_stream
 from planebench.model.text import utc_now
 from planebench.model.topology import Topology
 from planebench.model.wire import wire_arguments, wire_name
 from planebench.plan.schema import validated, with_chains
 from planebench.planed.client import get_statistics
 from planebench.planed.statistics import Statistics
-from planebench.switches.adapter import Adapter, counters_of
+from planebench.switches.adapter import Adapter
 from planebench.testbed.chain import build_chain
 from planebench.testbed.placement import place_vnfs
 from planebench.testbed.rates import rate_label
@@ -149,7 +149,7 @@ class OutageDrops:
         return {key: count for key, count in sorted(total.items()) if count}
 
     def _read(self) -> Drops:
-        switch = {f"{SWITCH} {key}": count for key, count in counters_of(self._live.switch).drops.items()}
+        switch = {f"{SWITCH} {key}": count for key, count in self._live.switch.counters().drops.items()}
         return Counter(switch) + self._live.vnf_drops()
 
 
@@ -200,7 +200,7 @@ def outage_trial(
     """
     duration_ns = round(outage.intended_packets / request.rate_pps * 1e9)
     way = DirectionCounts(
-        name=flows(build(point.scenario, point.chain_length), point.direction)[0].name,
+        name=flows_of(point.scenario, point.chain_length, point.direction)[0].name,
         intended_packets=outage.intended_packets,
         offered_packets=outage.intended_packets - outage.unsent_late_packets - outage.unsent_ring_full_packets,
         forwarded_packets=outage.forwarded_packets,

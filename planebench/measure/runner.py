@@ -14,7 +14,7 @@ from planebench.host.evidence import HostSample, ThreadSampler, sample_host
 from planebench.host.process import Supervisor, stretched
 from planebench.measure.conditions import read_conditions
 from planebench.measure.distance import REUSE_S, measure_distance, near_limit_ns
-from planebench.measure.live import LiveSettings, LiveTopology, link_settings, watched
+from planebench.measure.live import LiveSettings, LiveTopology, link_settings
 from planebench.measure.trial import (
     TrialRequest,
     cycles_of_trial,
@@ -31,7 +31,7 @@ from planebench.model.records import CoreDistance, DirectionCounts, LatencyRecor
 from planebench.model.scenarios import Flow, all_flows
 from planebench.model.text import utc_now
 from planebench.model.topology import Topology
-from planebench.switches.adapter import Adapter, RunningSwitch, counters_of
+from planebench.switches.adapter import Adapter, RunningSwitch
 from planebench.switches.linked import requests_of, start_switches
 from planebench.switches.remote import RemoteSwitch
 from planebench.testbed.placement import Placement
@@ -219,15 +219,15 @@ class ExternalRunner:
         streams = [self._stream(flow, request.point.frame_size_bytes, pps) for flow in request.flows()]
         if request.warmup_s > 0:
             self._tester.send(streams, request.warmup_s)
-        sampler = ThreadSampler(watched(self._switch))
-        before, kernel = counters_of(self._switch), list[HostSample]()
+        sampler = ThreadSampler(self._switch.polling_threads())
+        before, kernel = self._switch.counters(), list[HostSample]()
         counts = self._tester.send(
             streams,
             request.duration_s,
             latency=request.probe_rate_pps > 0,
             watch=lambda: kernel.append(self._sample(sampler)),
         )
-        cycles = cycles_of_trial(before, counters_of(self._switch), 0)
+        cycles = cycles_of_trial(before, self._switch.counters(), 0)
         self._switch.check()
         return trial_of(
             request,

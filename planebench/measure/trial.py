@@ -6,31 +6,28 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from planebench.analysis.capacity import clock_floor_ns, tester_ceiling_pps
 from planebench.analysis.ledger import reason_of
-from planebench.host.device_settings import count_difference
-from planebench.host.evidence import HostSample, ThreadSampler
+from planebench.host.evidence import HostSample, ThreadSampler, count_difference
 from planebench.measure.conditions import held_clock
-from planebench.measure.counts import TesterCounts, tester_counts
+from planebench.measure.counts import tester_counts
 from planebench.measure.latency import by_clock, charged, clock_readings
 from planebench.measure.live import LiveTopology
-from planebench.measure.updates import control_traffic
+from planebench.measure.updates import control_packets, control_traffic, fib_updates
 from planebench.measure.verdict import judge, remarks
 from planebench.model.conditions import NOT_BASIC
 from planebench.model.errors import PlanebenchError
 from planebench.model.header import Calibration
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import (
-    Anatomy,
     CoreDistance,
     DirectionCounts,
     Evidence,
-    LatencyRecord,
     Load,
     Point,
     Role,
@@ -39,12 +36,11 @@ from planebench.model.records import (
     Verdict,
     VerdictKind,
 )
-from planebench.model.scenarios import Flow, build, flows
-from planebench.model.server import RANDOM, mhz_of
+from planebench.model.scenarios import Flow, flows_of
+from planebench.model.server import RANDOM
 from planebench.model.text import utc_now
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.planed.client import Profile, get_ports
-from planebench.switches.adapter import counters_of
 from planebench.testbed.rates import SATURATING
 
 VALID = Verdict(VerdictKind.VALID)
@@ -97,24 +93,8 @@ class TrialRequest:
 
     def flows(self) -> tuple[Flow, ...]:
         """Return the directions that send."""
-        if self.echo:
-            return flows(build(self.point.scenario, self.point.chain_length, echo=True), "unidirectional")
-        return flows(build(self.point.scenario, self.point.chain_length), self.point.direction)
-
-
-@dataclass(frozen=True, slots=True)
-class _Sending:
-    """Everything that was read around a sending; of counters, how much they grew."""
-
-    counts: TesterCounts
-    latency: LatencyRecord | None
-    looks: Sequence[HostSample]
-    switch_before: SwitchCycles
-    switch_after: SwitchCycles
-    drops: Counter[str]
-    """Of VNFs in processes of their own, and of wires that are interfaces of the kernel."""
-    nic_counters: Counter[str]
-    anatomy: tuple[Anatomy, ...]
+        direction = "unidirectional" if self.echo else self.point.direction
+        return flows_of(self.point.scenario, self.point.chain_length, direction, self.echo)
 
 
 def run_trial(
@@ -130,118 +110,100 @@ def run_trial(
     CPUs, if it was measured just now. A process that dies makes an invalid trial with the reason and its last log lines
     in the verdict.
     """
-    started_at = utc_now()
+    started_at, point, profile = utc_now(), request.point, request.profile
+    wanted, size, pps = request.flows(), point.frame_size_bytes, request.load.pps_per_direction
     before = before or distance()
     try:
         frames: Profile | None = None  # plain ones between two ports
-        if not request.profile.plain or request.point.side_by_side:
-            flat_out = request.load.pps_per_direction is None
-            frames = live.profile(request.profile, request.point.chain, flat_out=flat_out)
-        mhz, as_it_is = mhz_of(live.cpu_clock), contextlib.nullcontext(dict[str, int]())
-        with as_it_is if mhz is None else held_clock(mhz, live.placement, live.planed) as clock:
+        if not profile.plain or point.side_by_side:
+            frames = live.profile(profile, point.chain, flat_out=pps is None)
+        as_it_is = contextlib.nullcontext(dict[str, int]())
+        with as_it_is if live.mhz is None else held_clock(live.mhz, live.placement, live.planed) as clock:
             live.resume()
-            sending = _send(live, request, frames)
+            live.set_echo(request.echo)
+            if request.warmup_s > 0:
+                live.send(wanted, size, request.warmup_s, pps, profile=frames, traffic=profile, counted=False)
+            sampler = ThreadSampler(live.threads())
+            looks: list[HostSample] = []  # just before and after the sending: the harness must not run in between
+            # A sending with stamps clears the counters of VNFs in processes of their own: it begins them, too.
+            dropped = Counter[str]() if request.anatomy else live.vnf_drops()
+            kernel, nics, switch = live.wire_drops(), live.nic_counters(), live.switch.counters()
+            clocked = request.probe_rate_pps > 0 and live.clock != "software"
+            readings = [clock_readings(get_ports(live.call))] if clocked else []
+            stats = live.send(
+                wanted,
+                size,
+                request.duration_s,
+                pps,
+                request.probe_rate_pps,
+                watch=lambda: looks.append(live.sample(sampler)),
+                profile=frames,
+                stamps=request.anatomy,
+                clocks=clocked,
+                stamp_all=request.stamp_all,
+                traffic=profile,
+            )
+            switch_after = live.switch.counters()
+            live.check()
+            drops = (live.vnf_drops() - dropped) + (live.wire_drops() - kernel)
+            grown = live.nic_counters() - nics
+            updates, control = live.table_updates, None
+            if port := live.links.updates:
+                control = control_traffic(live.topology, port, profile)
+                updates = fib_updates(stats, control) or updates
+            counts = tester_counts(stats, wanted, () if control is None else (control.flow,))
+            latency = counts.latency
+            if clocked and latency is not None:
+                readings.append(clock_readings(get_ports(live.call)))
+                latency = by_clock(latency, live.clock, live.traffic, wanted, stats, readings)
+            anatomy = live.anatomy(wanted, stats) if request.anatomy else ()
             live.pause()
     except PlanebenchError as error:
         with contextlib.suppress(PlanebenchError):  # who is alive, and only refused a call, must not run on
             live.pause()
         return failed_trial(request, str(error), started_at)
-    counts, latency, (begin, end) = sending.counts, sending.latency, sending.looks
     evidence = host_evidence(
-        begin,
-        end,
+        looks[0],
+        looks[-1],
         counts.evidence,
         shared_cpu=live.placement.shared,
-        nic_counters=dict(sending.nic_counters),
+        nic_counters=dict(grown),
         distance_before=before,
         distance_after=distance(),
         memory=live.memory,
     )
     if latency is not None:
-        roaming = request.point.placement == RANDOM
-        floor_ns = clock_floor_ns(calibration, request.point, latency.clock)
+        floor_ns = clock_floor_ns(calibration, point, latency.clock)
+        roaming = point.placement == RANDOM
         latency = charged(latency, evidence, counts.duration_ns, roaming=roaming, floor_ns=floor_ns)
     # Of the cores that the threads of the switch forward on: kernel switches share one.
     cores = max(len({thread.cpu for thread in evidence.threads if thread.owner == "switch"}), 1)
-    kernel = _not_told_twice(sending.drops, sending.switch_after)
-    of_nics = {key: count for key, count in sending.nic_counters.items() if reason_of(key) in NOT_BASIC}
+    # What the kernel dropped, without what the switch reports of its own interfaces.
+    told = {key.replace(":tx_dropped", ":rx_dropped") for key in switch_after.drops if key.endswith(":tx_dropped")}
+    others = {key: count for key, count in drops.items() if key not in told}
+    others |= {key: count for key, count in grown.items() if reason_of(key) in NOT_BASIC}
     trial = trial_of(
         request,
         started_at,
         offered_duration_ns=counts.duration_ns,
         directions=counts.directions,
         evidence=evidence,
-        switch=cycles_of_trial(sending.switch_before, sending.switch_after, cores * counts.cycles, clock),
+        switch=cycles_of_trial(switch, switch_after, cores * counts.cycles, clock),
         latency=latency,
-        tester_drops=counts.tester_drops | kernel | of_nics,
+        tester_drops=counts.tester_drops | others,
         sent=counts.sent,
-        updates=counts.updates or live.table_updates,
-        control=counts.control,
-        anatomy=sending.anatomy,
+        updates=updates,
+        control=None if control is None else control_packets(stats, control),
+        anatomy=anatomy,
     )
-    ceiling_pps = tester_ceiling_pps(calibration, request.point)
     return judged(
         trial,
-        request.profile,
-        ceiling_pps=ceiling_pps,
+        profile,
+        ceiling_pps=tester_ceiling_pps(calibration, point),
         functional=live.functional,
         misdirected_packets=counts.misdirected_packets,
         elsewhere_packets=counts.elsewhere_packets,
     )
-
-
-def _send(live: LiveTopology, request: TrialRequest, frames: Profile | None) -> _Sending:
-    """Send, and read everything before and after it: nothing but the trial lies between the two looks."""
-    wanted, size = request.flows(), request.point.frame_size_bytes
-    live.set_echo(request.echo)
-    pps = request.load.pps_per_direction
-    if request.warmup_s > 0:
-        live.send(wanted, size, request.warmup_s, pps, profile=frames, traffic=request.profile, counted=False)
-    sampler = ThreadSampler(live.threads())
-    cpus = {*live.placement.switch_cpus_here, *live.placement.tester_cpus}
-    if live.placement.hosted:
-        cpus.update(live.placement.all_vnf_cpus, live.placement.roaming)
-    looks: list[HostSample] = []  # just before and just after the sending: the harness must not run in between
-
-    def look() -> None:
-        looks.append(live.sample(sampler, cpus))
-
-    # A sending with stamps clears the counters of VNFs in processes of their own: it begins them, too.
-    dropped = Counter[str]() if request.anatomy else live.vnf_drops()
-    kernel, nics, before = live.wire_drops(), live.nic_counters(), counters_of(live.switch)
-    clocked = request.probe_rate_pps > 0 and live.clock != "software"
-    readings = [clock_readings(get_ports(live.call))] if clocked else []
-    stats = live.send(
-        wanted,
-        size,
-        request.duration_s,
-        pps,
-        request.probe_rate_pps,
-        watch=look,
-        profile=frames,
-        stamps=request.anatomy,
-        clocks=clocked,
-        stamp_all=request.stamp_all,
-        traffic=request.profile,
-    )
-    after = counters_of(live.switch)
-    live.check()
-    drops = (live.vnf_drops() - dropped) + (live.wire_drops() - kernel)
-    grown = live.nic_counters() - nics
-    port = live.links.updates
-    counts = tester_counts(stats, wanted, control_traffic(live.topology, port, request.profile) if port else None)
-    latency = counts.latency
-    if clocked and latency is not None:
-        readings.append(clock_readings(get_ports(live.call)))
-        latency = by_clock(latency, live.clock, live.traffic, wanted, stats, readings)
-    anatomy = live.anatomy(wanted, stats) if request.anatomy else ()
-    return _Sending(counts, latency, looks, before, after, drops, grown, anatomy)
-
-
-def _not_told_twice(drops: Counter[str], switch: SwitchCycles) -> dict[str, int]:
-    """Return the drops without those of the kernel's interfaces that the switch reports of its own interfaces."""
-    told = {key.replace(":tx_dropped", ":rx_dropped") for key in switch.drops if key.endswith(":tx_dropped")}
-    return {key: count for key, count in drops.items() if key not in told}
 
 
 def host_evidence(before: HostSample, after: HostSample, tester: Evidence = NO_EVIDENCE, **known: Any) -> Evidence:
@@ -251,7 +213,6 @@ def host_evidence(before: HostSample, after: HostSample, tester: Evidence = NO_E
         threads=ThreadSampler.difference(dict(before.threads), dict(after.threads)),
         steal_ns=after.steal_ns - before.steal_ns,
         interrupts=count_difference(before.interrupts, after.interrupts),
-        smis=_difference(before.smis, after.smis),
         **known,
     )
 

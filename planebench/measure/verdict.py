@@ -144,10 +144,7 @@ def judge(
     kinds: tuple[tuple[VerdictKind, Sequence[Reason]], ...] = (
         (
             VerdictKind.INVALID,
-            [
-                *_invalid(trial.directions, policy, evidence.foreign_packets, line_packets),
-                *_uncounted(elsewhere_packets),
-            ],
+            [*_invalid(trial.directions, policy, evidence.foreign_packets, line_packets, elsewhere_packets)],
         ),
         (VerdictKind.FUNCTIONAL, (*functional, *shared)),
         (VerdictKind.LINE_RATE, line_rate),
@@ -194,7 +191,11 @@ def remarks(trial: Trial, profile: TrafficProfile) -> Iterator[Reason]:
 
 
 def _invalid(
-    directions: Sequence[DirectionCounts], policy: int, foreign_packets: int, line_packets: float | None
+    directions: Sequence[DirectionCounts],
+    policy: int,
+    foreign_packets: int,
+    line_packets: float | None,
+    elsewhere_packets: int = 0,
 ) -> Iterator[Reason]:
     others = f"; {foreign_packets} frames came that are not the tester's: changed, cut, or of another sender"
     for d in directions:
@@ -228,6 +229,12 @@ def _invalid(
             if d.forwarded_bytes > most:
                 text = f"{d.name}: received {d.forwarded_bytes} bytes but sent only {d.offered_bytes}"
                 yield Reason(ReasonCode.IMPOSSIBLE_BYTES, text, {"bytes": d.forwarded_bytes, "sent": d.offered_bytes})
+    if elsewhere_packets:  # duplicates may be among what was forwarded: each may hide a loss
+        text = (
+            f"{elsewhere_packets} frames came on several queues of a port; of earlier frames it is not known, "
+            "so that the loss is not"
+        )
+        yield Reason(ReasonCode.ON_SEVERAL_QUEUES, text, {"packets": elsewhere_packets})
     if line_packets is None:
         return
     for d in directions:  # with more than the link carries, counters or its speed are wrong
@@ -237,16 +244,6 @@ def _invalid(
                 "time; if it reports a wrong speed, give --line"
             )
             yield _counted(ReasonCode.ABOVE_LINE_RATE, text, d.forwarded_packets, round(line_packets))
-
-
-def _uncounted(elsewhere_packets: int) -> Iterator[Reason]:
-    """Yield that duplicates may be among what was forwarded: each may hide a loss."""
-    if elsewhere_packets:
-        text = (
-            f"{elsewhere_packets} frames came on several queues of a port; of earlier frames it is not known, "
-            "so that the loss is not"
-        )
-        yield Reason(ReasonCode.ON_SEVERAL_QUEUES, text, {"packets": elsewhere_packets})
 
 
 def _by_host(trial: Trial) -> Iterator[Reason]:

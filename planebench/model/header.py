@@ -125,7 +125,7 @@ class LatencyFloor:
 
 @dataclass(frozen=True, slots=True)
 class TwoClocks:
-    """The clocks at the two ends of a wire, by frames sent both ways over it (RFC 5905), with standard errors.
+    """The clocks at the two ends of a wire, of older calibrations: by frames sent both ways (RFC 5905).
 
     ``delay_ns``: the least time that a frame took, by both clocks together.
     """

@@ -571,7 +571,7 @@ class Evidence:
     """Extended statistics of the tester's NICs that speak of lost frames and grew, as ``n0:rx_crc_errors``; those of
     the switch are in ``SwitchCycles.counters``."""
     smis: int | None = None
-    """System management interrupts, which no kernel sees; None where the CPU does not tell."""
+    """System management interrupts, of older runs: no longer read."""
     memory: tuple[MemoryEvidence, ...] = ()
     """The memory of switch, tester and VNFs since this start; empty on a machine with one NUMA node."""
 

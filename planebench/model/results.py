@@ -445,9 +445,8 @@ SWITCH_FIGURES = (
 """The counter of the last one is the harness's (planebench.measure.conditions), not a switch's."""
 
 
-def further_counters() -> tuple[str, ...]:
-    """Return the names of the counters that figures need beside the fields of ``SwitchCycles``."""
-    return tuple(dict.fromkeys(name for figure in SWITCH_FIGURES for name in figure.counters))
+FURTHER_COUNTERS = tuple(dict.fromkeys(name for figure in SWITCH_FIGURES for name in figure.counters))
+"""The counters that figures need beside the fields of ``SwitchCycles``."""
 
 
 def figures_of(trials: Iterable[SwitchCycles]) -> Mapping[str, float | None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import get_args
 
 from planebench.model.chain_name import CHAIN_LENGTH_MAX
@@ -229,6 +230,16 @@ def flows(topology: Topology, direction: Direction) -> tuple[Flow, ...]:
         return (Flow(a, a, 0),)
     there, back = Flow(a, b, 0), Flow(b, a, 1)
     return {"unidirectional": (there,), "reversed": (back,), "bidirectional": (there, back)}[direction]
+
+
+layout = cache(build)
+"""The topology of a scenario with plain VNFs, made once: for its ports."""
+
+
+@cache
+def flows_of(scenario: ScenarioName, count: int, direction: Direction, echo: bool = False) -> tuple[Flow, ...]:
+    """Return the flows of a scenario with ``count`` VNFs in a direction mode."""
+    return flows(layout(scenario, count, echo=echo), direction)
 
 
 def all_flows(topology: Topology) -> tuple[Flow, ...]:

@@ -25,19 +25,12 @@ def calibration_words(c: Calibration) -> str:
     """Return when and in which conditions the tester was calibrated."""
     pages = "hugepages" if c.hugepages else "no hugepages"
     pages += ", check of maxima sampled" if c.check == "sampled" else ""
-    clocks, about = c.two_clocks, ""
-    if clocks is not None:
-        about = (
-            f" Clocks at the two ends of the wire: offset {clocks.offset_ns} ns ± {2 * clocks.offset_error_ns:.0f}, "
-            f"drift {clocks.drift * 1e6:.2f} ppm ± {2e6 * clocks.drift_error:.2f}, least delay "
-            f"{clocks.delay_ns:.0f} ns."
-        )
     return (
         f"Tester calibration of {c.measured_at}: planed {c.planed_version}, {c.cpu_model}, "
         f"kernel {c.kernel}, wire {c.wire}, rings of {c.ring_size}, {pages}, "
         f"{c.tester_cpus} tester CPU{'' if c.tester_cpus == 1 else 's'}"
         f"{f' for {c.tester_cores} queue pairs' if c.tester_cores > 1 else ''}, "
-        f"{c.duration_s:g} s per measurement.{about}"
+        f"{c.duration_s:g} s per measurement."
     )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
+from planebench.host.evidence import ThreadRef
 from planebench.host.memory import MB_PER_SWITCH
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import (
@@ -95,15 +96,6 @@ class Traits:
     source: Literal["conext19", "planebench"] = "planebench"
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadRef:
-    """A thread that polls packets."""
-
-    pid: int
-    tid: int
-    name: str
-
-
 class RunningSwitch:
     """A started switch. By itself it has no process here, no thread and no counters: a NIC, one on another host."""
 
@@ -115,23 +107,18 @@ class RunningSwitch:
         """Return the threads that forward; none for a switch without threads of its own."""
         return ()
 
-    def counters(self) -> SwitchCycles | None:
-        """Return counters since the start, of which the harness takes differences; None if the switch has none.
+    def counters(self) -> SwitchCycles:
+        """Return counters since the start, of which the harness takes differences; all are unknown if it has none.
 
         Raises DiedError if the switch has ended, or does not answer.
         """
-        return None
+        return SwitchCycles()
 
     def check(self) -> None:
         """Raise DiedError, with the last log lines, if a process of the switch is gone."""
 
     def stop(self) -> None:
         """Stop every process of the switch, paused or not. Never raises; safe to call twice."""
-
-
-def counters_of(switch: RunningSwitch) -> SwitchCycles:
-    """Return the counters of a switch since its start; all are unknown if it has none. Raises DiedError."""
-    return switch.counters() or SwitchCycles()
 
 
 class TableUpdates(Protocol):

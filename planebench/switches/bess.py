@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from planebench.host import procfs
+from planebench.host.evidence import ThreadRef
 from planebench.host.memory import free_bytes, hugetlbfs_mounted
 from planebench.host.process import READY_DEADLINE_S, Process, Supervisor, stretched, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound
@@ -30,7 +31,7 @@ from planebench.model.records import SwitchCycles
 from planebench.model.scenarios import queue_name
 from planebench.model.switch import Option
 from planebench.switches import common
-from planebench.switches.adapter import STANDARD_FRAME_BYTES, WORKERS_OPTION, Adapter, Situation, ThreadRef, Traits
+from planebench.switches.adapter import STANDARD_FRAME_BYTES, WORKERS_OPTION, Adapter, Situation, Traits
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchRequest
 

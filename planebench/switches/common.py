@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from planebench.host import procfs
+from planebench.host.evidence import ThreadRef
 from planebench.host.process import Process, stretched
 from planebench.host.programs import Found, NotFound, program_output
 from planebench.model.conditions import (
@@ -27,7 +28,7 @@ from planebench.model.conditions import (
 )
 from planebench.model.cpus import cpu_text
 from planebench.model.errors import DiedError, NotInstalledError, PlanebenchError, StartError, UsageError
-from planebench.switches.adapter import STANDARD_FRAME_BYTES, Adapter, RunningSwitch, ThreadRef
+from planebench.switches.adapter import STANDARD_FRAME_BYTES, Adapter, RunningSwitch
 from planebench.testbed import request as devargs
 from planebench.testbed.request import JUMBO_DATA_BYTES, STANDARD_DATA_BYTES, SwitchPort, SwitchRequest
 

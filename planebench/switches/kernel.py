@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from planebench.host import procfs
+from planebench.host.evidence import ThreadRef
 from planebench.host.facts import CAP_SYS_NICE, has_capability, is_machine_root
 from planebench.host.interfaces import interfaces_of
 from planebench.host.process import Process, Supervisor, stretched
@@ -25,7 +26,7 @@ from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option
 from planebench.switches import common
-from planebench.switches.adapter import STANDARD_FRAME_BYTES, Adapter, RunningSwitch, ThreadRef
+from planebench.switches.adapter import STANDARD_FRAME_BYTES, Adapter, RunningSwitch
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchRequest, VnfInterface
 

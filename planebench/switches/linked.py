@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
+from planebench.host.evidence import ThreadRef
 from planebench.host.process import Supervisor
 from planebench.model.records import SwitchCycles
 from planebench.model.topology import Topology
 from planebench.model.wire import wire_arguments
-from planebench.switches.adapter import Adapter, RunningSwitch, ThreadRef, counters_of
+from planebench.switches.adapter import Adapter, RunningSwitch
 from planebench.switches.common import total
 from planebench.testbed.request import LinkSettings, SwitchPort, SwitchRequest
 from planebench.testbed.wires.base import wire_kind
@@ -90,7 +91,7 @@ class LinkedSwitches(RunningSwitch):
 
     def counters(self) -> SwitchCycles:
         """Return the sums; a figure that one of the switches does not know is unknown. Drops are by port and reason."""
-        parts = [counters_of(switch) for switch in self._switches]
+        parts = [switch.counters() for switch in self._switches]
         drops, counters = Counter[str](), Counter[str]()
         for part in parts:
             drops.update(part.drops)

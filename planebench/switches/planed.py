@@ -15,13 +15,14 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Self
 
+from planebench.host.evidence import ThreadRef
 from planebench.host.planed_program import REMEDY, find_planed, missing_planed, planed_version
 from planebench.host.process import Supervisor
 from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.conditions import LOOK_PER_RING
 from planebench.model.errors import UsageError
 from planebench.model.records import SwitchCycles
-from planebench.model.results import further_counters
+from planebench.model.results import FURTHER_COUNTERS
 from planebench.model.scenarios import queue_name
 from planebench.model.switch import Option
 from planebench.model.topology import MONITOR_MAC
@@ -36,7 +37,6 @@ from planebench.switches.adapter import (
     Adapter,
     RunningSwitch,
     Situation,
-    ThreadRef,
     Traits,
 )
 from planebench.switches.common import manifest
@@ -359,7 +359,7 @@ class RunningPlaned(common.ProcessGroup):
         tasks = stats.tasks
         ports = get_ports(self._planed.call) if self._nics else ()
         nic = common.nic_counters({port.name: port.xstats for port in ports})
-        own = {name: count for name in further_counters() if (count := _total(tasks, name)) is not None}
+        own = {name: count for name in FURTHER_COUNTERS if (count := _total(tasks, name)) is not None}
         return SwitchCycles(
             busy_cycles=sum(task.busy_cycles for task in tasks),
             idle_cycles=sum(task.idle_cycles for task in tasks),

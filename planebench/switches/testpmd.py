@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from planebench.host import procfs
+from planebench.host.evidence import ThreadRef
 from planebench.host.process import Process, Supervisor, stretched, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.cpus import cpu_text
@@ -16,7 +17,7 @@ from planebench.model.errors import DiedError, StartError
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option
 from planebench.switches import common
-from planebench.switches.adapter import WORKERS_OPTION, Adapter, ThreadRef, Traits
+from planebench.switches.adapter import WORKERS_OPTION, Adapter, Traits
 from planebench.switches.common import dpdk_version, manifest
 from planebench.testbed.request import SwitchPort, SwitchRequest
 

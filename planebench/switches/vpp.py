@@ -48,10 +48,7 @@ PLUGINS: Mapping[str, str] = {
     "af_xdp": "af_xdp_plugin.so",
     "pci": "dpdk_plugin.so",
 }
-"""The plugin of each wire; VNFs need that of vhost. VPP ignores enabled plugins that do not exist."""
-BUILT_IN = frozenset({"vhost", "veth"})
-"""What older versions have without a plugin: vhost-user before 23.02, af_packet before 23.10 at the latest."""
-ALL_PLUGINS_SINCE = (23, 10)
+"""The plugin of each wire, since VPP 23.10; VNFs need that of vhost. VPP ignores enabled plugins that do not exist."""
 VECTOR_NODE = "l2-patch"
 """The node that every received frame goes through once."""
 STANDARD_SLOT_BYTES, JUMBO_SLOT_BYTES = 2048, 10240
@@ -194,10 +191,9 @@ class VppAdapter(Adapter):
         wires = [situation.wire] if layout.wired else []
         for wire in [*wires, "vhost"] if layout.has_vnfs or layout.ends_in_vnfs else wires:
             name = PLUGINS[wire]
-            built_in = wire in BUILT_IN and common.release(found.version) < ALL_PLUGINS_SINCE
-            if not built_in and not (folder / name).is_file():
+            if not (folder / name).is_file():
                 package = "vpp-plugin-dpdk" if wire == "pci" else "vpp-plugin-core"
-                return f"VPP has no {name} in {folder}; install {package}, or build that plugin"
+                return f"VPP {found.version} has no {name} in {folder}; get {package} of 23.10 or newer, or build it"
         return ""
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:

@@ -48,19 +48,16 @@ _AF_PACKET_ERRORS = {
     "tx sendto temporary failure": _EVENT,  # what stays in the ring goes out later
     "tx sendto fatal failure": _DOUBTFUL,
 }
-TX_ERRORS: Mapping[str, tuple[Mapping[str, str], ...]] = {
-    # What memif rolls back, it counts as not sent too. The words are those of 26.06, and of versions before 21.06.
-    "memif": (
-        {"no_free_slots": "tx_full", "rollback": _EVENT},
-        {"no free tx slots": "tx_full", "no enough space in tx buffers": _EVENT},
-    ),
-    "vhost-user": (_VHOST_ERRORS,),
-    "pci": ({"Tx packet drops (dpdk tx failure)": "tx_full"},),
-    "af_packet": (_AF_PACKET_ERRORS,),
+TX_ERRORS: Mapping[str, Mapping[str, str]] = {
+    # What memif rolls back, it counts as not sent too.
+    "memif": {"no_free_slots": "tx_full", "rollback": _EVENT},
+    "vhost-user": _VHOST_ERRORS,
+    "pci": {"Tx packet drops (dpdk tx failure)": "tx_full"},
+    "af_packet": _AF_PACKET_ERRORS,
     # A call that woke the kernel, or failed to: the frames stay in the ring and go out with the next.
-    "af_xdp": ({"no free tx slots": "tx_full", "syscall required": _EVENT, "syscall failures": _EVENT},),
+    "af_xdp": {"no free tx slots": "tx_full", "syscall required": _EVENT, "syscall failures": _EVENT},
 }
-"""Kind of port -> errors of its -tx node -> reason. All of one set must be there, and no others that are not zero."""
+"""Kind of port -> errors of its -tx node -> reason. All must be there, and no others that are not zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +159,8 @@ def _tx_drops(counters: Counters, port: VppPort, workers: int) -> dict[str, int]
         for name in counters
         if name.startswith(start)
     }
-    reasons = next((known for known in TX_ERRORS[port.kind] if known.keys() <= errors.keys()), None)
-    if reasons is None:
+    reasons = TX_ERRORS[port.kind]
+    if not reasons.keys() <= errors.keys():
         return None
     drops: dict[str, int] = {}
     for error, count in errors.items():

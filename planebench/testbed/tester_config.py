@@ -234,7 +234,7 @@ def _tester_port(port: TopologyPort, topology: Topology, links: LinkSettings) ->
     mac = next((vnf.mac for vnf in topology.vnfs if topology.side_by_side and port.name == vnf.ports[0]), "")
     common = Port(port.name, "ethdev", links.ring_size, links.queues, mac=mac, clock=clock)
     if port.side == "wire":
-        return wire_kind(links.wire).tester_port(common, port.name, links)
+        return wire_kind(links.wire).planed_port(common, port.name, links)
     if links.vnf_interface == "veth":
         return af_packet_port(common, links.ends[port.name].tester, links)
     return replace(common, kind="virtio-user", path=links.socket(port.name))

@@ -42,11 +42,6 @@ CORES_OPTION = Option(
 """The cores of every function (can17's two virtual NICs and two vCPUs)."""
 
 
-def nothing(settings: VnfSettings) -> int:
-    """Return 0: the tables of the function are not in this memory."""
-    return 0
-
-
 def firewall(settings: VnfSettings) -> int:
     """Return the memory of rte_acl's tries: a rule's share depends on all others; a build takes up to half of it.
 
@@ -70,7 +65,7 @@ class VnfKind:
     kind: str
     summary: str
     options: tuple[Option, ...] = ()
-    memory_bytes: Callable[[Mapping[str, Any]], int] = nothing
+    memory_bytes: Callable[[VnfSettings], int] = lambda settings: 0
     ip_versions: tuple[int, ...] = (4, 6)
     one_port: bool = False
     router: bool = False

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from planebench.host import evidence
-from planebench.host.evidence import HostSample, ThreadCounts, ThreadSampler, WatchedThread, read_counts, steal_ns
+from planebench.host.evidence import HostSample, ThreadCounts, ThreadRef, ThreadSampler, read_counts, steal_ns
 from planebench.host.process import high_priority
 
 
@@ -20,8 +20,8 @@ def burn(milliseconds: int) -> None:
 
 
 def test_difference_of_two_samples_is_what_the_thread_did_in_between() -> None:
-    me = WatchedThread("tester", os.getpid(), threading.get_native_id(), "main")
-    gone = WatchedThread("switch", 2**22 - 1, 2**22 - 1, "gone")
+    me = ThreadRef(os.getpid(), threading.get_native_id(), "main", "tester")
+    gone = ThreadRef(2**22 - 1, 2**22 - 1, "gone")
     sampler = ThreadSampler([me, gone])
     before = sampler.sample()
     burn(50)
@@ -33,17 +33,17 @@ def test_difference_of_two_samples_is_what_the_thread_did_in_between() -> None:
 
 
 def test_difference_subtracts_every_counter() -> None:
-    thread = WatchedThread("switch", 1, 2, "pmd")
+    thread = ThreadRef(1, 2, "pmd")
     before, after = {thread: ThreadCounts(0, 10, 20, 30)}, {thread: ThreadCounts(1, 110, 220, 33)}
     (evidence,) = ThreadSampler.difference(before, after)
     assert (evidence.cpu, evidence.run_ns, evidence.wait_ns, evidence.involuntary_switches) == (1, 100, 200, 3)
 
 
 def test_the_samples_of_two_hosts_add_up() -> None:
-    thread, count = WatchedThread("switch", 1, 2, "pmd"), ThreadCounts(0, 10, 20, 30)
-    here = HostSample((), 5, {"LOC": 1, "eth0": 2}, 3)
-    there = HostSample(((thread, count),), 6, {"LOC": 10}, None)
-    assert here + there == HostSample(((thread, count),), 11, {"LOC": 11, "eth0": 2}, None)
+    thread, count = ThreadRef(1, 2, "pmd"), ThreadCounts(0, 10, 20, 30)
+    here = HostSample((), 5, {"LOC": 1, "eth0": 2})
+    there = HostSample(((thread, count),), 6, {"LOC": 10})
+    assert here + there == HostSample(((thread, count),), 11, {"LOC": 11, "eth0": 2})
 
 
 def test_a_thread_that_is_not_there_reads_none() -> None:
@@ -74,9 +74,9 @@ def test_the_reading_itself_is_outside_the_time_between_two_samples_of_the_teste
 
     monkeypatch.setattr(evidence, "read_counts", read)
     threads = [
-        WatchedThread("tester", 1, 1, "w0"),
-        WatchedThread("vnf", 1, 2, "w1"),
-        WatchedThread("vnf", 1, 3, "gone"),
+        ThreadRef(1, 1, "w0", "tester"),
+        ThreadRef(1, 2, "w1", "vnf"),
+        ThreadRef(1, 3, "gone", "vnf"),
     ]
     sampler = ThreadSampler(threads)
     first, second = sampler.sample(), sampler.sample()

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from planebench.host.device_settings import count_difference, device_journal, interrupt_counts, keep_away, smi_count
+from planebench.host.device_settings import device_journal, keep_away
+from planebench.host.evidence import count_difference, interrupt_counts
 from tests.sysfs_tree import Tree
 
 BEFORE = """\
@@ -32,18 +33,6 @@ def test_interrupts_of_some_cpus_by_name(tmp_path: Path) -> None:
     assert interrupt_counts((2,), tree.root) is None
     assert interrupt_counts((0,), tmp_path / "absent") is None
     assert count_difference(None, before) is None
-
-
-def test_smis_are_unknown_or_counted_never_guessed(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
-    assert smi_count((0, 1), tree.root) is None
-    for cpu, count in ((0, 7), (1, 8)):
-        file = tree.root / f"dev/cpu/{cpu}/msr"
-        file.parent.mkdir(parents=True)
-        file.write_bytes(bytes(0x34) + count.to_bytes(8, "little"))
-    assert smi_count((0, 1), tree.root) == 8
-    assert smi_count((0, 2), tree.root) is None
-    assert smi_count((), tree.root) is None
 
 
 def test_interrupts_of_nics_are_moved_and_moved_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from planebench.host.evidence import parse_mhz, thread_conditions
+from planebench.host.evidence import ThreadRef, parse_mhz, thread_conditions
 from planebench.measure.conditions import port_conditions, read_conditions
 from planebench.model.errors import DiedError
 from planebench.model.scenarios import build
 from planebench.planed.client import get_ports
-from planebench.switches.adapter import ThreadRef
 
 VIRTIO = {"features": ["mrg_rxbuf", "version_1"], "ring_sizes": [256, 256]}
 NEW = {"link_up": True, "driver": "planed", "queues": 1, "ring_size": 256}

@@ -27,7 +27,6 @@ from planebench.plan.override import override
 from planebench.plan.schema import load_plan
 from planebench.switches.registry import get_adapter
 from planebench.testbed.testers import otg
-from planebench.testbed.wires.kernel import KernelWire
 
 WIRE = "veth:@eth1=lo,@eth2=lo2"
 SENDING_S = 0.06
@@ -84,7 +83,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     adapter = type(get_adapter("testpmd"))
     monkeypatch.setattr(adapter, "find", lambda self: Found("25.11", Path("/bin/true")))
     monkeypatch.setattr(adapter, "start", _start)
-    monkeypatch.setattr(KernelWire, "interfaces_refusal", lambda self, names: "")
+    monkeypatch.setattr("planebench.host.interfaces.refusal", lambda names: "")
     monkeypatch.setattr(session, "require_planed", lambda drivers: Path("planed"))
     monkeypatch.setattr(session, "dry_poll", lambda *args: ())
 

@@ -17,7 +17,7 @@ from builders import make_header, make_latency_trial, make_point, make_trial, ta
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.results import derive_results
-from planebench.host.evidence import WatchedThread
+from planebench.host.evidence import ThreadRef
 from planebench.measure import hosted as module
 from planebench.measure.hosted import HostedVnfs
 from planebench.model.cpus import Cpus
@@ -63,8 +63,8 @@ class Running:
         if self._hosting.fails == "forward":
             raise StartError("planed refused config.apply: memory")
 
-    def threads(self) -> tuple[WatchedThread, ...]:
-        return (WatchedThread("vnf", 1, len(self._hosting.log), self.name),)
+    def threads(self) -> tuple[ThreadRef, ...]:
+        return (ThreadRef(1, len(self._hosting.log), self.name, "vnf"),)
 
     def check(self) -> None:
         raise DiedError(f"{self.name} died")
@@ -175,7 +175,7 @@ def test_vnfs_at_random_may_run_on_all_of_their_cpus_again_after_a_restart(monke
     """The threads are this one, so its affinity is set and put back."""
     here = os.sched_getaffinity(0)
     cpu = max(here)
-    me = (WatchedThread("vnf", os.getpid(), threading.get_native_id(), "worker"),)
+    me = (ThreadRef(os.getpid(), threading.get_native_id(), "worker", "vnf"),)
     monkeypatch.setattr(Running, "threads", lambda self: me)
     monkeypatch.setattr(module, "hosting_of", lambda _: hosting)
     hosting, nobody = Fake(), SimpleNamespace(memory_on=nullcontext)

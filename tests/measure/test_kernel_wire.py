@@ -10,8 +10,6 @@ import pytest
 from planebench.host.interfaces import Interface
 from planebench.measure import conditions
 from planebench.measure.conditions import KernelWires
-from planebench.measure.trial import _not_told_twice
-from planebench.model.records import SwitchCycles
 from planebench.testbed.request import Ends
 
 
@@ -20,11 +18,3 @@ def test_the_sender_counts_what_the_other_end_had_no_room_for(monkeypatch: pytes
     monkeypatch.setattr(conditions, "interfaces_of", lambda pid: counts)
     wires = KernelWires({"n0": Ends("a", "b"), "n1": Ends("gone", "gone too")}, 1)
     assert wires.dropped() == Counter({"n0:wire_full": 3, "n0:rx_dropped": 5})
-
-
-def test_what_a_switch_says_of_its_own_interface_is_not_counted_again() -> None:
-    kernel = Counter({"n0:wire_full": 3, "n0:rx_dropped": 5})
-    own = SwitchCycles(busy_cycles=None, idle_cycles=None, packets=None, drops={"n0:tx_dropped": 5})
-    assert _not_told_twice(kernel, own) == Counter({"n0:wire_full": 3})
-    other = SwitchCycles(busy_cycles=None, idle_cycles=None, packets=None, drops={"n0:tx_full": 5})
-    assert _not_told_twice(kernel, other) == kernel

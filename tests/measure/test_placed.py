@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import pytest
 from builders import verdict_of
 
-from planebench.host.evidence import WatchedThread
+from planebench.host.evidence import ThreadRef
 from planebench.host.memory import MemoryMap
 from planebench.measure import conditions
 from planebench.measure.conditions import PlacedOwner, misplaced, read_memory
@@ -73,7 +73,7 @@ def test_threads_that_may_run_elsewhere_are_a_reason() -> None:
     thread.start()
     try:
         assert thread.native_id is not None
-        watched = (WatchedThread("vnf", os.getpid(), thread.native_id, "worker"),)
+        watched = (ThreadRef(os.getpid(), thread.native_id, "worker", "vnf"),)
         one = frozenset({min(here)})
         os.sched_setaffinity(thread.native_id, one)
         assert misplaced((PlacedOwner("vnf", "vnf0", (), None, watched, one),), ()) == ()

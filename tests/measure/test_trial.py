@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,6 +34,10 @@ NEAR, FAR = CoreDistance(60.0, "near"), CoreDistance(300.0, "far")
 FLAT_OUT = Load("saturating")
 
 
+KERNEL = {"n0:wire_full": 3, "n0:rx_dropped": 5}
+"""What the kernel drops of its interfaces in a trial."""
+
+
 class FakeLive:
     """Stands in for LiveTopology: writes down what it is asked, and answers as a saturated switch would."""
 
@@ -52,7 +56,7 @@ class FakeLive:
         self.table_updates = None
         self.topology, self.links = None, SimpleNamespace(updates="")
         self.functional: tuple[str, ...] = ()
-        self.clock, self.cpu_clock, self.planed = "software", "", Path("planed")
+        self.clock, self.mhz, self.planed = "software", None, Path("planed")
         self.switch = SimpleNamespace(counters=self._counters)
         self._busy = self._drops = 0
         self.dropped = dropped
@@ -87,8 +91,8 @@ class FakeLive:
     def wire_drops(self) -> Counter[str]:
         return Counter()
 
-    def sample(self, sampler: ThreadSampler, cpus: Collection[int]) -> HostSample:
-        return sample_host(sampler, cpus)
+    def sample(self, sampler: ThreadSampler) -> HostSample:
+        return sample_host(sampler, (0,))
 
     def nic_counters(self) -> Counter[str]:
         self.grown += self.nics
@@ -350,6 +354,19 @@ def test_counters_of_nics_that_grew_explain_losses_or_are_named() -> None:
     assert trial.evidence.nic_counters == {"n0:rx_crc_errors": 40}
     (remark,) = [reason.text for reason in trial.verdict.reasons if reason.code is ReasonCode.UNEXPLAINED_LOSS]
     assert remark.endswith("; counters of NICs: n0:rx_crc_errors 40")
+
+
+@pytest.mark.parametrize(("own", "told"), [("n0:tx_dropped", {"n0:wire_full": 3}), ("n0:tx_full", KERNEL)])
+def test_what_a_switch_says_of_its_own_interface_is_not_counted_again(own: str, told: dict[str, int]) -> None:
+    class OnInterfaces(FakeLive):
+        def wire_drops(self) -> Counter[str]:
+            self.looks = getattr(self, "looks", -1) + 1
+            return Counter({key: self.looks * count for key, count in KERNEL.items()})
+
+        def _counters(self) -> SwitchCycles:
+            return replace(super()._counters(), drops={own: self._drops})
+
+    assert run_trial(OnInterfaces(), request(), near).tester_drops == told  # type: ignore[arg-type]
 
 
 def test_a_trial_says_who_asked_for_it_and_after_how_many_starts() -> None:

@@ -21,7 +21,7 @@ from planebench.analysis.tables import TABLES, RunSource, table_csv
 from planebench.loaded import Loaded
 from planebench.model.header import Run
 from planebench.model.records import ControlPackets, FibUpdates, SwitchCycles, TrafficSent
-from planebench.model.results import SWITCH_FIGURES, SwitchFigure, further_counters
+from planebench.model.results import FURTHER_COUNTERS, SWITCH_FIGURES, SwitchFigure
 from planebench.report.export import to_json
 from planebench.report.html import to_html
 
@@ -76,7 +76,7 @@ def test_a_figure_that_a_switch_does_not_report_is_unknown(figure: SwitchFigure)
 
 
 def test_the_counters_that_figures_need_are_asked_for() -> None:
-    assert further_counters() == ("rx_full_bursts", "rx_bursts")
+    assert FURTHER_COUNTERS == ("rx_full_bursts", "rx_bursts")
 
 
 def _resolved(kind: Any, path: str) -> Any:

@@ -11,9 +11,8 @@ from planed_rig import MEMORY, Planed, document, ethdev, load, task
 
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
-from planebench.measure.latency import join, read_log, relate_over_cable
-from planebench.model.scenarios import Flow
-from planebench.planed.client import RpcError, get_statistics
+from planebench.measure.latency import join, read_log
+from planebench.planed.client import RpcError
 from planebench.testbed.request import af_packet_devargs
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.root]
@@ -49,9 +48,6 @@ def test_the_kernel_stamps_every_probe_and_both_ends_have_one_clock(tester: Plan
         assert len(joined.clock_ns) == generator["probes_sent"] == stream["probes_received"] > 0
         assert not joined.without
         assert sum(joined.clock_ns) < sum(joined.software_ns)
-    found = relate_over_cable(tester.call, Flow("a", "b", 0), Flow("b", "a", 1), get_statistics(tester.call))
-    if found is not None:  # else the generators had too little CPU for eight pairs
-        assert abs(found.offset_ns) < 1_000_000
 
 
 def test_without_a_wish_for_clocks_there_are_no_stamps(tester: Planed) -> None:

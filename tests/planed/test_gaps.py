@@ -15,7 +15,7 @@ import pytest
 from planed_rig import CPU, OTHER_CPU, Planed, load, stream, task, until, vhost, virtio
 
 from planebench.analysis.histogram import decode
-from planebench.host.evidence import ThreadSampler, WatchedThread
+from planebench.host.evidence import ThreadRef, ThreadSampler
 from planebench.measure.counts import tester_counts
 from planebench.measure.latency import charged
 from planebench.model.records import Evidence
@@ -73,7 +73,7 @@ def samples(found: Mapping[str, Any], kind: str) -> int:
 def test_a_switch_that_is_stopped_is_charged_with_it(planed: Planed, tester: Planed) -> None:
     """The kernel knows of no wait: it is stopped for so long that what it waited before and after is no half of it."""
     [worker] = planed.call("stats.get")["workers"]
-    sampler = ThreadSampler([WatchedThread("switch", planed.process.pid, worker["tid"], "w0")])
+    sampler = ThreadSampler([ThreadRef(planed.process.pid, worker["tid"], "w0")])
     before = sampler.sample()
     begin(tester)
     with stopped(planed):

@@ -12,11 +12,12 @@ from planed_answers import statistics
 
 from planebench.host import procfs
 from planebench.host import programs as finding
+from planebench.host.evidence import ThreadRef
 from planebench.host.programs import Found, NotFound
 from planebench.model.conditions import FEATURE_KEYS, MANIFEST_KEYS, parse_claim
 from planebench.model.errors import NotInstalledError, StartError, UsageError
 from planebench.switches import common, ovs, planed, testpmd
-from planebench.switches.adapter import Adapter, ThreadRef
+from planebench.switches.adapter import Adapter
 from planebench.switches.planed import switch_document
 from planebench.switches.registry import ADAPTERS, get_adapter
 from planebench.testbed.request import SwitchPort, SwitchRequest, af_packet_devargs

@@ -23,7 +23,7 @@ from planebench.plan.override import override
 from planebench.plan.schema import load_plan
 from planebench.planed.document import Port
 from planebench.testbed.placement import Placement
-from planebench.testbed.request import Ends, LinkSettings, SwitchPort
+from planebench.testbed.request import Ends, LinkSettings, LinkSide, SwitchPort
 from planebench.testbed.tester_config import switch_request, wire_stage
 from planebench.testbed.wires.base import WireKind, af_packet_port, named_ends
 
@@ -42,13 +42,9 @@ class Bridge(WireKind):
     ceilings = "measured"
     kernel_interfaces = True
 
-    def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
-        """Return the tester's interface."""
-        return af_packet_port(port, links.ends[cable].tester, links)
-
-    def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
-        """Return the switch's interface."""
-        return af_packet_port(port, links.ends[cable].switch, links)
+    def planed_port(self, port: Port, cable: str, links: LinkSettings, side: LinkSide = "tester") -> Port:
+        """Return the interface of a side."""
+        return af_packet_port(port, getattr(links.ends[cable], side), links)
 
     def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
         """Return the switch's interface."""

@@ -56,7 +56,7 @@ def test_the_rings_of_both_ends_hold_as_much_as_the_driver_gives_the_kernel() ->
     assert stage.memory.mbuf_count >= 2 * 2 * 2048
     port = wire_kind("af_xdp").switch_port(SwitchPort("n0", "vhost-user"), "n0", LINKS)
     assert port == PORTS[0]
-    far = wire_kind("af_xdp").far_port(Port("b", "ethdev", 4096), "n0", LINKS)
+    far = wire_kind("af_xdp").planed_port(Port("b", "ethdev", 4096), "n0", LINKS, "switch")
     assert (far.device, far.ring_size) == ("net_af_xdp_b,iface=n0-switch", 4096)
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from planebench.measure.trial import cycles_of_trial
 from planebench.model.records import SwitchCycles
 from planebench.switches import base, common
-from planebench.switches.adapter import counters_of
 from planebench.switches.common import ProcessGroup
 from planebench.switches.linked import LinkedSwitches
 
@@ -31,10 +30,10 @@ class Counting(Program):
 
 def test_a_process_group_without_counters_is_a_switch_whose_figures_are_unknown() -> None:
     switch: base.RunningSwitch = Program()
-    assert counters_of(switch) == SwitchCycles()
-    assert cycles_of_trial(counters_of(switch), counters_of(switch), 1000) == SwitchCycles()
-    assert counters_of(LinkedSwitches([switch, Counting()])).packets is None
-    assert counters_of(Counting()).packets == 7
+    assert switch.counters() == SwitchCycles()
+    assert cycles_of_trial(switch.counters(), switch.counters(), 1000) == SwitchCycles()
+    assert LinkedSwitches([switch, Counting()]).counters().packets is None
+    assert Counting().counters().packets == 7
 
 
 def test_the_names_of_the_page_are_in_the_module_that_it_names() -> None:

@@ -82,7 +82,7 @@ EVIDENCE = (
     *attributes("trial.evidence", tester_busy_share=Number),
     Column("switch_busy_share", Number, "trial.switch.busy_share"),
     *attributes("trial.evidence", foreign_packets=int, stale_packets=int, shared_cpu=bool),
-    *attributes("trial.evidence", interrupt_count=int | None, smis=int | None),
+    *attributes("trial.evidence", interrupt_count=int | None),
 )
 
 THREAD = (

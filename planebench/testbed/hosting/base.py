@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from planebench.host import pci_binding
-from planebench.host.evidence import WatchedThread
+from planebench.host.evidence import ThreadRef
 from planebench.host.own_user import free_uid
 from planebench.host.pci import Nic
 from planebench.host.process import Process, Supervisor
@@ -85,7 +85,7 @@ class RunningVnf:
         self,
         process: Process,
         facts: HostingFacts,
-        threads: tuple[WatchedThread, ...] = (),
+        threads: tuple[ThreadRef, ...] = (),
         planed: PlanedProcess | None = None,
         inside: Callable[[Document], Document] = lambda document: document,
         title: str = "",
@@ -110,7 +110,7 @@ class RunningVnf:
         self._files = files
         self._threads = threads
 
-    def threads(self) -> tuple[WatchedThread, ...]:
+    def threads(self) -> tuple[ThreadRef, ...]:
         """Return the threads that forward: planed's workers or vCPUs. They stay the same until the VNF ends."""
         return self._threads
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from planebench.host import procfs
-from planebench.host.evidence import WatchedThread
+from planebench.host.evidence import ThreadRef
 from planebench.host.process import Process
 from planebench.model.dimensions import HostingFacts
 from planebench.model.errors import PlanebenchError, StartError
@@ -108,12 +108,12 @@ class HostedPlaned(RunningVnf):
         except PlanebenchError as error:
             raise StartError(f"{self._title}: {error}") from error
 
-    def threads(self) -> tuple[WatchedThread, ...]:
+    def threads(self) -> tuple[ThreadRef, ...]:
         """Return planed's workers by their ids outside of the container. Raises DiedError."""
         if not self._threads:
             outside = ids_outside(self._process.pid)
             workers = get_statistics(self._planed.call).workers
-            self._threads = tuple(WatchedThread("vnf", *outside[it.tid], it.name) for it in workers)
+            self._threads = tuple(ThreadRef(*outside[it.tid], it.name, "vnf") for it in workers)
         return self._threads
 
 
@@ -126,13 +126,13 @@ class RunningCommand(RunningVnf):
         self._cpus = frozenset(request.cpus)
         self._doubt = doubt
 
-    def threads(self) -> tuple[WatchedThread, ...]:
+    def threads(self) -> tuple[ThreadRef, ...]:
         """Return the threads of the command that may run on CPUs of the VNF only."""
         if not self._threads:
             for pid, tid in sorted(ids_outside(self._process.pid).values()):
                 with contextlib.suppress(OSError):  # it is gone
                     if os.sched_getaffinity(tid) <= self._cpus:
-                        watched = WatchedThread("vnf", pid, tid, procfs.threads(pid).get(tid, ""))
+                        watched = ThreadRef(pid, tid, procfs.threads(pid).get(tid, ""), "vnf")
                         self._threads = (*self._threads, watched)
         return self._threads
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from planebench.host.evidence import WatchedThread
+from planebench.host.evidence import ThreadRef
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found
 from planebench.model.dimensions import HostingFacts, HostingName
@@ -146,7 +146,7 @@ def start(
         details={**told, **details},
     )
     forwarding = list(enumerate(vcpus_here))[first:]
-    threads = tuple(WatchedThread("vnf", *ids, f"{request.name}-vcpu{number}") for number, ids in forwarding)
+    threads = tuple(ThreadRef(*ids, f"{request.name}-vcpu{number}", "vnf") for number, ids in forwarding)
     return RunningVnf(process, facts, threads, planed, inside, f"VNF {request.name}", (monitor, rpc), same_clock=False)
 
 

@@ -42,12 +42,11 @@ class WireKind(Wire, ABC):
     """Whether both ends are interfaces of the kernel: it may send frames of its own, and takes frames in its queues."""
 
     @abstractmethod
-    def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
-        """Return the tester's port at its end; ``port`` has the name, queues and the rest."""
+    def planed_port(self, port: Port, cable: str, links: LinkSettings, side: LinkSide = "tester") -> Port:
+        """Return the tester's port at its end; ``port`` has the name, queues and the rest.
 
-    @abstractmethod
-    def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
-        """Return a port of the tester at the switch's end: calibration has both."""
+        For calibration, which has both ends, it is also asked for a port of the tester at the ``side`` of the switch.
+        """
 
     @abstractmethod
     def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:

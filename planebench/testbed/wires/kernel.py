@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,18 +28,6 @@ class KernelWire(WireKind):
     between_hosts = True
     by_af_xdp = False
 
-    @abstractmethod
-    def planed_port(self, port: Port, interface: str, links: LinkSettings) -> Port:
-        """Return a port of planed on an interface."""
-
-    def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
-        """Return the tester's interface."""
-        return self.planed_port(port, links.ends[cable].tester, links)
-
-    def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
-        """Return the switch's interface."""
-        return self.planed_port(port, links.ends[cable].switch, links)
-
     def check(self, arguments: str) -> None:
         """Raise UsageError for arguments that are no pairs of interfaces, each named once at its side."""
         if arguments and not all(device for ends in self.cables(arguments) for device in ends.of(None)):
@@ -60,15 +47,12 @@ class KernelWire(WireKind):
     @contextmanager
     def hold(self, arguments: str, side: LinkSide | None = None) -> Iterator[tuple[str, ...]]:
         """Check that kernel, user and interfaces can do it; sockets undo themselves when they close."""
-        if reason := self.interfaces_refusal(self.devices(arguments, side)):
-            raise UsageError(f'wire "{self.name}": {reason}')
-        yield ()
-
-    def interfaces_refusal(self, names: list[str]) -> str:
-        """Return why sockets cannot take all frames of these interfaces, as a sentence; empty if they can."""
         from planebench.host import interfaces  # pages know wires, but load nothing of the host
 
-        return interfaces.xdp_refusal(names) if self.by_af_xdp else interfaces.refusal(names)
+        refusal = interfaces.xdp_refusal if self.by_af_xdp else interfaces.refusal
+        if reason := refusal(self.devices(arguments, side)):
+            raise UsageError(f'wire "{self.name}": {reason}')
+        yield ()
 
 
 class AfXdp(KernelWire):
@@ -82,9 +66,9 @@ class AfXdp(KernelWire):
     needs_drivers = True
     by_af_xdp = True
 
-    def planed_port(self, port: Port, interface: str, links: LinkSettings) -> Port:
+    def planed_port(self, port: Port, cable: str, links: LinkSettings, side: LinkSide = "tester") -> Port:
         """Return a port of DPDK's driver for the first queue of the interface."""
-        device = af_xdp_devargs(f"net_af_xdp_{port.name}", interface)
+        device = af_xdp_devargs(f"net_af_xdp_{port.name}", getattr(links.ends[cable], side))
         return replace(port, device=device, ring_size=max(port.ring_size or 0, RING))
 
     def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
@@ -101,9 +85,9 @@ class Veth(KernelWire):
     help = "A veth pair of the kernel, or kernel interfaces of the user; the tester has DPDK's af_packet driver."
     standard_frames_driver = "af_packet"
 
-    def planed_port(self, port: Port, interface: str, links: LinkSettings) -> Port:
+    def planed_port(self, port: Port, cable: str, links: LinkSettings, side: LinkSide = "tester") -> Port:
         """Return a port of DPDK's driver for packet sockets."""
-        return af_packet_port(port, interface, links)
+        return af_packet_port(port, getattr(links.ends[cable], side), links)
 
     def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
         """Return the switch's interface."""

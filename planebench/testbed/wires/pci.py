@@ -43,13 +43,10 @@ class Pci(WireKind):
         self.devices(arguments, "tester")
         self.devices(arguments, "switch")
 
-    def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
-        """Return the tester's NIC."""
-        return self._port(port, links.ends[cable].tester)
-
-    def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
-        """Return the switch's NIC: in a calibration the tester has both ends of the cable."""
-        return self._port(port, links.ends[cable].switch)
+    def planed_port(self, port: Port, cable: str, links: LinkSettings, side: LinkSide = "tester") -> Port:
+        """Return the NIC of a side."""
+        address, size = getattr(links.ends[cable], side), port.ring_size
+        return replace(port, device=address, ring_size=size and self._ring_size(address, size))
 
     def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
         """Return the switch's NIC."""
@@ -100,10 +97,6 @@ class Pci(WireKind):
             if missing := [address for address in nics if address not in self._rings]:
                 self._rings |= ring_limits(missing)
             yield taken.warnings
-
-    def _port(self, port: Port, address: str) -> Port:
-        size = port.ring_size
-        return replace(port, device=address, ring_size=size and self._ring_size(address, size))
 
     def _ring_size(self, address: str, wanted: int) -> int:
         limits = self._rings.get(address)

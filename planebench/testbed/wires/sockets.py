@@ -8,7 +8,7 @@ from typing import Literal
 
 from planebench.model.wire import register
 from planebench.planed.document import Port, PortKind
-from planebench.testbed.request import LinkSettings, SwitchPort
+from planebench.testbed.request import LinkSettings, LinkSide, SwitchPort
 from planebench.testbed.wires.base import WireKind
 
 
@@ -19,13 +19,10 @@ class SocketWire(WireKind):
     far_kind: PortKind
     switch_kind: Literal["virtio-user", "memif", "vhost-user"]
 
-    def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
-        """Return the port of the tester."""
-        return replace(port, kind=self.tester_kind, path=links.socket(cable))
-
-    def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
-        """Return a port as the switch has it."""
-        return replace(port, kind=self.far_kind, path=links.socket(cable))
+    def planed_port(self, port: Port, cable: str, links: LinkSettings, side: LinkSide = "tester") -> Port:
+        """Return the port of the tester; at the side of the switch one as the switch has it."""
+        kind = self.tester_kind if side == "tester" else self.far_kind
+        return replace(port, kind=kind, path=links.socket(cable))
 
     def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
         """Return the port of the switch."""
@@ -46,10 +43,11 @@ class Memif(SocketWire):
     far_kind = "memif-client"
     switch_kind = "memif"
 
-    def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
-        """Return the server, with the queue that the switch sends on."""
+    def planed_port(self, port: Port, cable: str, links: LinkSettings, side: LinkSide = "tester") -> Port:
+        """Return the port; the server has the queue that the switch sends on, too."""
+        made = super().planed_port(port, cable, links, side)
         queues = links.queues + links.memif_receive_queue
-        return replace(super().tester_port(port, cable, links), queues=queues)
+        return replace(made, queues=queues) if side == "tester" else made
 
     def receive_queue(self, links: LinkSettings) -> int:
         """Return the queue that the forwarding thread of the switch sends on."""

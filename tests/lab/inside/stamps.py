@@ -15,11 +15,11 @@ import sys
 
 from planed_rig import Planed, ethdev, load, stream, task
 
+from planebench.analysis.histogram import relate_readings
 from planebench.host.pci_binding import bound
 from planebench.host.process import Supervisor
-from planebench.measure.latency import join, read_log, relate_over_cable
-from planebench.model.scenarios import Flow
-from planebench.planed.client import get_statistics
+from planebench.measure.latency import clock_readings, join, read_log
+from planebench.planed.client import get_ports, get_statistics
 
 CPU = 3
 MEMORY = {"hugepages": True, "size_mb": 256, "mbuf_count": 8191, "mbuf_data_bytes": 2176}
@@ -39,13 +39,14 @@ def main(a: str, b: str) -> None:
         told = planed.call("ports.get")["ports"]
         print(json.dumps({"clocks": [[port["clock"], port["stamps_ptp_only"]] for port in told]}))
         both = [load(f"gen-{port}", rate_pps=200, probe_rate_pps=50) for port in "ab"]
+        before = clock_readings(get_ports(planed.call))
         seen = planed.send(*both, duration_s=4.0, clocks=True)
-        stats = get_statistics(planed.call)
+        stats, after = get_statistics(planed.call), clock_readings(get_ports(planed.call))
         logs = {name: read_log(planed.call, name, NAMES) for name in NAMES}
-        cable = relate_over_cable(planed.call, Flow(*ENDS[0]), Flow(*ENDS[1]), stats)
+        relation = relate_readings((before["a"], after["a"]), (before["b"], after["b"]), stats.tsc_hz)
         for sender, receiver, number in ENDS:
-            relation = cable if number == 0 else None
-            joined = join(logs[f"gen-{sender}"], logs[f"mon-{receiver}"], stats.tsc_hz, *filter(None, [relation]))
+            known = [relation] if number == 0 else []
+            joined = join(logs[f"gen-{sender}"], logs[f"mon-{receiver}"], stats.tsc_hz, *known)
             came = stream(seen[f"mon-{receiver}"], number)
             line = {
                 "sent": seen[f"gen-{sender}"]["tx_packets"],
@@ -60,7 +61,7 @@ def main(a: str, b: str) -> None:
                 "without": dict(joined.without),
             }
             print(json.dumps(line))
-        print(json.dumps({"cable": cable and dataclasses.asdict(cable)}))
+        print(json.dumps({"relation": dataclasses.asdict(relation)}))
 
 
 main(*sys.argv[1:])

@@ -35,9 +35,7 @@ def latency_of(latency: LatencyRecord | None) -> dict[str, object] | None:
 def clocks(calibration: Calibration | None) -> dict[str, object]:
     if calibration is None:
         return {}
-    two = calibration.two_clocks
-    floors = {floor.clock: floor.p50_ns for floor in calibration.floors}
-    return {"floors": floors, "two_clocks": two and dataclasses.asdict(two)}
+    return {"floors": {floor.clock: floor.p50_ns for floor in calibration.floors}}
 
 
 run = read_run(find_run(Path(sys.argv[1]), "latest"))
