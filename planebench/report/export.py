@@ -7,9 +7,9 @@ import json
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import cell_id
-from planebench.analysis.metrics.column import Column, having, plain, point_columns, row
+from planebench.analysis.metrics.column import having, plain, point_columns, row
 from planebench.analysis.metrics.results import RESULT, results
-from planebench.analysis.standings import AnswerState, Lead, RateOfSwitch, Standings
+from planebench.analysis.standings import Standings
 from planebench.report.papers import paper_records
 
 EXPORT_VERSION = 2
@@ -18,20 +18,7 @@ History: 1 = first; 2 = every trial that took place counts: no band, no rejected
 `search_figures`."""
 
 
-ANSWER = (
-    Column("point", str, lambda standing: cell_id(standing.point), "The test point as comparisons name it."),
-    *(column for name, column in point_columns("point").items() if name != "switch"),
-    Column("state", AnswerState, "state", "What is known of the first: docs/report.md."),
-    Column(
-        "ranked",
-        list[RateOfSwitch],
-        "ranked",
-        "Best first; a lower bound by its estimated capacity where that is known.",
-    ),
-    Column("best_to_next", Lead | None, "lead", "Null with one switch, or where the two were not compared."),
-    Column("missing", list[str], lambda standing: [it.point.switch for it in standing.missing], "Without a rate."),
-)
-"""The columns of an answer, of :class:`Standing`."""
+_POINT = [column for name, column in point_columns("point").items() if name != "switch"]
 
 
 def to_json(derived: Derived) -> bytes:
@@ -40,7 +27,17 @@ def to_json(derived: Derived) -> bytes:
         "results": [row(having(RESULT, "json"), item) for item in results(derived)],
         "comparisons": [plain(c) for c in derived.comparisons],
         "calibration": plain(derived.run.header.calibration),
-        "answers": [row(ANSWER, standing) for standing in Standings(derived).throughput],
+        "answers": [
+            {
+                "point": cell_id(standing.point),
+                **row(_POINT, standing),
+                "state": standing.state,
+                "ranked": plain(standing.ranked),
+                "best_to_next": plain(standing.lead),
+                "missing": [it.point.switch for it in standing.missing],
+            }
+            for standing in Standings(derived).throughput
+        ],
         "chains": plain(derived.chains),
         "conditions": {
             "switches": [switch.label for switch in derived.run.header.switches],  # in the order of cells

@@ -43,11 +43,6 @@ ColumnKind = Literal["plain", "switch", "number", "strong", "text", "verdict", "
 Int32 = Annotated[int, "INTEGER"]
 """A whole number that needs 32 bits in a table."""
 
-_OF_POINT: Mapping[str, str] = {
-    "placement": "The NUMA nodes of the VNFs: near, random, far, split:K.",
-    "cpu_clock": "Clock of the CPUs of switch and VNFs: 1200MHz; duty:0.46, emulated; empty: that of the machine.",
-}
-"""What a part of the key of a test point is, where its name does not say it."""
 
 ADDED: Mapping[type, tuple[str, ...]] = {
     Ledger: ("unexplained_packets",),
@@ -117,7 +112,6 @@ class Column:
     name: str
     type: Any
     get: str | Callable[[Any], Any]
-    doc: str = ""
     outputs: frozenset[ColumnOutput] = EVERYWHERE
     unit: str = ""
     page: OnPage | None = None
@@ -188,10 +182,7 @@ def point_columns(path: str) -> dict[str, Column]:
     """Return the columns of the key of the test point at ``path``, by name."""
     types = {**get_type_hints(Point, include_extras=True), "chain_length": Int32, "frame_size_bytes": Int32}
     paths = {"chain": "chain_text"}
-    return {
-        name: Column(name, types[name], f"{path}.{paths.get(name, name)}", _OF_POINT.get(name, ""))
-        for name in POINT_KEY
-    }
+    return {name: Column(name, types[name], f"{path}.{paths.get(name, name)}") for name in POINT_KEY}
 
 
 def verdict_columns(path: str) -> tuple[Column, ...]:

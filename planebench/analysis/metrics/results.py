@@ -94,17 +94,11 @@ class OfLatency(OfResult):
         return latency_floor(self.run.header.calibration, self.result.point, self.summary.clock)
 
 
-OF_STARTS = "End of the 95 % interval, from the noise between starts; null where that is not known."
-OF_SEARCH = "End of the 95 % interval, from the noise between starts; null with fewer than three of them."
-OF_ALL_PROBES = "With the probes that met what the host did, which the others are without; null if there were none."
-OF_CAPACITY = "End of the 95 % interval, from the noise between starts and the fit; null where that is not known."
-
-
 def _latency(name: str, title: str, order: int) -> Column:
     return Column(name, Number, f"summary.{name}", unit="us", page=OnPage(title, order, us))
 
 
-def _percentile(name: str, title: str, order: int, doc: str = "") -> tuple[Column, ...]:
+def _percentile(name: str, title: str, order: int) -> tuple[Column, ...]:
     """Return the columns of a percentile and of the two ends of its 95 % interval, which the page has in one cell."""
 
     def cell(it: OfLatency) -> tuple[str, str]:
@@ -112,14 +106,14 @@ def _percentile(name: str, title: str, order: int, doc: str = "") -> tuple[Colum
         return us(getattr(it.summary, name)), interval(low, high, us)
 
     page = OnPage(title, order, kind="two", cell=cell, optional=True)
-    ends = (Column(f"{name}_{it}", Number, f"summary.{name}_{it}", OF_STARTS, unit="us") for it in ("low", "high"))
-    return Column(name, Number, f"summary.{name}", doc, unit="us", page=page), *ends
+    ends = (Column(f"{name}_{it}", Number, f"summary.{name}_{it}", unit="us") for it in ("low", "high"))
+    return Column(name, Number, f"summary.{name}", unit="us", page=page), *ends
 
 
-def _jitter(name: str, doc: str, title: str, order: int) -> tuple[Column, ...]:
+def _jitter(name: str, title: str, order: int) -> tuple[Column, ...]:
     """Return the columns of one definition of jitter: a record in JSON, figures of their own in a table."""
     page = OnPage(title, order, lambda it: f"{us(it.p50)} / {us(it.p99)} / {us(it.max)}", section=JITTER)
-    whole = Column(name, JitterSummary | None, f"summary.{name}", doc, JSON, page=page)
+    whole = Column(name, JitterSummary | None, f"summary.{name}", JSON, page=page)
     figures = ("mean", "p50", "p99", "max")
     flat = (Column(f"{name}_{it}", Number, f"summary.{name}.{it}", outputs=TABLE, unit="us") for it in figures)
     return whole, *flat
@@ -132,7 +126,6 @@ LATENCY: tuple[Column, ...] = (
         "achieved_fraction",
         float,
         "summary.achieved_fraction",
-        "Forwarded / intended during the latency trials.",
         page=OnPage("achieved", 3, lambda share: f"{share * 100:.1f} %"),
     ),
     _latency("mean", "mean", 4),
@@ -142,14 +135,13 @@ LATENCY: tuple[Column, ...] = (
     *_percentile("p99", "p99", 8),
     _latency("p99_9", "p99.9", 9),
     _latency("max", "max", 10),
-    *_percentile("with_host_p50", "p50 with the host", 11, OF_ALL_PROBES),
-    *_percentile("with_host_p99", "p99 with the host", 12, OF_ALL_PROBES),
+    *_percentile("with_host_p50", "p50 with the host", 11),
+    *_percentile("with_host_p99", "p99 with the host", 12),
     Column("samples", int, "summary.samples", page=OnPage("received", 22, count)),
     Column(
         "verdict",
         VerdictKind,
         "summary.verdict.kind",
-        "The figures are accepted only where it is valid.",
         page=OnPage(
             "verdict", 90, kind="verdict", cell=lambda it: (it.summary.verdict.kind.value, it.summary.verdict.texts)
         ),
@@ -162,21 +154,8 @@ LATENCY: tuple[Column, ...] = (
         page=OnPage("stamped", 21, lambda number: count(number) if number else NOTHING),
     ),
     Column("clock", str, "summary.clock", page=OnPage("clock", 80, kind="plain")),
-    Column(
-        "clock_floor",
-        Number,
-        "summary.floor",
-        "Least latency that this clock shows of the tester alone; null where unknown.",
-        unit="us",
-        page=OnPage("clock floor", 81, us, optional=True),
-    ),
-    Column(
-        "software_p50",
-        Number,
-        "summary.software_p50",
-        "By the software clock, of the same probes; null where that is the clock.",
-        unit="us",
-    ),
+    Column("clock_floor", Number, "summary.floor", unit="us", page=OnPage("clock floor", 81, us, optional=True)),
+    Column("software_p50", Number, "summary.software_p50", unit="us"),
     Column(
         "software_p99",
         Number,
@@ -184,24 +163,18 @@ LATENCY: tuple[Column, ...] = (
         unit="us",
         page=OnPage("p99 by software", 82, us, optional=True),
     ),
-    Column(
-        "software_share_p99",
-        Number,
-        "summary.software_share_p99",
-        "Share of the p99 of the software clock that is not in the p99 of this clock.",
-    ),
+    Column("software_share_p99", Number, "summary.software_share_p99"),
     Column("verdict_reasons", Texts, "summary.verdict.texts"),
     Column("verdict_codes", Texts, "summary.verdict.codes"),
     Column("counts", bool, lambda it: latency_counts(it.summary), outputs=TABLE),
-    *_jitter("ipdv", "RFC 3393.", JITTERS["ipdv"], 1),
-    *_jitter("pdv", "RFC 5481 section 4.2.", JITTERS["pdv"], 2),
-    *_jitter("burst_jitter", "ic16: of all frames of a burst.", JITTERS["burst_jitter"], 3),
-    *_jitter("burst_signed", "ic16, with its sign.", JITTERS["burst_signed"], 4),
+    *_jitter("ipdv", JITTERS["ipdv"], 1),
+    *_jitter("pdv", JITTERS["pdv"], 2),
+    *_jitter("burst_jitter", JITTERS["burst_jitter"], 3),
+    *_jitter("burst_signed", JITTERS["burst_signed"], 4),
     Column(
         "floor_p50",
         Number,
         lambda it: it.floor and it.floor.p50_ns / 1e3,
-        "Latency that the tester measures without a switch at this frame size; null where unknown.",
         unit="us",
         page=OnPage("baseline", 15, us, optional=True),
     ),
@@ -229,14 +202,9 @@ def _switch(name: str) -> Callable[[OfResult], float | None]:
     return lambda it: it.result.switch.get(name)
 
 
-def _reported(
-    name: str,
-    page: OnPage,
-    doc: str = "",
-    type_: Any = Number,
-) -> Column:
+def _reported(name: str, page: OnPage, type_: Any = Number) -> Column:
     """Return the column of a figure that the switch itself reports."""
-    return Column(f"switch_{name}", type_, _switch(name), doc, page=page, by_switch=True)
+    return Column(f"switch_{name}", type_, _switch(name), page=page, by_switch=True)
 
 
 def _cycles_cell(it: OfResult) -> tuple[str, str]:
@@ -272,7 +240,6 @@ RESULT: tuple[Column, ...] = (
         "throughput_pps",
         Number,
         "result.throughput_pps",
-        "Per time that the pollers had; a lower bound where the verdict is tester-limited; null where no trial counts.",
         page=OnPage(
             "Mpps",
             1,
@@ -284,18 +251,13 @@ RESULT: tuple[Column, ...] = (
         ),
     ),
     Column(
-        "throughput_l1_gbps",
-        Number,
-        "result.throughput_l1_gbps",
-        "Layer 1: (frame + 20) x 8 bits.",
-        page=OnPage("Gb/s L1", 4, lambda gbps: f"{gbps:.2f}"),
+        "throughput_l1_gbps", Number, "result.throughput_l1_gbps", page=OnPage("Gb/s L1", 4, lambda gbps: f"{gbps:.2f}")
     ),
     Column("loss_ratio", Number, "result.loss_ratio", page=OnPage("loss", 7, percent)),
     Column(
         "latency_us",
         dict[str, Any],
         lambda it: {s.load: row(having(LATENCY, "json"), OfLatency(it.run, it.result, s)) for s in it.result.latency},
-        "By load: ``0.50`` is a share of R+, ``1Mpps`` a fixed load.",
         JSON,
     ),
     _reported("cycles_per_packet", OnPage("cycles / packet", 10, cycles, "two", cell=_cycles_cell)),
@@ -307,8 +269,8 @@ RESULT: tuple[Column, ...] = (
         "result.throughput_stddev_pps",
         page=OnPage("± sd", 2, lambda pps: f"{pps / 1e6:.3f}"),
     ),
-    Column("trials", Int32, lambda it: len(it.result.trials), "Number of trials of the result."),
-    Column("invalid", Int32, "result.invalid", "Trials that did not take place."),
+    Column("trials", Int32, lambda it: len(it.result.trials)),
+    Column("invalid", Int32, "result.invalid"),
     Column("run_id", str, "run.header.run_id"),
     Column("counts", bool, lambda it: counts(it.result), outputs=TABLE),
     Column(
@@ -332,15 +294,11 @@ RESULT: tuple[Column, ...] = (
         page=OnPage("trials", 5, len),
     ),
     Column("trial_indices", tuple[int, ...], "result.trials"),
-    _reported(
-        "busy_share",
-        OnPage("core utilization", 12, percent),
-    ),
+    _reported("busy_share", OnPage("core utilization", 12, percent)),
     Column(
         "capacity_estimate_pps",
         Number,
         "result.capacity_estimate_pps",
-        "Where tester-limited: from cycles per packet fitted over batch sizes; null where that does not tell it.",
         page=OnPage(
             "estimate",
             70,
@@ -351,8 +309,8 @@ RESULT: tuple[Column, ...] = (
             ),
         ),
     ),
-    Column("capacity_low_pps", Number, "result.capacity_low_pps", OF_CAPACITY),
-    Column("capacity_high_pps", Number, "result.capacity_high_pps", OF_CAPACITY),
+    Column("capacity_low_pps", Number, "result.capacity_low_pps"),
+    Column("capacity_high_pps", Number, "result.capacity_high_pps"),
     Column("strata", tuple[Stratum, ...], "result.strata", outputs=JSON),
     Column("searches", tuple[SearchResult, ...], "result.searches", outputs=JSON),
     Column("search_figures", tuple[SearchFigure, ...], "result.search_figures", outputs=JSON),
@@ -365,61 +323,20 @@ RESULT: tuple[Column, ...] = (
     _reported("batch_size", OnPage("batch", 11, batch)),
     _counted_by_switch("received_packets", "switch received", 4),
     _counted_by_switch("forwarded_packets", "switch forwarded", 5),
-    Column(
-        "fib_updates_per_s",
-        Number,
-        "result.fib_updates_per_s",
-        "Routes per second changed by the control of a VNF in these trials; null without one.",
-    ),
-    Column(
-        "control",
-        ControlSummary | None,
-        "result.control",
-        "Control packets that a VNF answered in these trials, and the time to its replies; null without any.",
-        outputs=JSON,
-    ),
-    Column(
-        "control_reply_p50_us",
-        Number,
-        "result.control.p50_us",
-        "Median time from a control packet to the reply of the VNF in these trials; null without one.",
-    ),
-    Column(
-        "switch_cycles_per_batch",
-        Number,
-        _switch("cycles_per_batch"),
-        "Busy cycles of the switch per poll that found frames: the fixed cost of a poll is in it once.",
-    ),
-    _reported(
-        "full_batch_share",
-        OnPage("full batches", 13, percent, optional=True),
-        "Polls of the switch that found as many frames as they may take / polls that found any: near 1, frames wait.",
-    ),
-    _reported(
-        "core_mhz",
-        OnPage("MHz", 14, lambda mhz: f"{mhz:.0f}", optional=True),
-        doc="Clock of the switch's cores as they count cycles, at a clock of --cpu-mhz.",
-    ),
-    Column("throughput_low_pps", Number, "result.throughput_low_pps", OF_STARTS),
-    Column("throughput_high_pps", Number, "result.throughput_high_pps", f"{OF_STARTS} Null for a lower bound, too."),
-    Column("cycles_low", Number, "result.cycles_low", OF_STARTS),
-    Column("cycles_high", Number, "result.cycles_high", OF_STARTS),
-    Column(
-        "counted_pps",
-        Number,
-        "result.counted_pps",
-        "The throughput as it was counted; throughput_pps is per time that the pollers had their CPUs.",
-        page=OnPage("as counted", 4, mpps),
-    ),
-    Column(
-        "stood_share",
-        float,
-        "result.stood_share",
-        "Mean share of its trials in which the host kept a poller from its CPU.",
-        page=OnPage("host took", 5, percent),
-    ),
-    Column("disturbed", bool, "result.disturbed", "The switch was disturbed more often than the others.", TABLE),
-    Column("starts", Int32, "result.starts", "Starts of the switch that the throughput rests on."),
+    Column("fib_updates_per_s", Number, "result.fib_updates_per_s"),
+    Column("control", ControlSummary | None, "result.control", outputs=JSON),
+    Column("control_reply_p50_us", Number, "result.control.p50_us"),
+    Column("switch_cycles_per_batch", Number, _switch("cycles_per_batch")),
+    _reported("full_batch_share", OnPage("full batches", 13, percent, optional=True)),
+    _reported("core_mhz", OnPage("MHz", 14, lambda mhz: f"{mhz:.0f}", optional=True)),
+    Column("throughput_low_pps", Number, "result.throughput_low_pps"),
+    Column("throughput_high_pps", Number, "result.throughput_high_pps"),
+    Column("cycles_low", Number, "result.cycles_low"),
+    Column("cycles_high", Number, "result.cycles_high"),
+    Column("counted_pps", Number, "result.counted_pps", page=OnPage("as counted", 4, mpps)),
+    Column("stood_share", float, "result.stood_share", page=OnPage("host took", 5, percent)),
+    Column("disturbed", bool, "result.disturbed", TABLE),
+    Column("starts", Int32, "result.starts"),
     _KEY["placement"],
     _KEY["cpu_clock"],
 )
@@ -455,9 +372,9 @@ _BURST = {"rate_pps": float, "mean_packets": float, "min_packets": int, "max_pac
 SEARCH = (
     *_SEARCH,
     *attributes("search", lower_pps=Number, upper_pps=Number, conditional_pps=Number),
-    Column("figure_pps", Number, lambda it: it.figure and it.figure.pps, "Mean of the lower bounds."),
-    Column("figure_low_pps", Number, lambda it: it.figure and it.figure.low_pps, OF_SEARCH),
-    Column("figure_high_pps", Number, lambda it: it.figure and it.figure.high_pps, OF_SEARCH),
+    Column("figure_pps", Number, lambda it: it.figure and it.figure.pps),
+    Column("figure_low_pps", Number, lambda it: it.figure and it.figure.low_pps),
+    Column("figure_high_pps", Number, lambda it: it.figure and it.figure.high_pps),
     Column("figure_starts", Int32, lambda it: it.figure.starts if it.figure else 0),
     *(Column(f"burst_{name}", kind, f"search.burst.{name}") for name, kind in _BURST.items()),
     Column("trials", Int32, lambda it: len(it.search.trials)),
