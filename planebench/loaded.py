@@ -85,29 +85,9 @@ class Loaded:
         return self.frame("latency")
 
     @property
-    def searches(self) -> pd.DataFrame:
-        """Return a row a result and search: NDR, PDR and the others."""
-        return self.frame("searches")
-
-    @property
     def comparisons(self) -> pd.DataFrame:
         """Return a row a pair of switches of one run, point and metric. Two runs: :meth:`compare`."""
         return self.frame("comparisons")
-
-    @property
-    def conditions(self) -> pd.DataFrame:
-        """Return a row a condition of the fairness manifest and switch."""
-        return self.frame("conditions")
-
-    @property
-    def evidence(self) -> pd.DataFrame:
-        """Return one row per trial: the evidence for its verdict. By thread: ``frame("threads")``."""
-        return self.frame("evidence")
-
-    @property
-    def ledger(self) -> pd.DataFrame:
-        """Return a row a result and place where frames were lost."""
-        return self.frame("ledger")
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return a table as a DataFrame, the same object each time. Raises UsageError for an unknown table."""

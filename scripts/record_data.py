@@ -74,7 +74,7 @@ def _answers() -> Iterator[Row]:
                 **row(columns, it),
                 "answer": it.state,
                 "first": it.results[0].point.switch if it.results else "",
-                "next": lead and lead.next,
+                "next": lead and lead.a,
                 "metric": lead and lead.metric,
                 "ratio": lead and lead.ratio,
                 "low": lead and lead.low,

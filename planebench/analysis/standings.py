@@ -6,6 +6,7 @@ No lead is claimed here that a comparison has not shown. ``planebench.report`` h
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +16,8 @@ from typing import Literal
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import cell_id, counts, latency_compares, reach_pps, same_cell
 from planebench.model.records import Point, VerdictKind
-from planebench.model.results import AnswerKind, Comparison, LatencySummary, Metric, Result
+from planebench.model.results import Comparison, LatencySummary, Metric, Result
+from planebench.model.words import load_share
 
 AnswerState = Literal["different", "same", "open", "untested", "tester-limited", "alone", "none"]
 """What is known of the first of a standing: it differs from all others; some are the same; more starts would decide it;
@@ -51,35 +53,6 @@ def versus(
 
 
 @dataclass(frozen=True, slots=True)
-class RateOfSwitch:
-    """The throughput of a switch at a test point, with its 95 % interval; the ends are null where not known."""
-
-    switch: str
-    throughput_pps: float | None
-    low_pps: float | None
-    high_pps: float | None
-    is_bound: bool
-    """True if the throughput is a lower bound: the tester or the links were the limit."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lead:
-    """The advantage of the first of a test point over the next: ``ratio``, above 1 where the first has the higher rate.
-
-    ``metric``: ``capacity`` where the capacities estimated decide. ``low``, ``high``: its 95 % interval; an open end is
-    null.
-    """
-
-    best: str
-    next: str
-    metric: Metric
-    ratio: float
-    low: float | None
-    high: float | None
-    answer: AnswerKind
-
-
-@dataclass(frozen=True, slots=True)
 class Standing:
     """The switches of one test point by one metric, best first.
 
@@ -98,18 +71,9 @@ class Standing:
     missing: tuple[Result, ...] = ()
 
     @property
-    def ranked(self) -> tuple[RateOfSwitch, ...]:
-        """Return the throughput of each switch, in the same order."""
-        return tuple(
-            RateOfSwitch(r.point.switch, r.throughput_pps, r.throughput_low_pps, r.throughput_high_pps, is_limited(r))
-            for r in self.results
-        )
-
-    @property
-    def lead(self) -> Lead | None:
-        """Return the advantage of the first over the next; None where they were not compared."""
-        pair = self.pairs[0] if self.pairs else None
-        return None if pair is None else Lead(pair.b, pair.a, pair.metric, pair.ratio, pair.low, pair.high, pair.answer)
+    def lead(self) -> Comparison | None:
+        """Return the comparison of the first with the next; None where they were not compared."""
+        return self.pairs[0] if self.pairs else None
 
     @property
     def second_lead(self) -> Comparison | None:
@@ -227,39 +191,14 @@ def middle_load(members: Iterable[Result]) -> str:
     found: dict[str, int] = {}
     for summary in (s for r in members for s in r.latency):
         found[summary.load] = found.get(summary.load, 0) + latency_compares(summary)
-    return max(found, key=lambda load: (found[load], -abs(_share(load) - MIDDLE)), default="")
 
+    def nearest(load: str) -> tuple[int, float]:
+        share = load_share(load)
+        return found[load], -math.inf if share is None else -abs(share - MIDDLE)
 
-def _share(load: str) -> float:
-    """Return the number that a load label begins with, as a share; a fixed rate is far from any share."""
-    number = load.split()[0] if load else ""
-    try:
-        return float(number)
-    except ValueError:
-        return 10.0
+    return max(found, key=nearest, default="")
 
 
 def latency_at(result: Result, load: str) -> LatencySummary | None:
     """Return the latency of a result at a load that it carried."""
     return next((s for s in result.latency if s.load == load and latency_compares(s)), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What to take by one metric: ``won`` has the standings of each switch that is shown to be first somewhere."""
-
-    won: Mapping[str, Sequence[Standing]]
-    rest: Sequence[Standing]
-    """The standings without a switch that is ahead of all others."""
-
-
-def choice(found: Iterable[Standing]) -> Choice:
-    """Return what to take by the metric of some standings."""
-    won: dict[str, list[Standing]] = {}
-    rest = []
-    for it in found:
-        if it.state == "different":
-            won.setdefault(it.results[0].point.switch, []).append(it)
-        else:
-            rest.append(it)
-    return Choice(won, rest)

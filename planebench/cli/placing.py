@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from planebench.host.facts import HostFacts, kinds_text
@@ -17,35 +17,7 @@ from planebench.testbed.placement import Placement, place_vnfs
 
 def placement_rows(held: Survey, facts: HostFacts) -> list[dict[str, Any]]:
     """Return the placement of each topology on the machine of ``facts``, as data."""
-    cpus = _cpus(held, facts)
-    return _rows(_placed(held.measured, cpus), cpus)
-
-
-def placement_lines(held: Survey, facts: HostFacts) -> Iterator[str]:
-    """Yield the placement of each topology on the machine of ``facts``, with warnings."""
-    if facts.core_kinds:
-        yield f"kinds of cores: {kinds_text(facts.core_kinds)}; a warning names pollers that are not on the first one"
-    yield from _lines(_placed(held.measured, _cpus(held, facts)))
-
-
-def _cpus(held: Survey, facts: HostFacts) -> Cpus:
-    plan = held.plan
-    return run_cpus(facts, plan.switch_cores, plan.wire, plan.tester, tester_cores=plan.tester_cores)
-
-
-def _placed(points: Iterable[Point], cpus: Cpus) -> dict[Point, Placement]:
-    """Return the placement of each topology on a machine, by the first of its points."""
-    found: dict[TopologyKey, tuple[Point, Placement]] = {}
-    for point in points:
-        if point.topology not in found:
-            hosted = range(point.chain_length) if point.side_by_side else point.hosted
-            cores = point_cores(point) * (point.chain_length if point.side_by_side else 1)
-            placed = place_vnfs(cpus, cores, hosted=hosted, placing=point.placement, idle_tester=point.idle_tester)
-            found[point.topology] = point, placed
-    return dict(found.values())
-
-
-def _rows(placed: Mapping[Point, Placement], cpus: Cpus) -> list[dict[str, Any]]:
+    placed, cpus = _placed(held, facts)
     return [
         {
             "scenario": point.scenario,
@@ -65,8 +37,11 @@ def _rows(placed: Mapping[Point, Placement], cpus: Cpus) -> list[dict[str, Any]]
     ]
 
 
-def _lines(placed: Mapping[Point, Placement]) -> Iterator[str]:
-    for point, it in placed.items():
+def placement_lines(held: Survey, facts: HostFacts) -> Iterator[str]:
+    """Yield the placement of each topology on the machine of ``facts``, with warnings."""
+    if facts.core_kinds:
+        yield f"kinds of cores: {kinds_text(facts.core_kinds)}; a warning names pollers that are not on the first one"
+    for point, it in _placed(held, facts)[0].items():
         vnfs = f"all on CPU {range_text(it.roaming)}" if it.roaming else _on_nodes(it, it.vnf_cpus)
         yield (
             f"CPUs of {point.scenario_label}: switch {_on_nodes(it, it.switch_cpus)}; tester "
@@ -74,6 +49,20 @@ def _lines(placed: Mapping[Point, Placement]) -> Iterator[str]:
             f"{range_text(it.control_cpus)}"
         )
         yield from (f"warning: {text}" for text in it.warnings)
+
+
+def _placed(held: Survey, facts: HostFacts) -> tuple[dict[Point, Placement], Cpus]:
+    """Return the placement of each topology on a machine, by the first of its points, and the CPUs of the machine."""
+    plan = held.plan
+    cpus = run_cpus(facts, plan.switch_cores, plan.wire, plan.tester, tester_cores=plan.tester_cores)
+    found: dict[TopologyKey, tuple[Point, Placement]] = {}
+    for point in held.measured:
+        if point.topology not in found:
+            hosted = range(point.chain_length) if point.side_by_side else point.hosted
+            cores = point_cores(point) * (point.chain_length if point.side_by_side else 1)
+            placed = place_vnfs(cpus, cores, hosted=hosted, placing=point.placement, idle_tester=point.idle_tester)
+            found[point.topology] = point, placed
+    return dict(found.values()), cpus
 
 
 def _on_nodes(placement: Placement, cpus: Sequence[int]) -> str:

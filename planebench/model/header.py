@@ -97,16 +97,6 @@ class Ceiling:
 
 
 @dataclass(frozen=True, slots=True)
-class SetPoint:
-    """One paced load over the tester's own wire: what was asked for, sent and received. In older runs only."""
-
-    frame_size_bytes: int
-    intended_pps: float
-    offered_pps: float
-    forwarded_pps: float
-
-
-@dataclass(frozen=True, slots=True)
 class LatencyFloor:
     """The lowest latency that the tester can measure: its baseline without a switch.
 
@@ -168,8 +158,8 @@ class Calibration:
     """The kinds of cores of the tester; empty on a machine with one kind."""
     tester_cores: int = 1
     """Queue pairs of each port, with a core of the tester for each where there were as many."""
-    set_points: tuple[SetPoint, ...] = ()
-    """Of older runs."""
+    set_points: tuple[dict[str, float], ...] = ()
+    """Of older runs: paced loads over the tester's own wire, asked for, sent and received."""
 
     def ceiling_pps(self, frame_size_bytes: int, sender: End, receiver: End) -> float | None:
         """Return the tester's highest rate between these ends; None where it was not measured at this frame size."""
@@ -225,10 +215,6 @@ class Subject:
     committed_at: Moment
     dirty: bool = False
     switch: str = ""
-
-    def builds(self, switch: str) -> bool:
-        """Return whether the switch with this label is built from the source tree."""
-        return self.switch in ("", switch)
 
 
 @dataclass(frozen=True, slots=True)

@@ -253,14 +253,10 @@ class Point:
         return 1 if self.side_by_side else self.chain_length
 
     @property
-    def chain_key(self) -> tuple[int, str, HostingName, Placing, CpuClock]:
-        """Return the key of a chain, its hosting, its placement and its clock; shorter chains sort first."""
-        return self.chain_length, self.chain, self.hosting, self.placement, self.cpu_clock
-
-    @property
     def topology(self) -> TopologyKey:
         """Return the key of its topology. Points with the same key and switch are measured on the same start."""
-        return self.scenario, *self.chain_key, self.wire
+        chain = self.chain_length, self.chain, self.hosting, self.placement, self.cpu_clock  # shorter ones sort first
+        return self.scenario, *chain, self.wire
 
     @property
     def chain_text(self) -> str:

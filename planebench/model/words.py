@@ -132,13 +132,20 @@ def printable(text: str, keep: str = "") -> str:
     return text.translate(hidden) if hidden else text
 
 
+def load_share(label: str) -> float | None:
+    """Return the share in a load label: 0.5 of ``0.50`` or ``0.50 carried``; None for a rate."""
+    try:
+        return float(label.partition(" ")[0])
+    except ValueError:
+        return None
+
+
 def load_words(label: str) -> str:
     """Return a load in words: ``0.50`` -> ``50 % of R+``; ``1Mpps`` with a space before the unit."""
-    share, _, of = label.partition(" ")
-    try:
-        return f"{float(share) * 100:g} % of {'the carried load' if of == 'carried' else printable(of) or 'R+'}"
-    except ValueError:
+    share, of = load_share(label), label.partition(" ")[2]
+    if share is None:
         return re.sub(r"(?<=\d)([kMG]?(?:pps|b/s))\b", r" \1", printable(label))
+    return f"{share * 100:g} % of {'the carried load' if of == 'carried' else printable(of) or 'R+'}"
 
 
 def frame_size(size_bytes: int) -> str:

@@ -53,8 +53,6 @@ class Shape:
     title: str
     note: str
     entries: tuple[ShapeEntry, ...]
-    own: bool = False
-    """Ratios are within a switch, not between switches."""
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -99,7 +97,6 @@ def shapes(measured: RunFigures) -> tuple[Shape, ...]:
             "Latency by chain length and load (Table 3)",
             "Multiples of the switch's own mean latency in p2p at 50 % of R+, 64 B, unidirectional.",
             tuple(_own(measured, _cells("latency", ("p2p", "loopback")))),
-            own=True,
         ),
         Shape(
             "papers-table-4",

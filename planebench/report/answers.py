@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from planebench.analysis.compare import Derived
-from planebench.analysis.standings import AnswerState, Standing, Standings, choice
+from planebench.analysis.standings import AnswerState, Standing, Standings
 from planebench.model.records import VerdictKind
 from planebench.model.results import Comparison, Metric, Result
 from planebench.model.wire import wire_name
@@ -45,11 +45,6 @@ def _why_missing(result: Result, metric: Metric) -> str:
     return "not saturated: its cycles are what it had time for"
 
 
-def _counted(found: Iterable[Standing]) -> Iterator[tuple[AnswerState, int]]:
-    states = [it.state for it in found]
-    return ((state, states.count(state)) for state in STATES if state in states)
-
-
 def _points(number: int) -> str:
     return f"{number} test point{'s' * (number != 1)}"
 
@@ -68,17 +63,19 @@ def leaders_sentence(standings: Iterable[Standing], title: str, best: str) -> st
     found = [it for it in standings if len(it.results) + len(it.missing) > 1]
     if not found:
         return ""
-    taken = choice(found)
-    undecided = listed([f"{STATES[state]} at {n}" for state, n in _counted(taken.rest)])
-    if not taken.won:
+    leaders: dict[str, list[Standing]] = {}
+    for it in (it for it in found if it.state == "different"):
+        leaders.setdefault(it.results[0].point.switch, []).append(it)
+    states = [it.state for it in found if it.state != "different"]
+    undecided = listed([f"{words} at {states.count(state)}" for state, words in STATES.items() if state in states])
+    if not leaders:
         return f"No switch is shown to {best}: {undecided} of {_points(len(found))}."
     of = f"of {_points(len(found))}"
     first = [
-        f"{label} at {len(won)} {of} ({_factors([it.pairs[0] for it in won])} × the next)"
-        for label, won in taken.won.items()
+        f"{label} at {len(won)} {of} ({_factors([it.lead for it in won])} × the next)" for label, won in leaders.items()
     ]
     behind: dict[str, list[Standing]] = {}
-    for it in (it for won in taken.won.values() for it in won if it.second_lead is not None):
+    for it in (it for won in leaders.values() for it in won if it.second_lead is not None):
         behind.setdefault(it.results[1].point.switch, []).append(it)
     second = [
         f"{label} at {_where(shown, len(found))} ({_factors([it.second_lead for it in shown])} × the one after it)"

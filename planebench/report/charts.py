@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from planebench.report.figure import PART_COLORS, SWITCH_COLORS, Colors, shape_of
+from planebench.report.figure import PART_COLORS, Colors, shape_of
 from planebench.report.svg import (
     CHARACTER_PX,
     GRID,
@@ -188,20 +188,6 @@ def anatomy_bars(rows: Sequence[ChartRow], width: float) -> Canvas:
         frame.canvas.text(18, place + 10, part)
         place += LINE_PX + 3
     frame.canvas.height = place + 4
-    return frame.canvas
-
-
-def shape_dots(rows: Sequence[ChartRow], width: float) -> Canvas:
-    """Draw a row a switch (or test point) under each test point (or switch), as multiples of the reference."""
-    frame = _Rows(rows, width, "panel", "line", right=24.0)
-    low, high = ends([1.0, *(row["ratio"] for row in rows)], log=True)
-    x = frame.scale(low, high, "multiple of the reference (log scale)", log=True)
-    frame.canvas.line([(x(1.0), 0.0), (x(1.0), frame.bottom)], MUTED, stroke_dasharray="2 2")
-    for row in sorted(rows, key=lambda row: row["whose"] == "here"):
-        y, theirs = frame.places[row["panel"], row["line"]], row["whose"] == "the paper"
-        frame.canvas.point(x(row["ratio"]), y, "circle", INK if theirs else SWITCH_COLORS[0], row, 3.6, hollow=theirs)
-        if row["mark"]:
-            frame.canvas.text(x(row["ratio"]) + 6, y + 4, row["mark"])
     return frame.canvas
 
 

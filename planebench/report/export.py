@@ -9,11 +9,13 @@ from planebench.analysis.compare import Derived
 from planebench.analysis.counting import cell_id
 from planebench.analysis.metrics.column import having, plain, point_columns, row
 from planebench.analysis.metrics.results import RESULT, results
-from planebench.analysis.standings import Standings
-from planebench.report.papers import paper_records
+from planebench.analysis.standings import Standings, is_limited
+from planebench.papers.judge import judge_all, shown
+from planebench.papers.measured import RunFigures
+from planebench.report.papers import record
 
 EXPORT_VERSION = 2
-"""Version of the JSON export (planebench/report/schemas/generate.py.json). Keys are added without a new one.
+"""Version of the JSON export. Keys are added without a new one.
 History: 1 = first; 2 = every trial that took place counts: no band, no rejected trials; `counted_pps`, `strata`,
 `search_figures`."""
 
@@ -21,8 +23,11 @@ History: 1 = first; 2 = every trial that took place counts: no band, no rejected
 _POINT = [column for name, column in point_columns("point").items() if name != "switch"]
 
 
+_OF_LEAD = ("metric", "ratio", "low", "high", "answer")
+
+
 def to_json(derived: Derived) -> bytes:
-    """Return the JSON export, whose schema is planebench/report/schemas/generate.py.json; unknown figures are null."""
+    """Return the JSON export; unknown figures are null."""
     document = {
         "results": [row(having(RESULT, "json"), item) for item in results(derived)],
         "comparisons": [plain(c) for c in derived.comparisons],
@@ -32,11 +37,22 @@ def to_json(derived: Derived) -> bytes:
                 "point": cell_id(standing.point),
                 **row(_POINT, standing),
                 "state": standing.state,
-                "ranked": plain(standing.ranked),
-                "best_to_next": plain(standing.lead),
+                "ranked": [
+                    {
+                        "switch": it.point.switch,
+                        "throughput_pps": it.throughput_pps,
+                        "low_pps": it.throughput_low_pps,
+                        "high_pps": it.throughput_high_pps,
+                        "is_bound": is_limited(it),
+                    }
+                    for it in standing.results
+                ],
+                "best_to_next": pair
+                and {"best": pair.b, "next": pair.a, **{name: plain(getattr(pair, name)) for name in _OF_LEAD}},
                 "missing": [it.point.switch for it in standing.missing],
             }
             for standing in Standings(derived).throughput
+            for pair in [standing.lead]
         ],
         "chains": plain(derived.chains),
         "conditions": {
@@ -46,7 +62,7 @@ def to_json(derived: Derived) -> bytes:
             "found": [plain(conditions) for conditions in derived.run.conditions],  # what was read at each start
         },
         "drift": plain(derived.drift),
-        "papers": paper_records(derived),
+        "papers": [record(it) for it in shown(derived.run.header, judge_all(RunFigures(derived)))],
         "export_version": EXPORT_VERSION,
     }
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

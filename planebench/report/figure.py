@@ -92,7 +92,6 @@ FigureId = Literal[
     "tradeoff",
     "deviation",
     "anatomy",
-    "papers",
 ]
 """The kinds of figures. ``planebench.report.figures`` describes each; this module is light, for completion."""
 PART_KINDS: dict[PartKind, str] = {
@@ -131,7 +130,7 @@ class Figure:
     @property
     def full_title(self) -> str:
         """Return the title for places where no heading names the scenario and the kind."""
-        of_run = self.kind in ("overview", "p99", "throughput", "papers")
+        of_run = self.kind in ("overview", "p99", "throughput")
         return self.title if of_run else f"{self.scenario} {self.kind}: {self.title}"
 
 

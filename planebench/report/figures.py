@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from planebench.analysis.compare import Derived
 from planebench.analysis.standings import Standings
 from planebench.model.results import Result
-from planebench.papers.measured import RunFigures
 from planebench.report.anatomy import NOTE, anatomy_figures
 from planebench.report.answers import in_order
 from planebench.report.figure import Colors, Figure, FigureId, switch_colors
@@ -21,7 +20,6 @@ from planebench.report.latency import (
     scatter_figures,
     size_figures,
 )
-from planebench.report.papers import paper_charts
 from planebench.report.searches import loss_figures
 from planebench.report.throughput import chain_length_figures, rate_figures
 from planebench.report.vnfs import over_vnfs
@@ -164,14 +162,6 @@ FIGURES: tuple[FigureKind, ...] = (
         "latency",
         lambda s: anatomy_figures(s.results),
         last=5,
-    ),
-    FigureKind(
-        "papers",
-        "Published values and this run",
-        "Hollow marker: published. Filled marker: this run. Both normalized to the same reference.",
-        "papers",
-        lambda s: paper_charts(RunFigures(s.derived)),
-        of_run=True,
     ),
 )
 """Every kind of figure, in the order of the page."""

@@ -23,6 +23,7 @@ from planebench.model.words import (
     frames,
     frames_words,
     interval,
+    load_share,
     load_words,
     mpps,
     percentiles,
@@ -113,18 +114,11 @@ def scatter_latencies(results: Sequence[Result]) -> list[tuple[Result, LatencySu
     shares: dict[float, list[tuple[Result, LatencySummary]]] = {}
     for result in results:
         for latency in result.latency:
-            if (share := _share(latency.load)) is not None and latency.samples and result.throughput_pps is not None:
+            share = load_share(latency.load) if latency.samples and result.throughput_pps is not None else None
+            if share is not None:
                 shares.setdefault(share, []).append((result, latency))
     found = max(shares.items(), key=lambda it: (len({r.point.switch for r, _ in it[1]}), it[0]), default=(0.0, []))[1]
     return found if len({r.point.switch for r, _ in found}) > 1 else []
-
-
-def _share(load: str) -> float | None:
-    """Return the share in a load label: 0.5 of ``0.50`` or ``0.50 carried``; None for a rate."""
-    try:
-        return float(load.partition(" ")[0])
-    except ValueError:
-        return None
 
 
 def _scatter_row(kind: FigureId, result: Result, latency: LatencySummary) -> ChartRow:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,6 @@ from planebench.papers.judge import Conclusion, judge_all, shown
 from planebench.papers.measured import RunFigures
 from planebench.papers.shape import Shape, shapes
 from planebench.papers.told import ClaimOutcome, Compared, Judgement
-from planebench.report.charts import shape_dots
-from planebench.report.figure import Figure
-from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, page_table
 
 
@@ -55,11 +52,6 @@ def counts(judgements: Sequence[Judgement | Conclusion]) -> str:
     """Return the number of claims with each outcome, in words."""
     number = Counter(it.outcome for it in judgements)
     return ", ".join(f"{number[outcome]} {outcome.value}" for outcome in ClaimOutcome)
-
-
-def paper_records(derived: Derived) -> list[dict[str, Any]]:
-    """Return the claims that the page shows, as plain values."""
-    return [record(it) for it in shown(derived.run.header, judge_all(RunFigures(derived)))]
 
 
 def _claim_record(claim: Claim) -> dict[str, Any]:
@@ -125,38 +117,12 @@ def _compared(it: Compared) -> dict[str, Any]:
     }
 
 
-def paper_charts(measured: RunFigures) -> Iterator[Figure]:
-    """Yield one chart for each table that is shown."""
-    for table in shown_shapes(measured):
-        title = f"{table.paper}: {table.title}"
-        yield Figure(table.key, "papers", "p2p", title, dot_rows(table), shape_dots)
-
-
 def shown_shapes(found: RunFigures) -> tuple[Shape, ...]:
     """Return the tables of the papers that a run reproduces; else those with two switches in paper and run."""
     papers = found.derived.run.header.papers
     if papers:
         return tuple(table for table in shapes(found) if table.paper in papers)
     return tuple(table for table in shapes(found) if len(_shared(table)) > 1)
-
-
-def dot_rows(table: Shape) -> list[ChartRow]:
-    """Return one dot per figure; in tables normalized per switch only the switches of the run."""
-    ours = {entry.switch for entry in table.entries if entry.ours}
-    return [
-        {
-            "panel": entry.switch if table.own else entry.cell,
-            "line": entry.cell if table.own else entry.switch,
-            "whose": whose,
-            "ratio": ratio.value,
-            "mark": ratio.mark,
-            "tip": f"{entry.switch}, {entry.cell}: {whose} {ratio.words}",
-        }
-        for entry in table.entries
-        if not table.own or entry.switch in ours
-        for whose, ratio in (("the paper", entry.paper), ("here", entry.ours))
-        if ratio is not None
-    ]
 
 
 def _shared(table: Shape) -> set[str]:

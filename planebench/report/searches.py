@@ -9,11 +9,11 @@ from functools import partial
 from planebench.analysis.counting import same_cell, search_counts
 from planebench.analysis.search import METHODS, short_name
 from planebench.model.results import Result, SearchResult
-from planebench.model.words import NOTHING, count, interval, mpps, us
+from planebench.model.words import NOTHING, count, interval, mpps
 from planebench.report.charts import curves
 from planebench.report.figure import Colors, Figure, cell_figure, point_name
 from planebench.report.svg import ChartRow
-from planebench.report.tables import PageColumn, PageTable, number, page_table, point_columns, verdict_cell
+from planebench.report.tables import PageColumn, PageTable, page_table, point_columns
 
 
 def search_table(results: Sequence[Result]) -> PageTable:
@@ -39,23 +39,6 @@ RESOLUTION = (
     "Of three starts or more: the 95 % interval. Of fewer: the bounds, which are the resolution of the search; starts "
     "may differ by more."
 )
-
-
-def burst_table(results: Sequence[Result]) -> PageTable:
-    """Return the longest bursts without loss (RFC 9004) and the buffer time that they imply."""
-    items = [(r, s, s.burst) for r in results for s in r.searches if s.burst is not None]
-    columns = (
-        *point_columns(lambda it: it[0].point),
-        number("at Mpps", lambda it: mpps(it[2].rate_pps)),
-        number("mean frames", lambda it: count(round(it[2].mean_packets))),
-        number("min", lambda it: count(it[2].min_packets)),
-        number("max", lambda it: count(it[2].max_packets)),
-        number("sd", lambda it: count(round(it[2].stddev_packets))),
-        number("repetitions", lambda it: it[2].repetitions),
-        number("buffer µs", lambda it: us(it[2].buffer_ns / 1e3)),
-        PageColumn("verdict", lambda it: verdict_cell(it[1].verdict), "verdict"),
-    )
-    return page_table("Back-to-back frames (RFC 9004)", columns, items, out=lambda it: not search_counts(it[1]))
 
 
 def _cell(method: str, result: Result) -> tuple[str, str]:

@@ -28,7 +28,7 @@ from planebench.report.latency import (
     v2v_sentence,
 )
 from planebench.report.papers import papers_found
-from planebench.report.searches import burst_table, deviations, search_table
+from planebench.report.searches import deviations, search_table
 from planebench.report.setup import (
     FUNCTIONAL,
     calibration_tables,
@@ -169,7 +169,7 @@ def _throughput(source: Source) -> Section:
             *source.charts("throughput"),
             Sentences(strata_sentences(source.results)),
             Fold("Every rate and what it rests on", [throughput_table(source.run, source.results)]),
-            Fold("Rates by search", [search_table(source.results), burst_table(source.results)]),
+            Fold("Rates by search", [search_table(source.results)]),
             Sentences([f"Deviation from the standard, {it}" for it in deviations(source.results)], "alert"),
             Fold(
                 "Every pair of switches", [Sentences([answers]), decides, others] if decides.rows or others.rows else []
@@ -296,7 +296,6 @@ def _papers(source: Source) -> Section:
         "Published results",
         [
             Sentences(lead if found.claims or found.tables else []),
-            *source.charts("papers"),
             *(Fold(it.caption, [it]) for it in (*found.claims, *found.tables)),
         ],
     )

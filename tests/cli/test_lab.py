@@ -19,8 +19,8 @@ RUN = ("run", "quick", "--scenario", "p2p", "--direction", "unidirectional", "--
        "--repeat", "2", "--loads", "none", "--quiet", "--no-report", "--no-calibrate")  # fmt: skip
 
 
-HISTORY = """select subject_commit, throughput_pps / lag(throughput_pps) over (order by started_at) as ratio
-from results join runs using (testbed, run_id) where counts order by started_at"""
+HISTORY = """select subject_commit, throughput_pps / lag(throughput_pps) over (order by started_at, run_id) as ratio
+from results join runs using (testbed, run_id) where counts order by started_at, run_id"""
 """As docs/ci.md has it."""
 
 

@@ -81,7 +81,7 @@ def test_searches_and_curves() -> None:
     source = RunSource(Path("nowhere"), rich_run())
     source.__dict__["results"] = rich().results
     run = Loaded([source])
-    frame = run.searches
+    frame = run.frame("searches")
     assert len(frame) == sum(len(r.searches) for r in rich().results)
     interrupted = frame[~frame["complete"]]
     assert interrupted[["switch", "method", "counts"]].values.tolist() == [["ovs-dpdk", "rfc2544", False]]
@@ -101,8 +101,8 @@ def test_trials_evidence_and_threads() -> None:
     threads = (ThreadEvidence("switch", "w0", 1, 90, 10, 3), ThreadEvidence("tester", "t0", 0, 100, 0, 0))
     both = make_trial(0, make_point(direction="bidirectional"), evidence=Evidence(threads, steal_ns=7))
     run = loaded(Run(make_header(left_out=(Skipped("Fig. 7", "no NIC"),)), (both, make_trial(1))))
-    assert (len(run.trials), len(run.evidence), len(run.frame("threads"))) == (3, 2, 2)
-    assert run.evidence["steal_ns"].tolist() == [7, 0]
+    assert (len(run.trials), len(run.frame("evidence")), len(run.frame("threads"))) == (3, 2, 2)
+    assert run.frame("evidence")["steal_ns"].tolist() == [7, 0]
     assert run.frame("skipped").values.tolist() == [["20261121-123356-quick", "left out", "Fig. 7", "no NIC"]]
 
 

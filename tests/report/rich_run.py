@@ -13,7 +13,7 @@ from builders import make_header, make_latency_trial, make_point, make_trial, ma
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import search_counts
 from planebench.analysis.histogram import encode
-from planebench.model.header import Calibration, Ceiling, Finished, LatencyFloor, Run, RunHeader, SetPoint
+from planebench.model.header import Calibration, Ceiling, Finished, LatencyFloor, Run, RunHeader
 from planebench.model.records import Evidence, LatencyRecord, Point, SwitchCycles, ThreadEvidence, Trial, Verdict
 from planebench.model.records import VerdictKind as Kind
 from planebench.model.results import (
@@ -49,7 +49,6 @@ def make_calibration() -> Calibration:
         tester_cpus=1,
         duration_s=1.0,
         ceilings=(Ceiling(64, "wire", "wire", 21.4e6, True), Ceiling(64, "vnf", "wire", 17.9e6, False)),
-        set_points=(SetPoint(64, 1e6, 1.0002e6, 1.0002e6), SetPoint(64, 5e6, 4.995e6, 4.995e6)),
         floors=(LatencyFloor(64, 1e6, 1000, 998, 1200.0, 3100.0, "", "hardware"),),
     )
 

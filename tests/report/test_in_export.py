@@ -21,7 +21,7 @@ from planebench.model.results import Result
 from planebench.report.anatomy import anatomy_table
 from planebench.report.export import to_json
 from planebench.report.latency import jitter_table, latency_table
-from planebench.report.searches import burst_table, search_table
+from planebench.report.searches import search_table
 from planebench.report.tables import PageTable
 from planebench.report.throughput import throughput_table
 from planebench.report.traffic import traffic_table
@@ -38,7 +38,6 @@ TABLES: tuple[Callable[[Run, list[Result]], PageTable], ...] = (
     jitter_table,
     ledger_table,
     lambda _, results: search_table(results),
-    lambda _, results: burst_table(results),
     lambda _, results: anatomy_table(results),
     lambda _, results: traffic_table(results),
 )

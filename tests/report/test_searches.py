@@ -12,7 +12,7 @@ from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import Result, SearchFigure, SearchResult
 from planebench.report.figures import make_figures
-from planebench.report.searches import burst_table, deviations, search_figure, search_table, starts_words
+from planebench.report.searches import deviations, search_figure, search_table, starts_words
 
 POINT = make_point()
 LIMITED = Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.ERROR, "the highest rate of the tester"),))
@@ -71,11 +71,6 @@ def test_the_table_has_a_column_a_method_and_the_reason_of_what_is_incomplete() 
     assert ovs[7] == ("1\u202f834", "")
 
 
-def test_bursts_have_mean_least_most_and_buffer_time() -> None:
-    (first, *_) = burst_table(rich().results).rows
-    assert first.cells[2:9] == ("17.16", "1\u202f834", "1\u202f702", "1\u202f990", "91", 3, "24.0")
-
-
 def test_a_deviation_is_told_once_with_its_methods() -> None:
     assert deviations(rich().results) == [
         f"NDR, PDR: {DEVIATION}",
@@ -87,13 +82,12 @@ def test_the_terminal_table_shows_searches_and_why_one_is_incomplete() -> None:
     text = " ".join(table_text(rich(), 140).split())
     assert "(7.91) forwards 7.91; interrupted; bounds so far" in text
     assert "9.04 bounds 9.04–9.09, one start" in text
-    assert "Back-to-back frames (RFC 9004)" in text
     assert "Deviation from the standard, NDR" in text
 
 
 def test_without_searches_there_is_no_table_of_them() -> None:
     results = derive_results(make_run())
-    assert search_table(results).rows == burst_table(results).rows == ()
+    assert search_table(results).rows == ()
     assert "Rates by search" not in table_text(Derived(make_run()))
 
 

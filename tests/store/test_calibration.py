@@ -13,7 +13,7 @@ import pytest
 
 from planebench.host.files import default_folder
 from planebench.model.errors import StoreError
-from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint
+from planebench.model.header import Calibration, Ceiling, LatencyFloor
 from planebench.store.calibration import CalibrationCondition, condition_of, load, save, version_of
 from planebench.store.codec import to_json
 
@@ -29,7 +29,6 @@ MADE = Calibration(
     tester_cpus=1,
     duration_s=0.2,
     ceilings=tuple(Ceiling(size, "wire", "vnf", 1.25e7, measured=True) for size in (64, 1024)),
-    set_points=(SetPoint(64, 1e6, 999_900.0, 999_800.0),),
     floors=tuple(LatencyFloor(size, 1e6, 400, 399, 119.0, 339.0, "HIST") for size in (64, 1024)),
 )
 CONDITION = condition_of(MADE)

@@ -94,6 +94,16 @@ class OfLatency(OfResult):
         return latency_floor(self.run.header.calibration, self.result.point, self.summary.clock)
 
 
+def _verdict(of: str) -> Column:
+    """Return the column of the kind of a verdict, beside which the page has its reasons."""
+
+    def cell(it: Any) -> tuple[str, tuple[str, ...]]:
+        verdict = getattr(it, of).verdict
+        return verdict.kind.value, verdict.texts
+
+    return Column("verdict", VerdictKind, f"{of}.verdict.kind", page=OnPage("verdict", 90, kind="verdict", cell=cell))
+
+
 def _latency(name: str, title: str, order: int) -> Column:
     return Column(name, Number, f"summary.{name}", unit="us", page=OnPage(title, order, us))
 
@@ -138,14 +148,7 @@ LATENCY: tuple[Column, ...] = (
     *_percentile("with_host_p50", "p50 with the host", 11),
     *_percentile("with_host_p99", "p99 with the host", 12),
     Column("samples", int, "summary.samples", page=OnPage("received", 22, count)),
-    Column(
-        "verdict",
-        VerdictKind,
-        "summary.verdict.kind",
-        page=OnPage(
-            "verdict", 90, kind="verdict", cell=lambda it: (it.summary.verdict.kind.value, it.summary.verdict.texts)
-        ),
-    ),
+    _verdict("summary"),
     Column("probes_sent", int, "summary.probes_sent", page=OnPage("sent", 20, count)),
     Column(
         "probes_stamped",
@@ -228,14 +231,7 @@ RESULT: tuple[Column, ...] = (
     _KEY["frame_size_bytes"],
     _KEY["wire"],
     _KEY["hosting"],
-    Column(
-        "verdict",
-        VerdictKind,
-        "result.verdict.kind",
-        page=OnPage(
-            "verdict", 90, kind="verdict", cell=lambda it: (it.result.verdict.kind.value, it.result.verdict.texts)
-        ),
-    ),
+    _verdict("result"),
     Column(
         "throughput_pps",
         Number,

@@ -342,7 +342,7 @@ class Grid:
         return self._lead(standing)
 
     def _lead(self, standing: Standing) -> ScreenCell:
-        pair = standing.pairs[0] if standing.pairs else None
+        pair = standing.lead
         style = "green" if pair is not None and pair.answer in DECIDED else "yellow"
         return self._cell(lead_words(pair), style)
 
