@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 from planebench.host.files import new_file, open_file, read_file, replace_file, sync_folder
@@ -209,6 +210,14 @@ class RunWriter:
     def close(self) -> None:
         """Close without a word on how it ended; safe to call twice."""
         self._trials.close()
+
+    def __enter__(self) -> RunWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 def make_runs_dir(runs_dir: Path) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -213,7 +212,7 @@ def test_report(planebench, stored: Run, own_run_folder: Path, tmp_path: Path, m
 
 
 def test_report_of_a_run_without_trials(planebench, own_run_folder: Path) -> None:
-    with closing(RunWriter.create(own_run_folder, make_run().header)):
+    with RunWriter.create(own_run_folder, make_run().header):
         pass
     done = planebench("report")
     assert done.code == 0

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,14 +33,14 @@ CONDITIONS = Conditions(
 
 
 def _stored(runs_dir: Path, run_id: str, name: str = "quick", started_at: str = "2026-11-21T12:33:56Z") -> Path:
-    with closing(RunWriter.create(runs_dir, make_header(run_id=run_id, name=name, started_at=started_at))) as writer:
+    with RunWriter.create(runs_dir, make_header(run_id=run_id, name=name, started_at=started_at)) as writer:
         writer.append(make_trial())
     return writer.path
 
 
 def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     run = make_run()
-    with closing(RunWriter.create(tmp_path, run.header)) as writer:
+    with RunWriter.create(tmp_path, run.header) as writer:
         for trial in run.trials:
             writer.append(trial)
         writer.skip(Skipped("v2v", "no second VNF"))
@@ -59,7 +58,7 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
 
 
 def test_a_run_without_an_end_or_a_trial_is_readable(tmp_path: Path) -> None:
-    with closing(RunWriter.create(tmp_path, make_header())) as writer:
+    with RunWriter.create(tmp_path, make_header()) as writer:
         pass
     run = read_run(writer.path)
     assert (run.trials, run.finished, run.warnings) == ((), None, ())
