@@ -39,6 +39,10 @@ from planebench.report.terminal.screen import screen_lines
 from planebench.report.terminal.table import render
 from planebench.store import RunWriter
 
+_PAGE = Path(__file__).parents[1] / "docs" / "command-line.md"
+EXIT_CODES = frozenset(map(int, re.findall(r"^\| (\d+) \|", _PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)))
+"""Of every command."""
+
 STARTED = "2026-11-21T12:33:56Z"
 SECOND_NS = 1_000_000_000
 LOADS = (0.10, 0.50, 0.99)

@@ -26,7 +26,7 @@ LEAST_BYTES = 320 << 20
 
 
 def main() -> None:
-    """Run the command. Exit codes are in model.errors.EXIT_CODES; every error is told in one line."""
+    """Run the command. Exit codes are in docs/command-line.md; every error is told in one line."""
     from planebench.model.errors import CLOSED_PIPE, FAULT, INTERRUPTED, PlanebenchError, StoreError
 
     code = 0

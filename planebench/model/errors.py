@@ -88,21 +88,6 @@ INTERRUPTED = 130
 CLOSED_PIPE = 141
 """Exit code where the reader of our output is gone, as shells have it for SIGPIPE."""
 
-EXIT_CODES: dict[int, str] = {
-    0: "success; for a check, yes",
-    1: "the answer is no: gate failed, nothing to compare, a check failed, host unfit, a run cut short",
-    2: "bad input: unknown command, option, switch, run, key or value",
-    3: "not installed: a switch asked for by name, or planed",
-    4: "a switch or the tester did not start, died, or stopped answering",
-    5: "a file or folder that cannot be written, or read back",
-    INCONCLUSIVE: ("no answer: a gate neither passed nor failed, or a run has no figure; measure more"),
-    BusyError.exit_code: "another planebench measures on these CPUs; measure when it has ended",
-    FAULT: "a fault of planebench, or too little memory: a sentence says which, and where the details are",
-    INTERRUPTED: "interrupted; what was measured is kept",
-    CLOSED_PIPE: "the reader of the output has closed it; never 0, for a gate is not passed then",
-}
-"""Exit codes of every command. docs/command-line.md and the man page have the same table."""
-
 
 # The one sentence for a value that is not among the valid ones: names the thing, the value, the way out.
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from builders import EXIT_CODES
 
 from planebench.host.planed_program import PLANED_ENV
 from planebench.model.errors import (
     CLOSED_PIPE,
-    EXIT_CODES,
     FAULT,
     INCONCLUSIVE,
     INTERRUPTED,

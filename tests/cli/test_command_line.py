@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 import typer
+from builders import EXIT_CODES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +22,7 @@ from planebench import __version__ as planebench_version
 from planebench.cli.app import app
 from planebench.cli.options import EVERYDAY, commands, example_lines
 from planebench.measure.doctor import Finding
-from planebench.model.errors import CLOSED_PIPE, EXIT_CODES
+from planebench.model.errors import CLOSED_PIPE
 from planebench.model.header import Run
 
 TREE = typer.main.get_command(app)

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import without_checksums
+from builders import EXIT_CODES, without_checksums
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from planebench import run as run_plan
 from planebench.model.conditions import Conditions
-from planebench.model.errors import EXIT_CODES, FAULT
+from planebench.model.errors import FAULT
 from planebench.model.plan import Skipped
 from planebench.store import RunWriter
 
