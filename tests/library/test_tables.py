@@ -91,7 +91,7 @@ def test_searches_and_curves() -> None:
 
 
 def test_the_ledger_adds_up() -> None:
-    ledger = loaded(rich_run()).ledger
+    ledger = loaded(rich_run()).frame("ledger")
     for _, rows in ledger.groupby("switch"):
         assert rows["place"].iloc[-1] == "unexplained"
         assert (rows["offered_packets"].iloc[0] - rows["forwarded_packets"].iloc[0]) == rows["packets"].sum()
