@@ -101,10 +101,8 @@ def _from_tst009(settings: SearchSettings) -> Iterator[str]:
 
 NDR = Method(
     name="ndr",
-    title="NDR",
     short_name="NDR",
     help="highest load of which at least half of the time is without loss",
-    standard="MLRsearch (RFC 9971), goals of FD.io CSIT",
     search=_search(lambda settings: csit_goal(settings, 0.0)),
     deviations=partial(_from_csit, of_pdr=False),
     expected_trials=lambda settings: 45,
@@ -112,10 +110,8 @@ NDR = Method(
 )
 PDR = Method(
     name="pdr",
-    title="PDR",
     short_name="PDR",
     help="highest load of which at least half of the time loses at most pdr_loss_ratio",
-    standard=NDR.standard,
     search=_search(lambda settings: csit_goal(settings, settings.pdr_loss_ratio)),
     deviations=partial(_from_csit, of_pdr=True),
     expected_trials=lambda settings: PDR_TRIALS_AFTER_NDR if "ndr" in settings.methods else 37,
@@ -123,10 +119,8 @@ PDR = Method(
 )
 RFC2544 = Method(
     name="rfc2544",
-    title="RFC 2544 throughput",
     short_name="RFC 2544",
     help="highest load of which one long trial loses nothing",
-    standard="RFC 2544 section 26.1",
     search=_search(_rfc2544),
     deviations=lambda settings: (*short_trials(settings), *wide_bounds(settings), *highest_load(settings)),
     expected_trials=lambda settings: 7,
@@ -134,10 +128,8 @@ RFC2544 = Method(
 )
 BSWLV = Method(
     name="bswlv",
-    title="Binary search with loss verification",
     short_name="BSwLV",
     help="highest load at which not all of max(r) trials lose",
-    standard="ETSI GS NFV-TST 009 section 12.3.3",
     search=_search(_bswlv),
     deviations=_from_tst009,
     expected_trials=lambda settings: 4 * settings.max_r,
@@ -259,10 +251,8 @@ def _from_rfc9004(settings: SearchSettings) -> Iterator[str]:
 
 B2B = Method(
     name="b2b",
-    title="Back-to-back frames",
     short_name="back-to-back",
     help="longest burst without loss (back-to-back frames)",
-    standard="RFC 9004",
     search=b2b,
     deviations=_from_rfc9004,
     expected_trials=lambda settings: 14 * settings.burst_repetitions,
@@ -302,10 +292,8 @@ def carried(measure: Measure, task: SearchTask, found: SearchFinding) -> None:
 
 CARRIED = Method(
     name="carried",
-    title="Carried load",
     short_name="carried",
     help="highest of a few loads that loses at most 0.1 %; latency can be taken at shares of it",
-    standard="docs/terminology.md",
     search=carried,
     deviations=lambda settings: (),  # it has no standard to depart from
     expected_trials=lambda settings: 2,
@@ -342,10 +330,8 @@ def curve(measure: Measure, task: SearchTask, found: SearchFinding) -> None:
 
 CURVE = Method(
     name="curve",
-    title="Loss-rate curve",
     short_name="first loss",
     help="loss at falling loads (frame loss rate test)",
-    standard="RFC 2544 section 26.3",
     search=curve,
     deviations=lambda settings: (*short_trials(settings), *highest_load(settings)),
     expected_trials=lambda settings: 5,

@@ -32,17 +32,14 @@ class Method:
 
     name: str
     """The name in plans, in stored trials and in ``--search``."""
-    title: str
     short_name: str
-    """At the head of a column; the title is too long for one."""
+    """At the head of a column."""
     help: str
     """The figure that it finds, as a noun phrase."""
-    standard: str
-    """The document that defines it."""
     search: Callable[[Measure, SearchTask, SearchFinding], None]
     """Does it: fills the Finding."""
     deviations: Callable[[SearchSettings], Iterable[str]]
-    """Returns a sentence for each departure from ``standard``."""
+    """Returns a sentence for each departure from the standard that defines it."""
     expected_trials: Callable[[SearchSettings], int]
     """How many trials it takes on a point: the median over simulated switches with noise, stalls and loss."""
     standard_s: float

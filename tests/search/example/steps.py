@@ -23,10 +23,8 @@ def steps(measure: Measure, task: SearchTask, found: SearchFinding) -> None:
 
 STEPS = Method(
     name="steps",
-    title="Ten steps",
     short_name="steps",
     help="highest of ten steps of load that loses nothing",
-    standard="an example",
     search=steps,
     deviations=highest_load,
     expected_trials=lambda settings: 9,
