@@ -21,8 +21,6 @@ History: 1 = first; 2 = every trial that took place counts: no band, no rejected
 
 
 _POINT = [column for name, column in point_columns("point").items() if name != "switch"]
-
-
 _OF_LEAD = ("metric", "ratio", "low", "high", "answer")
 
 
@@ -40,9 +38,9 @@ def to_json(derived: Derived) -> bytes:
                 "ranked": [
                     {
                         "switch": it.point.switch,
-                        "throughput_pps": it.throughput_pps,
-                        "low_pps": it.throughput_low_pps,
-                        "high_pps": it.throughput_high_pps,
+                        "throughput_pps": plain(it.throughput_pps),
+                        "low_pps": plain(it.throughput_low_pps),
+                        "high_pps": plain(it.throughput_high_pps),
                         "is_bound": is_limited(it),
                     }
                     for it in standing.results
