@@ -158,7 +158,7 @@ class Calibration:
     """The kinds of cores of the tester; empty on a machine with one kind."""
     tester_cores: int = 1
     """Queue pairs of each port, with a core of the tester for each where there were as many."""
-    set_points: tuple[dict[str, float], ...] = ()
+    set_points: tuple[dict[str, int | float], ...] = ()
     """Of older runs: paced loads over the tester's own wire, asked for, sent and received."""
 
     def ceiling_pps(self, frame_size_bytes: int, sender: End, receiver: End) -> float | None:
