@@ -48,6 +48,12 @@ static inline uint32_t draw_below(uint64_t hash, uint32_t n)
 	return (uint32_t)((hash >> 32) * n >> 32);
 }
 
+// The whole hash to 0 .. n - 1: even for billions, where 32 bits of it are not.
+static inline uint64_t draw_below_wide(uint64_t hash, uint64_t n)
+{
+	return (uint64_t)((unsigned __int128)hash * n >> 64);
+}
+
 // --- From any distribution -------------------------------------------------------------------------------
 
 // Walker's alias method (ACM TOMS 3(3), 1977), built as Vose does (IEEE TSE 17(9), 1991): a draw from any

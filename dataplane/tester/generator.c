@@ -41,7 +41,7 @@ static void generator_report(const struct task *task, json_t *object, uint64_t n
 	        (json_int_t)bytes, "unsent_late_packets", (json_int_t)p->late, "unsent_ring_full_packets",
 	        (json_int_t)(p->flat_out ? 0 : g->ring_full), "duration_ns",
 	        (json_int_t)clock_ns(g->duration_tsc), "profile",
-	        g->profile ? profile_report(g->profile) : NULL);
+	        g->profile ? profile_report(g->profile, !generator_running(task)) : NULL);
 
 	json_object_update_new(object, plan);
 	counters_report(load_counters, g, NULL, object);

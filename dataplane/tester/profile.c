@@ -122,6 +122,12 @@ static const struct field pcap_fields[] = {
          .max = FRAME_SIZE_MAX},
         {0},
 };
+static const struct field range_fields[] = {
+        {.key = "first", MEMBER(FIELD_IPV4, range.first), .required = true},
+        {.key = "count", MEMBER(FIELD_UINT, range.count), .min = 1, .max = 0x1p32, .required = true},
+        {.key = "of_each_mac", MEMBER(FIELD_BOOL, range.of_each_mac)},
+        {0},
+};
 static const struct field fields[] = {
         {.key = "sizes", MEMBER(FIELD_CUSTOM, sizes), .decode = decode_sizes},
         {.key = "ip", MEMBER(FIELD_CUSTOM, ip), .decode = decode_ip},
@@ -133,6 +139,7 @@ static const struct field fields[] = {
                      PROFILE_MACS_MAX)},
         {.key = "dst_mac_count", MEMBER(FIELD_UINT, mac_count), .min = 1, .max = PROFILE_MACS_MAX},
         {.key = "dst_ips_file", MEMBER(FIELD_STRING, addresses_path)},
+        {.key = "dst_ips", .type = FIELD_OBJECT, .fields = range_fields},
         {.key = "arrival", .type = FIELD_OBJECT, .fields = arrival_fields},
         {.key = "pcap", .type = FIELD_OBJECT, .fields = pcap_fields},
         {.key = "seed", MEMBER(FIELD_UINT, seed), .max = 9007199254740991.0},
@@ -141,7 +148,8 @@ static const struct field fields[] = {
 
 static int check_pcap(const json_t *source, const struct profile_request *r, const char *where, char *error)
 {
-	static const char *const own[] = {"sizes", "ip", "transport", "vlan", "ttl", "flows", "dst_ips_file"};
+	static const char *const own[] = {"sizes", "ip",    "transport",    "vlan",
+	                                  "ttl",   "flows", "dst_ips_file", "dst_ips"};
 	static const char *const scales[] = {"time_scale", "rate_pps"};
 	const json_t *pcap = json_object_get(source, "pcap");
 
@@ -169,6 +177,11 @@ static int check(const json_t *source, const struct profile_request *r, const ch
 
 	if (r->macs.count && r->mac_count)
 		return config_error(error, "%s: give dst_macs or dst_mac_count, not both", where);
+	if (r->range.count && (r->ip != 4 || r->addresses_path[0]))
+		return config_error(error, "%s.dst_ips: is for \"ip\": 4, without \"dst_ips_file\"", where);
+	if (r->range.first + r->range.count > UINT64_C(1) << 32)
+		return config_error(error, "%s.dst_ips: ends behind 255.255.255.255; give less for count",
+		                    where);
 	if (on_off && (r->arrival.on_ns == 0 || r->arrival.off_ns == 0))
 		return config_error(error, "%s.arrival: on_off needs on_ns and off_ns", where);
 	if (!on_off && (r->arrival.on_ns || r->arrival.off_ns))
@@ -422,6 +435,9 @@ static int addresses_make(struct making *m)
 {
 	char where[96];
 
+	m->p->range = m->r->range.count;
+	m->p->first = m->r->range.first;
+	m->p->of_each_mac = m->r->range.of_each_mac;
 	if (!m->r->addresses_path[0])
 		return address_make(m);
 	snprintf(where, sizeof(where), "%s.dst_ips_file", m->where);
@@ -644,7 +660,16 @@ static json_t *macs_report(const struct profile *p)
 	return macs;
 }
 
-json_t *profile_report(const struct profile *p)
+static void entries_report(struct profile *p, bool ended, json_t *report)
+{
+	int64_t touched = ended ? profile_touched(p) : -1;
+
+	json_object_set_new(report, "entries", json_integer((json_int_t)profile_entries(p)));
+	if (touched >= 0)
+		json_object_set_new(report, "entries_touched", json_integer(touched));
+}
+
+json_t *profile_report(struct profile *p, bool ended)
 {
 	const struct profile_ledger *ledger = &p->ledger;
 	json_t *report = json_pack("{sI sf so}", "bytes", (json_int_t)ledger->bytes, "mean_frame_bytes",
@@ -660,7 +685,11 @@ json_t *profile_report(const struct profile *p)
 		return report;
 	}
 	json_object_set_new(report, "flows_sent", json_integer(distinct(ledger->flows, p->flow_count)));
-	json_object_set_new(report, "dst_ips_sent", json_integer(distinct(ledger->places, p->place_count)));
+	if (p->range)
+		entries_report(p, ended, report);
+	else
+		json_object_set_new(report, "dst_ips_sent",
+		                    json_integer(distinct(ledger->places, p->place_count)));
 	return report;
 }
 
@@ -674,7 +703,9 @@ json_t *profile_facts(const json_t *source, char *error)
 		return NULL;
 	facts = json_pack("{sf si sI}", "mean_frame_bytes", p->mean_frame_bytes, "max_frame_bytes",
 	                  p->longest + FRAME_FCS_BYTES, "dst_ips",
-	                  (json_int_t)(p->capture ? 0 : p->place_count));
+	                  (json_int_t)(p->capture ? 0
+	                               : p->range ? p->range
+	                                          : p->place_count));
 	if (p->capture)
 		json_object_set_new(facts, "pcap", capture_report(p->capture, 0));
 	profile_free(p);

@@ -58,6 +58,11 @@ struct profile_request {
 	uint32_t mac_count; // 0: not given
 	char addresses_path[PROFILE_PATH_MAX];
 	struct {
+		uint32_t first;
+		uint64_t count; // 0: not given
+		bool of_each_mac;
+	} range;
+	struct {
 		int process;
 		uint64_t on_ns, off_ns;
 	} arrival;
@@ -80,7 +85,9 @@ enum {
 	PROFILE_DRAWS = 64, // frames that are drawn and not yet taken
 	PROFILE_FLOW_HOSTS = 1024,
 	PROFILE_FLOW_PORTS = 16384,
+	PROFILE_REDRAWN_MAX = 1 << 27,
 };
+#define PROFILE_COUNTED_MAX (UINT64_C(1) << 33) // a bit each: 1 GiB
 
 struct alias;
 
@@ -94,13 +101,14 @@ struct profile_size {
 // What a frame is.
 struct profile_draw {
 	uint32_t flow;
-	uint32_t place; // of the address, or of the frame in the capture
+	uint32_t place; // of the address, or of the frame in the capture; of a range the address itself
 	uint16_t mac, length;
 	uint8_t size;
 };
 
 // What the port took. By length in memory.
 struct profile_ledger {
+	uint64_t first;          // number of the first frame
 	uint64_t packets, bytes; // frame sizes, with FCS
 	uint64_t bursts;         // on and off: periods in which something was sent
 	uint64_t lengths[FRAME_SIZE_MAX];
@@ -118,6 +126,9 @@ struct profile {
 	struct profile_size *sizes;
 	uint8_t (*macs)[8];      // destination addresses, each in 8 bytes
 	uint8_t (*addresses)[4]; // destinations, one behind the other; of 16 bytes each with IPv6
+	uint64_t range;          // or so many consecutive ones, and no list: first and those that follow
+	uint32_t first;
+	bool of_each_mac;                         // each MAC has its own
 	struct profile_draw draws[PROFILE_DRAWS]; // of frame k: k modulo PROFILE_DRAWS
 
 	// How they are drawn.
@@ -132,6 +143,10 @@ struct profile {
 	struct profile_ledger ledger;
 
 	// Control thread.
+	struct {
+		uint64_t first, packets; // of the ledger, when they were counted
+		int64_t count;
+	} touched;
 	struct pacer_arrival arrival;
 	double mean_frame_bytes; // of the plan
 	uint16_t longest;        // length in memory
@@ -168,11 +183,21 @@ void profile_write(const struct profile *p, uint8_t *const *data, uint64_t k, un
 // Put a time stamp and FRAME_FLAGS_TIMED into frame k, which is written.
 void profile_stamp(const struct profile *p, uint8_t *data, uint64_t k, uint64_t tsc, uint8_t flags);
 
+// Destinations that can be drawn from a range: addresses, of each MAC if these have their own.
+static inline uint64_t profile_entries(const struct profile *p)
+{
+	return p->range * (p->of_each_mac ? p->mac_count : 1);
+}
+
+// Return how many of them the port took frames to: of the first PROFILE_REDRAWN_MAX frames. -1: more than
+// PROFILE_COUNTED_MAX entries, or no memory for a bit of each. Not for workers: it takes a second or two.
+int64_t profile_touched(struct profile *p);
+
 // The port took frames k .. k + n - 1.
 void profile_count(struct profile *p, uint64_t k, unsigned n);
 
 // What an object "profile" would send, without a task: for plans. NULL with a sentence in error.
 json_t *profile_facts(const json_t *source, char *error);
 
-// What was sent, as the object "profile" of a report.
-json_t *profile_report(const struct profile *p);
+// What was sent, as the object "profile" of a report. What takes its time is left out until it has ended.
+json_t *profile_report(struct profile *p, bool ended);

@@ -28,7 +28,8 @@ static const struct {
         {"IMIX", "{\"sizes\": [[64, 7], [594, 4], [1518, 1]]}"},
         {"1 M flows uniform, 64 B", "{\"flows\": {\"count\": 1000000, \"draw\": \"uniform\"}}"},
         {"1 M flows Zipf, 64 B", "{\"flows\": {\"count\": 1000000, \"draw\": \"zipf\"}}"},
-        {"1 M addresses, 64 B", "{\"dst_ips_file\": \"" FILE_PATH "\"}"},
+        {"1 M addresses of a range, 64 B", "{\"dst_ips\": {\"first\": \"10.0.0.0\", \"count\": 1000000}}"},
+        {"1 M addresses of a file, 64 B", "{\"dst_ips_file\": \"" FILE_PATH "\"}"},
         {"IPv6 and TCP, 96 B", "{\"sizes\": [[96, 1]], \"ip\": 6, \"transport\": \"tcp\"}"},
         {"IMIX, flows, addresses, MACs",
          "{\"sizes\": [[64, 7], [594, 4], [1518, 1]], \"dst_mac_count\": 64, \"dst_ips_file\": \"" FILE_PATH

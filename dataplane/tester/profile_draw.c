@@ -5,6 +5,7 @@
 #include <rte_ip.h>
 #include <rte_prefetch.h>
 #include <rte_udp.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -91,6 +92,17 @@ static void places_draw(struct profile *p, uint64_t k, unsigned n)
 	}
 }
 
+static inline uint64_t range_place(const struct profile *p, uint64_t k)
+{
+	return draw_below_wide(draw_hash(p->place_key, k), p->range);
+}
+
+static void range_draw(struct profile *p, uint64_t k, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		slot(p, k + i)->place = p->first + (uint32_t)range_place(p, k + i);
+}
+
 static void capture_draw(struct profile *p, uint64_t k, unsigned n)
 {
 	uint32_t at = (uint32_t)(k % p->place_count);
@@ -110,7 +122,9 @@ void profile_draw(struct profile *p, uint64_t k, unsigned n)
 		return;
 	}
 	flows_draw(p, k, n);
-	if (p->place_count > 1)
+	if (p->range)
+		range_draw(p, k, n);
+	else if (p->place_count > 1)
 		places_draw(p, k, n);
 	sizes_draw(p, k, n);
 }
@@ -125,6 +139,8 @@ void profile_count(struct profile *p, uint64_t k, unsigned n)
 	struct profile_ledger *ledger = &p->ledger;
 	uint64_t bytes = 0;
 
+	if (ledger->packets == 0)
+		ledger->first = k;
 	for (unsigned i = 0; i < n; i++) {
 		const struct profile_draw *d = slot(p, k + i);
 
@@ -132,10 +148,41 @@ void profile_count(struct profile *p, uint64_t k, unsigned n)
 		ledger->lengths[d->length]++;
 		ledger->macs[d->mac]++;
 		bit_set(ledger->flows, d->flow);
-		bit_set(ledger->places, d->place);
+		if (!p->range)
+			bit_set(ledger->places, d->place);
 	}
 	ledger->bytes += bytes;
 	ledger->packets += n;
+}
+
+// What a range would cost to count while frames are sent, a look at a large table each, is done here: frames are drawn again.
+static int64_t touched_count(const struct profile *p, uint64_t first, uint64_t frames)
+{
+	uint64_t entries = profile_entries(p), touched = 0;
+	uint64_t *bits = entries <= PROFILE_COUNTED_MAX ? calloc(entries / 64 + 1, sizeof(*bits)) : NULL;
+
+	if (!bits)
+		return -1;
+	for (uint64_t k = first; k < first + frames && touched < entries; k++) {
+		uint64_t at = range_place(p, k) + (p->of_each_mac ? k % p->mac_count * p->range : 0);
+
+		touched += !(bits[at / 64] >> at % 64 & 1);
+		bits[at / 64] |= UINT64_C(1) << at % 64;
+	}
+	free(bits);
+	return (int64_t)touched;
+}
+
+int64_t profile_touched(struct profile *p)
+{
+	uint64_t packets = p->ledger.packets, first = p->ledger.first;
+
+	if (p->touched.packets != packets || p->touched.first != first) {
+		p->touched.count = touched_count(p, first, RTE_MIN(packets, (uint64_t)PROFILE_REDRAWN_MAX));
+		p->touched.packets = packets;
+		p->touched.first = first;
+	}
+	return p->touched.count;
 }
 
 // --- Writing ---------------------------------------------------------------------------------------------
@@ -209,7 +256,8 @@ static inline __attribute__((always_inline)) void frame_make(const struct profil
 	if (v6)
 		sum += ipv6_write(data + p->l3, size, src_be, p->addresses[4 * (size_t)d->place]);
 	else
-		sum += ipv4_write(p, data + p->l3, size, src_be, load32(p->addresses[d->place]));
+		sum += ipv4_write(p, data + p->l3, size, src_be,
+		                  p->range ? rte_cpu_to_be_32(d->place) : load32(p->addresses[d->place]));
 	store16(l4, port_be);
 	if (udp)
 		store16(l4 + UDP_LENGTH, size->l4_bytes_be);

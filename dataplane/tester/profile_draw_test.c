@@ -96,7 +96,7 @@ static void flows_are_distinct(void **state)
 		seen[at / 8] |= (uint8_t)(1 << at % 8);
 		profile_count(p, k, 1);
 	}
-	report = profile_report(p);
+	report = profile_report(p, true);
 	assert_int_equal(json_integer_value(json_object_get(report, "flows_sent")), FLOWS);
 	assert_int_equal(json_integer_value(json_object_get(report, "bytes")), FLOWS * 128);
 	json_decref(report);
@@ -199,6 +199,68 @@ static void macs_take_turns(void **state)
 	profile_free(p);
 }
 
+static json_int_t number_of(struct profile *p, const char *key)
+{
+	json_t *report = profile_report(p, true);
+	json_int_t number = json_integer_value(json_object_get(report, key));
+
+	json_decref(report);
+	return number;
+}
+
+// Every address of every MAC is met as often as the others, and what was met is counted by its pair.
+static void a_range_is_met_evenly_and_counted(void **state)
+{
+	enum { COUNT = 50, MACS = 2, DRAWS = 200000 };
+	struct profile *p =
+	        make("{\"seed\": 5, \"dst_mac_count\": 2, \"dst_ips\": {\"first\": \"10.255.255.250\", "
+	             "\"count\": 50, \"of_each_mac\": true}}");
+	unsigned seen[MACS * COUNT] = {0};
+	double share[MACS * COUNT];
+	json_int_t distinct = 0;
+	uint8_t data[ROOM];
+
+	for (uint64_t k = 700; k < 700 + DRAWS; k++) {
+		uint32_t address, at;
+
+		frame_of(p, k, 0, data);
+		memcpy(&address, data + 30, sizeof(address));
+		at = rte_be_to_cpu_32(address) - RTE_IPV4(10, 255, 255, 250);
+		assert_true(at < COUNT);
+		at += (uint32_t)(k % MACS) * COUNT;
+		distinct += seen[at]++ == 0;
+		profile_count(p, k, 1);
+		if (k < 760)
+			assert_int_equal(number_of(p, "entries_touched"), distinct);
+	}
+	for (unsigned at = 0; at < MACS * COUNT; at++)
+		share[at] = 1.0 / (MACS * COUNT);
+	assert_fits(seen, share, MACS * COUNT, DRAWS);
+	assert_int_equal(number_of(p, "entries_touched"), distinct);
+	assert_int_equal(number_of(p, "entries"), MACS * COUNT);
+	profile_clear(p);
+	assert_int_equal(number_of(p, "entries_touched"), 0);
+	profile_free(p);
+}
+
+// Of 32 bits of a hash two would become one in three addresses, and one each of the others.
+static void billions_are_met_evenly(void **state)
+{
+	struct profile *p =
+	        make("{\"seed\": 5, \"dst_ips\": {\"first\": \"0.0.0.0\", \"count\": 3221225472}}");
+	enum { DRAWS = 320000 };
+	unsigned seen[3] = {0};
+
+	for (uint64_t k = 0; k < DRAWS; k += BURST) {
+		profile_draw(p, k, BURST);
+		for (unsigned i = 0; i < BURST; i++)
+			seen[profile_drawn(p, k + i)->place % 3]++;
+	}
+	for (unsigned i = 0; i < 3; i++)
+		assert_in_range(seen[i], DRAWS / 3 - 1400, DRAWS / 3 + 1400); // 5 deviations
+	profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +271,8 @@ int main(void)
 	        cmocka_unit_test(frequencies_are_the_theory_s),
 	        cmocka_unit_test(alias_tables_conserve),
 	        cmocka_unit_test(macs_take_turns),
+	        cmocka_unit_test(a_range_is_met_evenly_and_counted),
+	        cmocka_unit_test(billions_are_met_evenly),
 	};
 
 	return cmocka_run_group_tests_name("profile_draw", tests, NULL, NULL);
