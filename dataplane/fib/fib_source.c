@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// fib_source: the control of a VNF whose forwarding is offloaded, for measuring what updates cost. Keeps a
+// fib_source: the control plane of a VNF whose forwarding is offloaded. Keeps a
 // session with the forwarder by the client library (fib/client/planebench_fib.h) on its one port, and changes
 // routes of the VNF's synthetic FIB (docs/fib-offload.md) one after the other, at a rate or as fast as
 // they are acknowledged.
 //
-// A control packet that the forwarder punts to the VNF is answered, as a routing daemon would: by a reply, which is the
-// frame with its MAC addresses exchanged, and by a change of one route.
+// With an address it answers ARP, pings and expired TTLs as a kernel does (fib/vnf_answer.h). A packet to its routing
+// daemon, which without an address is any other that the forwarder punts, has a reply, the frame with its MAC addresses
+// exchanged, and the change of one route.
 //
 // Every route leads to the same place by two next hops, and an update replaces the one by the other: what is
 // forwarded does not change, so a trial with updates is one without but for their cost.
@@ -23,6 +24,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fib/client/planebench_fib.h"
+#include "fib/vnf_answer.h"
 #include "base/schema.h"
 #include "port/port.h"
 #include "task/task.h"
@@ -32,6 +34,7 @@ enum {
 	WIRES_MAX = 8,
 	FIRST_ADDRESS = 10 << 24, // route i is that of this address + i
 	HOPS = 2,
+	LOCAL_HOP = HOPS,
 	AT_ONCE = 1024, // routes changed in one poll: the other tasks of the worker wait meanwhile
 	TICKS_PER_S = 1000,
 	FRAME_MAX = 1514,
@@ -39,6 +42,7 @@ enum {
 
 struct settings {
 	uint32_t routes, wire;
+	uint32_t address; // of the VNF, host byte order; 0: none
 	uint8_t mac[RTE_ETHER_ADDR_LEN];
 };
 
@@ -49,13 +53,14 @@ struct fib_source {
 	struct fib_client *client;
 	bool announced; // next hops of this session
 	bool flat_out;
-	double rate; // updates a second
+	double rate;  // updates a second
+	double ahead; // of the first update: the share of the time between two that has passed
 	uint64_t rate_tsc, cleared_tsc, tick_due_tsc, tick_tsc;
 	uint64_t at_rate; // changed since rate_tsc
 	uint64_t next;    // route that is changed next, counted on and on
 	uint64_t sent;    // records in all, next hops too
 	uint64_t owed;    // changes for control packets that the window had no room for
-	uint64_t control_received, control_answered;
+	uint64_t control_received, control_answered, arp_answered, echo_answered, expired_answered;
 	uint8_t mac[RTE_ETHER_ADDR_LEN];
 	struct fib_client_status cleared; // of the client, when counters were cleared
 	uint64_t lost_sessions;
@@ -103,9 +108,30 @@ static void session_lost(void *context)
 	s->lost_sessions++;
 }
 
+static struct fib_client_route route_to(uint32_t address, uint16_t hop)
+{
+	struct fib_client_route route = {.family = 4, .length = 32, .hop = hop};
+	uint32_t address_be = rte_cpu_to_be_32(address);
+
+	memcpy(route.address, &address_be, sizeof(address_be));
+	return route;
+}
+
 // --- Updates ---------------------------------------------------------------------------------------------
 
-// Both next hops, then nothing that is left of a session before.
+// What is for the VNF itself comes to it.
+static bool announce_address(struct fib_source *s)
+{
+	const struct fib_client_hop hop = {.number = LOCAL_HOP, .kind = FIB_HOP_LOCAL};
+	const struct fib_client_route route = route_to(s->settings.address, LOCAL_HOP);
+
+	if (fib_client_set_hop(s->client, &hop) || fib_client_set_route(s->client, FIB_REPLACE, &route))
+		return false;
+	s->sent += 2;
+	return true;
+}
+
+// All next hops, then nothing that is left of a session before.
 static void announce(struct fib_source *s)
 {
 	struct fib_client_hop hop = {.kind = FIB_HOP_FORWARD, .wire = (uint8_t)s->settings.wire};
@@ -116,16 +142,17 @@ static void announce(struct fib_source *s)
 			return;
 		s->sent++;
 	}
+	if (s->settings.address && !announce_address(s))
+		return;
 	s->announced = fib_client_end_of_rib(s->client) == 0;
 }
 
 static bool change_one(struct fib_source *s)
 {
-	uint32_t address = rte_cpu_to_be_32(FIRST_ADDRESS + (uint32_t)(s->next % s->settings.routes));
-	struct fib_client_route route = {.family = 4, .length = 32};
+	const struct fib_client_route route =
+	        route_to(FIRST_ADDRESS + (uint32_t)(s->next % s->settings.routes),
+	                 (uint16_t)(s->next / s->settings.routes % HOPS));
 
-	route.hop = (uint16_t)(s->next / s->settings.routes % HOPS);
-	memcpy(route.address, &address, sizeof(address));
 	if (fib_client_set_route(s->client, FIB_REPLACE, &route))
 		return false;
 	s->next++;
@@ -135,7 +162,8 @@ static bool change_one(struct fib_source *s)
 
 static unsigned due(const struct fib_source *s, uint64_t now_tsc)
 {
-	double ns = (double)(now_tsc - s->rate_tsc) * s->ns_per_tick, wanted = s->rate * ns / 1e9;
+	double ns = (double)(now_tsc - s->rate_tsc) * s->ns_per_tick,
+	       wanted = s->rate ? s->rate * ns / 1e9 + s->ahead : 0;
 
 	if (s->flat_out)
 		return AT_ONCE;
@@ -164,17 +192,37 @@ static bool is_message(const struct vnf_frame *frame)
 }
 
 // To this VNF alone; what goes to a group may be for others.
-static void control_answer(struct fib_source *s, const struct vnf_frame *frame)
+static void daemon_answer(struct fib_source *s, const struct vnf_frame *frame)
 {
 	uint8_t *to = frame->data, *from = frame->data + RTE_ETHER_ADDR_LEN;
 
-	if (frame->length != frame->total || memcmp(to, s->mac, RTE_ETHER_ADDR_LEN) != 0)
+	if (memcmp(to, s->mac, RTE_ETHER_ADDR_LEN) != 0)
 		return;
 	s->control_received++;
 	memcpy(to, from, RTE_ETHER_ADDR_LEN);
 	memcpy(from, s->mac, RTE_ETHER_ADDR_LEN);
 	s->control_answered += send_frame(&s->task, frame->data, frame->length);
 	s->owed++;
+}
+
+static void control_answer(struct fib_source *s, const struct vnf_frame *frame)
+{
+	uint64_t *const counts[] = {[VNF_ANSWER_ARP] = &s->arp_answered,
+	                            [VNF_ANSWER_ECHO] = &s->echo_answered,
+	                            [VNF_ANSWER_EXPIRED] = &s->expired_answered};
+	enum vnf_answer answer = VNF_ANSWER_DAEMON;
+	uint8_t out[VNF_ANSWER_MAX];
+	unsigned length;
+
+	if (frame->length != frame->total)
+		return;
+	if (s->settings.address)
+		answer = vnf_answer(s->mac, rte_cpu_to_be_32(s->settings.address), frame->data, frame->length,
+		                    out, &length);
+	if (answer == VNF_ANSWER_DAEMON)
+		daemon_answer(s, frame);
+	else if (answer != VNF_ANSWER_NONE)
+		*counts[answer] += send_frame(&s->task, out, length);
 }
 
 static unsigned receive(struct fib_source *s, uint64_t now_tsc)
@@ -222,6 +270,7 @@ static const struct field settings_fields[] = {
         {UINT_FIELD("routes", struct settings, routes, 1, ROUTES_MAX), .required = true},
         {UINT_FIELD("wire", struct settings, wire, 0, WIRES_MAX - 1)},
         {.key = "mac", FIELD(FIELD_MAC, struct settings, mac), .required = true},
+        {.key = "address", FIELD(FIELD_IPV4, struct settings, address)},
         {0},
 };
 
@@ -289,6 +338,9 @@ static const struct counter counters[] = {
         COUNTER("lost_sessions", struct fib_source, lost_sessions),
         COUNTER("control_received", struct fib_source, control_received),
         COUNTER("control_answered", struct fib_source, control_answered),
+        COUNTER("arp_answered", struct fib_source, arp_answered),
+        COUNTER("echo_answered", struct fib_source, echo_answered),
+        COUNTER("expired_answered", struct fib_source, expired_answered),
         {0},
 };
 
@@ -325,18 +377,19 @@ static void source_report(const struct task *task, json_t *object, uint64_t now_
 }
 
 struct rate {
-	double updates_per_s; // below 0: not given
+	double updates_per_s, ahead; // below 0: not given
 	bool flat_out;
 };
 
 static const struct field rate_fields[] = {
         {REAL_FIELD("updates_per_s", struct rate, updates_per_s, 0, 1e9)},
+        {REAL_FIELD("ahead", struct rate, ahead, 0, 1)},
         {.key = "flat_out", FIELD(FIELD_BOOL, struct rate, flat_out)},
         {0},
 };
 static const struct rate rate_defaults = {.updates_per_s = -1};
 
-// rate: {"task": NAME, "updates_per_s": x | "flat_out": true}
+// rate: {"task": NAME, "updates_per_s": x, "ahead": 0..1 | "flat_out": true}
 static json_t *call_rate(struct task *task, const void *params, uint64_t now_tsc, char *error)
 {
 	struct fib_source *s = source_of(task);
@@ -345,6 +398,7 @@ static json_t *call_rate(struct task *task, const void *params, uint64_t now_tsc
 	if (rate->flat_out == (rate->updates_per_s >= 0))
 		return config_error_null(error, "params: give either updates_per_s or flat_out");
 	s->rate = rate->flat_out ? 0 : rate->updates_per_s;
+	s->ahead = rate->ahead;
 	s->flat_out = rate->flat_out;
 	s->rate_tsc = now_tsc;
 	s->at_rate = 0;

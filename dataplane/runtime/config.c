@@ -206,7 +206,7 @@ static int check(struct config *config, char *error)
 	return check_workers(config, error);
 }
 
-static const char *const worker_idles[] = {"poll", "sleep", NULL};
+static const char *const worker_idles[] = {"poll", "sleep", "nap", NULL};
 
 static const struct field memory_fields[] = {
         {.key = "hugepages", FIELD(FIELD_BOOL, struct config_memory, hugepages)},

@@ -17,7 +17,7 @@ enum {
 	CONFIG_WORKERS_MAX = 32,
 };
 
-enum config_worker_idle { WORKER_IDLE_POLL, WORKER_IDLE_SLEEP };
+enum config_worker_idle { WORKER_IDLE_POLL, WORKER_IDLE_SLEEP, WORKER_IDLE_NAP };
 
 struct config_worker {
 	char name[CONFIG_NAME_MAX];

@@ -86,7 +86,8 @@ static inline __attribute__((always_inline)) uint64_t turn(struct worker *worker
 // Give the CPU away for a moment. Returns the time after it.
 static __attribute__((noinline)) uint64_t doze(struct worker *worker, uint64_t now)
 {
-	const struct timespec moment = {.tv_nsec = WORKER_SLEEP_NS};
+	const struct timespec moment = {.tv_nsec = worker->idle == WORKER_IDLE_NAP ? WORKER_NAP_NS
+	                                                                           : WORKER_SLEEP_NS};
 	uint64_t end;
 
 	nanosleep(&moment, NULL);
@@ -124,8 +125,8 @@ static inline __attribute__((always_inline)) void poll_or_doze(struct worker *wo
 static void poll_until_ordered(struct worker *worker)
 {
 	if (worker->duty_percent)
-		poll_or_doze(worker, worker->idle == WORKER_IDLE_SLEEP, true);
-	else if (worker->idle == WORKER_IDLE_SLEEP)
+		poll_or_doze(worker, worker->idle != WORKER_IDLE_POLL, true);
+	else if (worker->idle != WORKER_IDLE_POLL)
 		poll_or_doze(worker, true, false);
 	else
 		poll_or_doze(worker, false, false);

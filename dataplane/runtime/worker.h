@@ -24,6 +24,7 @@ enum {
 	WORKER_GAP_THRESHOLD_NS = 100000,
 	WORKER_IDLE_TURNS = 64,
 	WORKER_SLEEP_NS = 1000,
+	WORKER_NAP_NS = 5000000, // of a control plane, which may wait
 	WORKER_PARK_MS = 5000,
 	WORKER_STANDS_MS = 2000, // without a turn: it is named
 	WORKER_LOOK_MS = 1000,
