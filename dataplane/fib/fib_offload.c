@@ -303,6 +303,14 @@ static inline bool no_doubt(const struct offload *o, const struct vnf_frame *fra
 	return !((o->doubt[ports[1]] | o->doubt[ports[3]]) & bit);
 }
 
+// L2: what a VNF that exchanges MAC addresses would send (Fig. 11 of ic16).
+static inline uint8_t reflect(struct offload_vnf *to, const struct vnf_frame *frame)
+{
+	memcpy(frame->data, to->macs, sizeof(to->macs));
+	to->forwarded++;
+	return to->out;
+}
+
 // A frame for a VNF, by a wire or from another VNF (OFFLOAD_NONE).
 static __rte_always_inline uint8_t to_vnf(struct offload *o, unsigned wire, const struct vnf_frame *frame,
                                           unsigned i, unsigned index, struct lookups *l, uint64_t now_tsc)
@@ -312,7 +320,7 @@ static __rte_always_inline uint8_t to_vnf(struct offload *o, unsigned wire, cons
 	uint8_t verdict;
 
 	if (!to->offload)
-		return to->port;
+		return to->reflects ? reflect(to, frame) : to->port;
 	if (likely(packet_is_plain(frame) && ipv4(frame)->time_to_live > 1 && no_doubt(o, frame))) {
 		add4(l, i, index, to->number, frame);
 		return OFFLOAD_LOOK_UP;

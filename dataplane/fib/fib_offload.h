@@ -54,6 +54,7 @@ struct offload_vnf_settings {
 	uint8_t wires; // one bit each, of the task's wires
 	uint8_t out;   // wire by which its frames leave
 	bool offload, punts_misses;
+	uint8_t reflect[RTE_ETHER_ADDR_LEN]; // not 0: frames to it leave by out to this address, from its own
 	uint64_t quota_routes;
 	uint32_t quota_hops, quota_lengths;
 	uint32_t grace_s, hold_s;
@@ -128,9 +129,10 @@ struct offload_vnf {
 	uint16_t number;
 	uint8_t port, out; // of the task's ports: its own, and by which its frames leave
 	uint8_t wires;     // one bit each
-	bool offload, punts_misses;
+	bool offload, punts_misses, reflects;
 	uint8_t mac[RTE_ETHER_ADDR_LEN];
-	struct offload_session *session; // NULL: not offloaded
+	uint8_t macs[2 * RTE_ETHER_ADDR_LEN]; // of frames that it reflects
+	struct offload_session *session;      // NULL: not offloaded
 	struct bucket punts;
 	uint64_t forwarded, punted, limited, no_route, sent;
 } __attribute__((aligned(64)));

@@ -306,6 +306,9 @@ static void vnf_set(struct offload *o, unsigned i)
 	        .punts = bucket_full(o->settings.punt_burst, o->settings.punt_pps, clock_hz(), 0),
 	};
 	memcpy(o->vnfs[i].mac, settings->mac, sizeof(settings->mac));
+	o->vnfs[i].reflects = mac_word(settings->reflect) != 0;
+	memcpy(o->vnfs[i].macs, settings->reflect, RTE_ETHER_ADDR_LEN);
+	memcpy(o->vnfs[i].macs + RTE_ETHER_ADDR_LEN, settings->mac, RTE_ETHER_ADDR_LEN);
 	o->vnf_of[settings->port] = (uint8_t)i;
 	if (settings->offload)
 		vnf_side_slow(&o->vnf, settings->port);

@@ -26,7 +26,7 @@ enum {
 struct vnf_document {
 	uint32_t vnf;
 	char port[CONFIG_NAME_MAX], out[CONFIG_NAME_MAX];
-	uint8_t mac[RTE_ETHER_ADDR_LEN];
+	uint8_t mac[RTE_ETHER_ADDR_LEN], reflect[RTE_ETHER_ADDR_LEN];
 	unsigned wire_count;
 	char wires[OFFLOAD_WIRES_MAX][CONFIG_NAME_MAX];
 	bool offload;
@@ -119,6 +119,7 @@ static const struct field vnf_fields[] = {
         {ARRAY_FIELD("wires", FIELD_NAME, struct vnf_document, wires, wire_count, 1, OFFLOAD_WIRES_MAX)},
         {.key = "out", FIELD(FIELD_NAME, struct vnf_document, out)},
         {.key = "offload", FIELD(FIELD_BOOL, struct vnf_document, offload)},
+        {.key = "reflect", FIELD(FIELD_MAC, struct vnf_document, reflect)},
         {UINT_FIELD("quota_routes", struct vnf_document, quota_routes, 0, ROUTES_MAX)},
         {UINT_FIELD("quota_next_hops", struct vnf_document, quota_hops, 0, FIB_VNF_HOPS_MAX)},
         {UINT_FIELD("quota_lengths", struct vnf_document, quota_lengths, 1, LENGTHS_MAX)},
@@ -226,6 +227,10 @@ static int read_vnf(const struct config_task *config, const json_t *value, uint6
 		                    where);
 	out->vnf = (uint16_t)document.vnf;
 	memcpy(out->mac, document.mac, sizeof(out->mac));
+	memcpy(out->reflect, document.reflect, sizeof(out->reflect));
+	if (document.offload && memcmp(document.reflect, zeros, sizeof(zeros)) != 0)
+		return config_error(error, "%s.reflect: is L2, for \"offload\": false; leave one of them out",
+		                    where);
 	out->port = (uint8_t)port;
 	out->offload = document.offload;
 	out->punts_misses = document.on_miss == 1;
