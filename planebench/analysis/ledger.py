@@ -206,6 +206,8 @@ def sum_of(every: Sequence[TrafficSent]) -> TrafficSent:
         flows_sent=_most([sent.flows_sent for sent in every]),
         dst_macs=tuple(sum(s.dst_macs[i] for s in every if i < len(s.dst_macs)) for i in range(longest)),
         dst_ips_sent=_most([sent.dst_ips_sent for sent in every]),
+        entries=_most([sent.entries for sent in every]),
+        entries_touched=_most([sent.entries_touched for sent in every]),
         pcap_frames=_most([sent.pcap_frames for sent in every]),
         pcap_loops=_most([sent.pcap_loops for sent in every]),
         pcap_enlarged=max(sent.pcap_enlarged for sent in every),

@@ -25,7 +25,6 @@ from planebench.model.scenarios import QUEUES_MAX, Flow, queue_name, queue_strea
 from planebench.model.traffic import TrafficProfile
 from planebench.planed.client import Call, GeneratorLoad, Profile, get_statistics, is_sending, start_traffic
 from planebench.planed.statistics import Generator, Monitor, Statistics, StreamStatistics, TaskStatistics
-from planebench.testbed.tester_config import SOURCE
 
 # Record of what generators sent of a traffic profile, and its check against the plan. Pure.
 
@@ -56,6 +55,8 @@ def traffic_sent(name: str, generators: Sequence[Generator]) -> TrafficSent | No
                     flows_sent=report.flows_sent,
                     dst_macs=report.dst_macs,
                     dst_ips_sent=report.dst_ips_sent,
+                    entries=report.entries,
+                    entries_touched=report.entries_touched,
                     pcap_frames=None if pcap is None else pcap.frames,
                     pcap_loops=None if pcap is None else pcap.loops,
                     pcap_enlarged=0 if pcap is None else pcap.enlarged,
@@ -117,7 +118,7 @@ def _differs(text: str) -> Reason:
 REMEMBERED_PACKETS = 1 << 23
 """The last numbers of a stream of which a monitor knows whether they came: ``SEQUENCE_WINDOW`` of planed."""
 
-_ENDS = frozenset({"generator", "monitor", SOURCE})
+_ENDS = frozenset({"generator", "monitor"})
 """Kinds of task at the ends of a path: they drop nothing. All others are VNFs."""
 
 

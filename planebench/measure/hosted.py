@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from planebench.host.evidence import ThreadRef
 from planebench.host.facts import is_emulated
@@ -29,7 +30,7 @@ from planebench.planed.client import apply, get_statistics
 from planebench.planed.document import Document
 from planebench.planed.group import Member
 from planebench.planed.process import PlanedProcess
-from planebench.planed.statistics import AnswerError, Statistics
+from planebench.planed.statistics import AnswerError, FibSource, Statistics
 from planebench.testbed.hosting.base import HostedPort, HostedRequest, Hosting, RunningVnf
 from planebench.testbed.hosting.inside import hand_over_ports
 from planebench.testbed.hosting.registry import HOSTINGS
@@ -90,6 +91,14 @@ def end_documents(topology: Topology, placement: Placement, links: LinkSettings)
     """Return the documents of the hosted VNFs that are ends, by name."""
     made = zip(topology.hosted_vnfs, vnf_documents(topology, placement, links), strict=True)
     return {vnf.name: document for vnf, document in made if document is not None and vnf.ports[0] in topology.ends}
+
+
+def control_planes(topology: Topology) -> Topology:
+    """Return the VNFs side by side that are control planes; of a function in their place as many as it has MACs."""
+    if topology.bare is None:
+        return topology
+    vnfs = tuple(Vnf(f"vnf{n}", (f"v{n}", f"v{n}"), mac=mac) for n, mac in enumerate(topology.macs))
+    return replace(topology, vnfs=vnfs, bare=None, side_by_side=True)
 
 
 def share_a_core(topology: Topology, placement: Placement) -> bool:
@@ -226,6 +235,20 @@ class HostedVnfs:
     def policy_drops(self) -> dict[str, dict[str, int]]:
         """Return what each VNF dropped by policy since it started, by reason. Raises DiedError."""
         return {name: reasons for found in self._read(vnf_drops) for name, reasons in found.items()}
+
+    def controls(self) -> dict[str, FibSource]:
+        """Return the counters of VNFs that are control planes, by name. Raises DiedError."""
+        found = self._read(lambda stats: next(it.fib_source for it in stats.tasks if it.fib_source is not None))
+        return dict(zip((vnf.name for vnf in self.vnfs), found, strict=True))
+
+    def set_rates(self, wanted: Mapping[str, Mapping[str, Any]]) -> None:
+        """Have control planes change routes at rates, by name. Raises DiedError, RpcError."""
+
+        def ask(vnf: RunningVnf) -> None:
+            if vnf.planed is not None and vnf.name in wanted:
+                vnf.planed.call("fib_source.rate", {"task": vnf.name, **wanted[vnf.name]})
+
+        list(self._pool.map(ask, self.vnfs))
 
     def check(self) -> None:
         """Raise DiedError, with the last log lines, if a VNF has exited."""

@@ -36,13 +36,14 @@ from planebench.measure.counts import (
 from planebench.measure.distance import LastDistance
 from planebench.measure.hosted import (
     HostedVnfs,
+    control_planes,
     end_documents,
     functional_reasons,
     ready_within_s,
     share_a_core,
 )
 from planebench.measure.latency import StampedVnf, common_clock, read_anatomy
-from planebench.measure.updates import control_traffic, updating, wait_for_session
+from planebench.measure.updates import Changing, control_traffic, wait_until_settled
 from planebench.model.conditions import Conditions, of_losses
 from planebench.model.dimensions import ClockChoice, ClockName, HostingFacts
 from planebench.model.errors import DiedError, StartError, UsageError
@@ -66,7 +67,7 @@ from planebench.switches.adapter import Adapter, RunningSwitch, TableUpdates, Up
 from planebench.switches.linked import link_cables, requests_of, start_switches
 from planebench.switches.remote import RemoteSwitch
 from planebench.testbed.hosting.exec import without_ports
-from planebench.testbed.placement import Placement
+from planebench.testbed.placement import Placement, off_the_switch
 from planebench.testbed.request import Ends, LinkSettings, SwitchRequest
 from planebench.testbed.tester_config import assign_tasks, full_stage, switch_request, wire_stage
 from planebench.testbed.traffic_files import profile_document, to_vnfs
@@ -131,7 +132,7 @@ class LiveTopology:
         """The switch if it runs on another host."""
         self._switch_processes: tuple[Process, ...] = ()
         self.hosted: HostedVnfs | None = None
-        """VNFs that are no tasks of the tester; none where the switch forwards in their place."""
+        """VNFs that are no tasks of the tester; where the switch forwards in their place, their control planes."""
         self._veth: VethWire | None = None
         self.netns_pid: int | None = None
         """The process that holds the network namespace of the wires; None without kernel interfaces."""
@@ -156,6 +157,8 @@ class LiveTopology:
         """The clock of the latencies: that which all ports have."""
         self.functional: tuple[Reason, ...] = ()
         """Why its rates and latencies are not representative; empty if they are."""
+        self.control_received = 0
+        """Control packets that VNFs received in the last sending."""
         self.table_updates: FibUpdates | None = None
         """The changes of the switch's own table in the last sending, if there were any."""
         self.memory: tuple[MemoryEvidence, ...] = ()
@@ -182,17 +185,17 @@ class LiveTopology:
         without it; and drop plain frames, if frames of one of the ``profiles`` pass.
         Raises StartError, with the last log lines of what failed; then nothing is left running.
         """
-        # The port of the VNF whose control sends FIB messages, if updates are wanted and accepted.
-        controlled = topology.side_by_side and adapter.offloads and any(profile.has_control for profile in profiles)
         prefix = f"{supervisor.root.name}-t{len(supervisor.processes)}-{label}".lower()  # no other tester of this run
         links = replace(
             link_settings(adapter, topology, settings, supervisor.topology_folder(label)),
             name="".join(c if c.isalnum() or c in "-_" else "-" for c in prefix)[:31],
             nice=-20,
             memif_receive_queue=adapter.memif_send_queue,
-            updates=topology.vnfs[0].ports[0] if controlled else "",
+            controls="" if not topology.routes else "alive" if adapter.offloads else "idle" if topology.bare else "",
             clock=settings.clock,
         )
+        if links.controls:
+            placement = off_the_switch(placement, topology.chain_length)
         if links.vnf_interface == "vhost-user":  # kernel interfaces are made later, and no task forwards between them
             own = replace(links, wire="memif")
             inside = adapter.inside(switch_request(topology, placement, own))
@@ -260,7 +263,10 @@ class LiveTopology:
         try:
             if self.links.inside is not None:  # the VNFs connect to the tester
                 self._apply(topology)
-            if topology.hosted_vnfs and not adapter.offloads:
+            if self.links.controls:
+                of_vnfs = control_planes(topology)
+                self.hosted = HostedVnfs.start(of_vnfs, placement, self.links, self.planed, supervisor)
+            elif topology.hosted_vnfs and not adapter.offloads:
                 self.hosted = HostedVnfs.start(topology, placement, self.links, self.planed, supervisor)
                 self._join_ends()
                 facts = tuple(vnf.facts for vnf in self.hosted.vnfs)
@@ -269,7 +275,8 @@ class LiveTopology:
                     self.pollers_on_core = max(self.pollers_on_core, EMULATED_TURNS)
             self._apply(topology)
             self.wait_until_forwarding()
-            wait_for_session(self.call, self.links.updates)
+            if self.links.controls == "alive" and self.hosted is not None:
+                wait_until_settled(self.hosted)
         except (RpcError, DiedError) as error:
             raise StartError(f"{adapter.name} on {topology.scenario}: {error}\n{self.logs()}") from error
         ends = topology.ends[:1] if topology.echo else topology.ends
@@ -294,7 +301,7 @@ class LiveTopology:
             ),
         )
         # The processes whose place matters: all on a machine with NUMA nodes, else VNFs that roam.
-        placed = self.hosted.placed() if self.hosted is not None else ()
+        placed = self.hosted.placed() if self.hosted is not None and not self.links.controls else ()
         if placement.nodes:
             node = placement.memory_node
             switch = [thread.pid for thread in self.switch.polling_threads() if not is_kernel_thread(thread.pid)]
@@ -361,7 +368,7 @@ class LiveTopology:
         pid, workers = self._tester.process.pid, get_statistics(self.call).workers
         tester = [ThreadRef(pid, worker.tid, worker.name, "tester") for worker in workers]
         switch = self.switch.polling_threads()
-        if self.hosted is None:
+        if self.hosted is None or self.links.controls:  # a control plane sleeps
             return (*tester, *switch)
         hosted = self.hosted.threads()
         if self.topology.hosted_ends:
@@ -392,7 +399,7 @@ class LiveTopology:
 
     def vnf_drops(self) -> Counter[str]:
         """Return what hosted VNFs have dropped so far, as in ``Trial.tester_drops``."""
-        return Counter() if self.hosted is None else self.hosted.drops()
+        return Counter() if self.hosted is None or self.links.controls else self.hosted.drops()
 
     @property
     def switch(self) -> RunningSwitch:
@@ -447,11 +454,12 @@ class LiveTopology:
     ) -> Statistics:
         """Clear, send as a :class:`Sending` says, wait for late frames, and return ``stats.get`` of the tester.
 
-        ``watch`` is called just before and just after the sending. ``traffic`` says what changes meanwhile: routes, by
-        the control of a VNF, which answers control packets too, or, where the switch has no FIB of VNFs, in its own
-        table: then ``table_updates`` tells of them. Raises DiedError when tester or switch is gone.
+        ``watch`` is called just before and just after the sending. ``traffic`` says what changes meanwhile, and
+        ``table_updates`` tells of it: routes, by the control planes of VNFs, which answer control packets too, or,
+        where the switch has no FIB of VNFs, in its own table. Raises DiedError when tester or switch is gone.
         """
-        control = control_traffic(self.topology, self.links.updates, traffic) if self.links.updates else None
+        alive = self.hosted if self.links.controls == "alive" else None
+        control = control_traffic(self.topology, traffic) if alive is not None else None
         sending = Sending(
             flows,
             frame_size_bytes,
@@ -469,16 +477,18 @@ class LiveTopology:
             if vnf.call is not None:  # clears its counters
                 start_traffic(vnf.call, self.sender.next_epoch, duration_s, stamps=True)
         begun: TableUpdates | None = None
-        changing: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
-        if traffic.updates is not None and self.links.updates:
-            changing = updating(self.call, self.links.updates, traffic.updates)
+        self.table_updates, self.control_received = None, 0
+        if traffic.has_control and alive is not None:
+            begun = Changing(alive, traffic)
         elif traffic.updates is not None and self.topology.side_by_side and isinstance(self.switch, UpdatableSwitch):
             begun = self.switch.begin_updates(traffic.updates)
         try:
-            with changing:
-                return self.sender.send(sending, pollers_on_core=self.pollers_on_core, watch=watch, counted=counted)
+            return self.sender.send(sending, pollers_on_core=self.pollers_on_core, watch=watch, counted=counted)
         finally:
-            self.table_updates = None if begun is None else begun.end()
+            if begun is not None:
+                self.table_updates = begun.end()
+            if isinstance(begun, Changing):
+                self.control_received = begun.control_received
 
     def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> Profile | None:
         """Return a traffic profile for planed, its files in the folder of this topology. Raises UsageError if bad."""
@@ -502,7 +512,7 @@ class LiveTopology:
         There are none where the switch forwards in place of VNFs side by side. Hosted ends stamp as tasks of the tester
         do; one that echoes is read with them.
         """
-        if self.topology.side_by_side and self.hosted is None:
+        if self.topology.side_by_side and self.links.controls:
             return []
         if self.topology.hosted_ends:
             return [StampedVnf(vnf.name) for vnf in echoing(self.topology).vnfs if self._echo and vnf.kind != END]
@@ -543,7 +553,7 @@ class LiveTopology:
         """Return the document of the tester with every port and task of a topology, its own one by default."""
         built, links = topology or self.topology, self.links
         inside = links.inside.tasks if links.inside is not None else ()
-        workers = assign_tasks(self.placement, built, links.queues, links.updates, inside, one_wire=links.one_wire)
+        workers = assign_tasks(self.placement, built, links.queues, inside, one_wire=links.one_wire)
         return full_stage(built, workers, links)
 
     def apply(self, document: Document) -> None:

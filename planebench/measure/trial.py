@@ -18,7 +18,7 @@ from planebench.measure.conditions import held_clock
 from planebench.measure.counts import tester_counts
 from planebench.measure.latency import by_clock, charged, clock_readings
 from planebench.measure.live import LiveTopology
-from planebench.measure.updates import control_packets, control_traffic, fib_updates
+from planebench.measure.updates import control_packets, control_traffic
 from planebench.measure.verdict import judge, remarks
 from planebench.model.conditions import NOT_BASIC
 from planebench.model.errors import PlanebenchError
@@ -147,10 +147,7 @@ def run_trial(
             live.check()
             drops = (live.vnf_drops() - dropped) + (live.wire_drops() - kernel)
             grown = live.nic_counters() - nics
-            updates, control = live.table_updates, None
-            if port := live.links.updates:
-                control = control_traffic(live.topology, port, profile)
-                updates = fib_updates(stats, control) or updates
+            control = control_traffic(live.topology, profile)
             counts = tester_counts(stats, wanted, () if control is None else (control.flow,))
             latency = counts.latency
             if clocked and latency is not None:
@@ -192,8 +189,8 @@ def run_trial(
         latency=latency,
         tester_drops=counts.tester_drops | others,
         sent=counts.sent,
-        updates=updates,
-        control=None if control is None else control_packets(stats, control),
+        updates=live.table_updates,
+        control=None if control is None else control_packets(stats, control, live.control_received),
         anatomy=anatomy,
     )
     return judged(

@@ -440,6 +440,10 @@ class TrafficSent:
     flows_sent: int | None = None
     dst_macs: tuple[int, ...] = ()
     dst_ips_sent: int | None = None
+    entries: int | None = None
+    """Of a synthetic FIB, those from which destinations are drawn: of each VNF its own; ``dst_ips_sent`` is None."""
+    entries_touched: int | None = None
+    """So many of them were drawn, counted; of the first 134 million frames where there are more."""
     pcap_frames: int | None = None
     """Frames of the file that can be sent."""
     pcap_loops: int | None = None

@@ -14,13 +14,14 @@ ArrivalProcess = Literal["constant", "poisson", "on_off"]
 Transport = Literal["udp", "tcp"]
 Timing = Literal["rate", "recorded"]
 Updates = float | Literal["flat_out"]
+Entries = int | Literal["all"]
 
 FLOWS_MAX = 16_777_216
 ADDRESSES_MAX = 16_777_216
+ENTRIES_MAX = 2**32
 MACS_MAX = 4096
 SIZES_MAX = 256
 WEIGHT_MAX = 1_000_000
-FIB_ADDRESSES = 65536
 CONTROL_MAX_PPS = 1000
 """A switch that forwards in place of a VNF passes it no more control packets per second."""
 
@@ -42,12 +43,13 @@ class Flows:
 class Destinations:
     """Destination addresses, drawn uniformly.
 
-    With ``fib``: so many, drawn from the routes in ``path``, or of the chain's first l3fwd where that is empty.
-    Without: those in the file ``path``, one a line.
+    With ``fib``: so many, drawn from the routes in ``path``, or of the chain's first l3fwd where that is empty; ``all``
+    is one of each route. Of a synthetic FIB they are the first so many routes of each VNF. Without: those in the file
+    ``path``, one a line.
     """
 
     path: str = ""
-    fib: int | None = None
+    fib: Entries | None = None
 
 
 @dataclass(frozen=True, slots=True)

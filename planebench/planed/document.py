@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 Json = dict[str, object]
+Idle = Literal["poll", "sleep", "nap"]
 PortKind = Literal["vhost-user", "virtio-user", "memif-server", "memif-client", "ethdev"]
 
 PROTOCOL_VERSION = 1
@@ -88,7 +89,7 @@ class Worker:
     name: str
     cpu: int
     tasks: tuple[str, ...]
-    idle: Literal["poll", "sleep"] = "poll"
+    idle: Idle = "poll"
     duty_percent: int | None = None
     """The clock that it emulates, as a share of that of its CPU."""
     gap_threshold_ns: int | None = None

@@ -102,6 +102,8 @@ class SentProfile:
     flows_sent: Counter64 | None = None
     dst_macs: tuple[Counter64, ...] = ()
     dst_ips_sent: Counter64 | None = None
+    entries: Counter64 | None = None
+    entries_touched: Counter64 | None = None
     pcap: SentPcap | None = None
 
 
@@ -124,16 +126,16 @@ class Generator:
 
 @dataclass(frozen=True, slots=True)
 class FibSource:
-    """Counters of the control of a VNF whose forwarding is offloaded to the switch; while a generator of its process
-    sends, without the status of the session."""
+    """Counters of the control plane of a VNF whose forwarding is offloaded to the switch."""
 
     control_received: Counter64
     up: bool = False
-    updates_per_s: float | None = None
-    duration_ns: Counter64 = 0
     sent: Counter64 = 0
     acknowledged: Counter64 = 0
     refused: Counter64 = 0
+    arp_answered: Counter64 = 0
+    echo_answered: Counter64 = 0
+    expired_answered: Counter64 = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ def traffic_table(results: Sequence[Result]) -> PageTable:
         number("IPs", lambda it: known(it[1].dst_ips_sent, count)),
         PageColumn("capture", lambda it: _capture(it[1]), "text"),
     ]
+    if any(sent.entries is not None for _, sent in pairs):
+        columns.insert(-1, number("entries touched", lambda it: _touched(it[1])))
     if any(result.fib_updates_per_s is not None for result, _ in pairs):
         columns.append(number("FIB updates/s", lambda it: known(it[0].fib_updates_per_s, "{:.0f}".format)))
     if any(result.control is not None for result, _ in pairs):
@@ -39,9 +41,17 @@ def traffic_table(results: Sequence[Result]) -> PageTable:
             number("p99 µs", lambda it: known(it[0].control and it[0].control.p99_us, us)),
         )
     note = (
-        "Counted by the generators when their ports accepted the frames. Flows, MACs, IPs: number of distinct values."
+        "Counted by the generators when their ports accepted the frames. Flows, MACs, IPs: number of distinct values. "
+        "Entries: those of the synthetic FIB of each VNF."
     )
     return page_table("Offered traffic", columns, pairs, note)
+
+
+def _touched(sent: TrafficSent) -> str:
+    """Return ``6 300 000 of 63 000 000 (10 %)``; entries alone, where so many are not counted."""
+    if sent.entries is None or sent.entries_touched is None:
+        return known(sent.entries, count)
+    return f"{count(sent.entries_touched)} of {count(sent.entries)} ({percent(sent.entries_touched / sent.entries)})"
 
 
 def _sizes(sent: TrafficSent) -> str:

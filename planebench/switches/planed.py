@@ -85,6 +85,8 @@ NIC_PORT, NIC_TASK = "nic", "veb"
 """The port and the task of an emulated NIC (its virtual Ethernet bridge)."""
 LOAD_DEADLINE_S = 120.0
 NEXT_HOPS = 16
+OWN_ROUTES = 1
+"""Of a VNF: its own address."""
 PAUSED_S = 86_400
 CHARGED_MAX_MB = 256 * 1024
 """planed takes no larger one."""
@@ -94,15 +96,17 @@ CHARGED_MAX_MB = 256 * 1024
 def station_task(request: SwitchRequest, offload: str | None) -> Task:
     """Return the one task, without its burst."""
     wires = [port.name for port in request.ports if not port.of_vnf]
-    routes = sum(station.routes for station in request.stations) if offload else 0
+    routes = sum(station.routes + OWN_ROUTES for station in request.stations) if offload else 0
     vnfs = [
         {
             "vnf": number,
             "port": station.port,
             "mac": station.mac,
             "wires": wires,
-            "offload": offload is not None,
-            "quota_routes": max(station.routes, 1),
+            "offload": offload is not None and station.routes > 0,
+            # L2 in the place of a VNF without routes: Fig. 11 of ic16.
+            **({"reflect": request.monitor_mac} if offload is not None and not station.routes else {}),
+            "quota_routes": station.routes + OWN_ROUTES,
             "quota_next_hops": NEXT_HOPS,
             "grace_s": PAUSED_S,
             "hold_s": PAUSED_S,
@@ -117,6 +121,8 @@ def load(call: Call, request: SwitchRequest, offload: str | None) -> None:
     """Load the FIBs of all VNFs into the forwarder; every route leads to the monitor. Raises RpcError."""
     wire = [port.name for port in request.ports if not port.of_vnf][-1:]
     for number, station in enumerate(request.stations if offload else (), start=1):
+        if not station.routes:
+            continue
         params = {"task": TASK, "vnf": number, "routes": station.routes, "wire": wire[0], "mac": request.monitor_mac}
         call(f"{TASK}.load_synthetic", params, timeout_s=LOAD_DEADLINE_S)
 
@@ -235,10 +241,10 @@ class PlanedAdapter(Adapter):
                 return f"planed has no {key} in scenario {situation.scenario}; remove {key}"
         if offload and "nic" in self.values:
             return "a NIC does not forward in place of its VNFs; remove nic or offload"
-        if offload and not synthetic_routes_of(situation.chain):
+        if offload and situation.chain not in ("", "l2fwd") and not synthetic_routes_of(situation.chain):
             return (
-                f"offload={offload} forwards by the VNFs' FIBs, so the VNFs must be routers with known routes, e.g. "
-                "--chain l3fwd:fib=cuckoo:synthetic=1M"
+                f"offload={offload} forwards by MAC or by the VNFs' FIBs, so the VNFs must be l2fwd, or routers with "
+                "known routes, e.g. --chain l3fwd:fib=cuckoo:synthetic=1M"
             )
         return ""
 
@@ -284,7 +290,7 @@ class PlanedAdapter(Adapter):
                 "MAC, replies leave by the same port"
             )
         elif values.get("offload") is not None:
-            function = f"fib_offload: forwards by the FIBs of {vnfs} VNFs, which hold control only"
+            function = f"fib_offload: forwards by the FIBs of {vnfs} VNFs, whose processes are control planes"
         else:
             function = f"fib_offload: frames to {vnfs} VNFs by MAC, and back; each forwards in a process of its own"
         return manifest(
@@ -348,6 +354,8 @@ class RunningPlaned(common.ProcessGroup):
     def __init__(self, planed: PlanedProcess, *, nics: bool = False) -> None:
         super().__init__("planed", [planed.process])
         self._planed = planed
+        self.call: Call = planed.call
+        """Calls a method of the switch."""
         self._nics = nics
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:

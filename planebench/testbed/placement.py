@@ -113,6 +113,14 @@ class Placement:
         return (*found, *(f"vnf{other}" for other in others if cpus & set(self.cpus_of_vnf(other))))
 
 
+def off_the_switch(placement: Placement, vnf_count: int) -> Placement:
+    """Return the placement of VNFs that are control planes: not on the cores of the switch, but of what is left."""
+    others = sorted(placement.control_cpus - set(placement.switch_cpus)) or list(placement.tester_cpus)
+    given = placement.vnf_cpus if len(placement.vnf_cpus) == vnf_count else (placement.switch_cpu,) * vnf_count
+    cpus = tuple(others[n % len(others)] if cpu in placement.switch_cpus else cpu for n, cpu in enumerate(given))
+    return replace(placement, vnf_cpus=cpus, more_vnf_cpus=(), hosted=frozenset(range(vnf_count)))
+
+
 def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), idle_tester: bool = False) -> Placement:
     """Spread switch, tester, ``vnf_count`` VNFs and control threads over the allowed CPUs.
 

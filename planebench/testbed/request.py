@@ -15,6 +15,7 @@ from planebench.planed.document import Document, Memory
 
 VnfInterface = Literal["vhost-user", "veth", "vf"]
 """The interface of VNFs; ``vf`` is a virtual function of the NIC, which is the switch."""
+OfVnfs = Literal["", "alive", "idle"]
 LinkSide = Literal["tester", "switch"]
 """One end of a wire."""
 
@@ -115,8 +116,6 @@ class SwitchRequest:
     """The network function that is to run between the two wires, in the place of a switch and its VNFs."""
     macs: tuple[str, ...] = ()
     """The MAC addresses of these VNFs."""
-    updates: str = ""
-    """The port of a station whose control sends FIB messages; empty: nobody does."""
 
     @property
     def cpus(self) -> tuple[int, ...]:
@@ -167,8 +166,9 @@ class LinkSettings:
     """The queue on which a tester with a memif wire receives (``Adapter.memif_send_queue``); it sends on queue 0."""
     ends: Mapping[str, Ends] = field(default_factory=dict)
     vnf_interface: VnfInterface = "vhost-user"
-    updates: str = ""
-    """The port of a VNF side by side with others at which the tester is its control, and sends its FIB messages."""
+    controls: OfVnfs = ""
+    """The processes of VNFs side by side are control planes: ``alive`` of a switch that forwards in their place,
+    ``idle`` beside a process that has the function of all; empty: they forward."""
     clock: ClockChoice = "auto"
     """The clock of the ports of the tester."""
     inside: Document | None = None

@@ -12,29 +12,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
 
 from planebench.model.dimensions import port_clock
 from planebench.model.scenarios import queue_name, queue_stream
 from planebench.model.topology import END, MONITOR_MAC, Topology, TopologyPort, Vnf
-from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
+from planebench.planed.document import NAME_MAX, Document, Idle, Port, Task, Worker
 from planebench.testbed.placement import Placement
 from planebench.testbed.request import TESTER_POOLS, LinkSettings, Station, SwitchPort, SwitchRequest, memory
 from planebench.testbed.wires.base import af_packet_port, cabled, is_kernel_interface, wire_kind
 
 CACHED_MBUFS = 256
 """Mbufs of a function beside its rings, whose buffers hold the frames."""
-SOURCE = "fib_source"
-"""Kind of the task that is the control of a VNF whose forwarding the switch has."""
+CONTROL = "fib_source"
+"""Kind of the task that is the control plane of a VNF whose forwarding the switch has."""
+CONTROL_ADDRESS = "198.18.4.{}"
+"""The VNF's own, by its number from 1."""
 
 
 def tester_tasks(
-    topology: Topology, queues: int = 1, updates: str = "", inside: Sequence[Task] = (), *, one_wire: bool = False
+    topology: Topology, queues: int = 1, inside: Sequence[Task] = (), *, one_wire: bool = False
 ) -> tuple[Task, ...]:
     """Return every task of a topology in polling order: monitors, VNFs in chain order, generators; one for each queue.
 
-    VNFs side by side are no tasks of the tester; but at the port ``updates`` it is the control of one, whose forwarding
-    the switch has, and sends its FIB messages.
+    VNFs side by side are no tasks of the tester.
 
     ``inside`` are those of a switch that is part of the tester. It has one wire, as one that is a NIC (``one_wire``):
     what the VNFs send back leaves by the port by which it came, so the monitor of the second end is there, and that end
@@ -48,17 +48,6 @@ def tester_tasks(
     one_wire = one_wire or bool(inside)
     ends = topology.ends[:1] if topology.echo or one_wire else topology.ends
     monitors = {topology.ends[1]: topology.ends[0]} if one_wire else {port: port for port in ends}
-    # All routes of a VNF lead to the monitor by the second wire.
-    controls = [
-        Task(
-            control_name(vnf.ports[0]),
-            SOURCE,
-            vnf.ports[:1],
-            settings={"routes": vnf.routes, "wire": 1, "mac": MONITOR_MAC},
-        )
-        for vnf in topology.vnfs
-        if updates in vnf.ports
-    ]
     tasks = (
         *(_monitor(end, port) for end, port in monitors.items() if port not in topology.hosted_ports),
         *inside,
@@ -66,7 +55,6 @@ def tester_tasks(
             Task(vnf.name, vnf.kind, vnf.ports, settings=vnf.settings, sending=vnf.sending)
             for vnf in topology.chained_vnfs
         ),
-        *controls,
         *(_generator(port, stream) for stream, port in enumerate(ends) if port not in topology.hosted_ports),
     )
     return tuple(it for task in tasks for it in each_queue(task, queues))
@@ -89,16 +77,10 @@ def each_queue(task: Task, queues: int) -> tuple[Task, ...]:
     return tuple(found)
 
 
-def control_name(port: str) -> str:
-    """Return the name of the task that is the control of a VNF."""
-    return f"control-{port}"
-
-
 def assign_tasks(
     placement: Placement,
     topology: Topology,
     queues: int = 1,
-    updates: str = "",
     inside: Sequence[Task] = (),
     *,
     one_wire: bool = False,
@@ -116,12 +98,11 @@ def assign_tasks(
     for number, vnf in enumerate(topology.vnfs):
         placed = number < len(placement.vnf_cpus)  # one without placement (an echo) runs on the CPU of end b
         cpus_of[vnf.name] = placement.cpus_of_vnf(number) if placed else placement.tester_cpus[-1:]
-        cpus_of[control_name(vnf.ports[0])] = placement.tester_cpus[:1]
     cpus_of |= {task.name: placement.tester_cpus[:1] for task in inside}
     cpu_of: dict[str, int] = {}
     for name, places in cpus_of.items():
         cpu_of |= {queue_name(name, queue): places[queue % len(places)] for queue in range(queues)}
-    names = [task.name for task in tester_tasks(topology, queues, updates, inside, one_wire=one_wire)]
+    names = [task.name for task in tester_tasks(topology, queues, inside, one_wire=one_wire)]
     return tuple(
         Worker(f"w{cpu}", cpu, tuple(name for name in names if cpu_of[name] == cpu))
         for cpu in sorted({cpu_of[name] for name in names})
@@ -141,7 +122,7 @@ def wire_stage(topology: Topology, links: LinkSettings) -> Document:
 def full_stage(topology: Topology, workers: Sequence[Worker], links: LinkSettings) -> Document:
     """Return the tester once the switch listens: every port, every task, and the workers of ``assign_tasks``."""
     inside = links.inside.tasks if links.inside is not None else ()
-    tasks = tester_tasks(topology, links.queues, links.updates, inside, one_wire=links.one_wire)
+    tasks = tester_tasks(topology, links.queues, inside, one_wire=links.one_wire)
     if queue := wire_kind(links.wire).receive_queue(links):  # the switch sends on another queue
         wires = topology.wire_ports
         at_wire = {task.name for task in tasks if task.kind == "monitor" and task.ports[0] in wires}
@@ -153,7 +134,7 @@ def full_stage(topology: Topology, workers: Sequence[Worker], links: LinkSetting
 def _own_ports(topology: Topology, links: LinkSettings) -> list[TopologyPort]:
     """Return the ports whose other side is the tester, not a VNF in a process of its own."""
     absent = topology.wire_ports[1:] if links.one_wire else ()
-    own = [p for p in topology.ports if p.name not in topology.hosted_ports or p.name == links.updates]
+    own = [port for port in topology.ports if port.name not in topology.hosted_ports]
     return [port for port in own if port.name not in absent]
 
 
@@ -195,7 +176,6 @@ def switch_request(
         tsc_hz=tsc_hz,
         stations=tuple(Station(vnf.ports[0], vnf.mac, vnf.routes) for vnf in topology.vnfs) * topology.side_by_side,
         monitor_mac=MONITOR_MAC if topology.side_by_side else "",
-        updates=links.updates,
         bare=topology.bare,
         macs=topology.macs,
     )
@@ -230,9 +210,7 @@ def _document(
 def _tester_port(port: TopologyPort, topology: Topology, links: LinkSettings) -> Port:
     stamps = port.side == "wire" or is_kernel_interface(port, links)
     clock = port_clock(links.clock) if stamps else "software"
-    # By its MAC the switch knows a VNF side by side with others.
-    mac = next((vnf.mac for vnf in topology.vnfs if topology.side_by_side and port.name == vnf.ports[0]), "")
-    common = Port(port.name, "ethdev", links.ring_size, links.queues, mac=mac, clock=clock)
+    common = Port(port.name, "ethdev", links.ring_size, links.queues, clock=clock)
     if port.side == "wire":
         return wire_kind(links.wire).planed_port(common, port.name, links)
     if links.vnf_interface == "veth":
@@ -241,7 +219,10 @@ def _tester_port(port: TopologyPort, topology: Topology, links: LinkSettings) ->
 
 
 def vnf_documents(topology: Topology, placement: Placement, links: LinkSettings) -> tuple[Document | None, ...]:
-    """Return a document for each hosted VNF, with a worker on each CPU of the VNF; None for a VNF of the user."""
+    """Return a document for each hosted VNF, with a worker on each CPU of the VNF; None for a VNF of the user.
+
+    Where the switch forwards in the place of VNFs, each is its control plane, which sleeps between looks at its port.
+    """
     found: list[Document | None] = []
     made: tuple[Task, ...]
     for number, vnf in zip(topology.hosted_numbers, topology.hosted_vnfs, strict=True):
@@ -249,20 +230,29 @@ def vnf_documents(topology: Topology, placement: Placement, links: LinkSettings)
             found.append(None)
             continue
         ports = tuple(dict.fromkeys(vnf.ports))
-        if vnf.kind == END:
+        if links.controls:
+            # All routes lead to the monitor by the second wire.
+            settings: dict[str, object] = {"routes": max(vnf.routes, 1), "wire": 1, "mac": MONITOR_MAC}
+            settings["address"] = CONTROL_ADDRESS.format(number + 1)
+            made = (Task(vnf.name, CONTROL, ports, settings=settings),)
+        elif vnf.kind == END:
             made = (_monitor(ports[0], ports[0]), _generator(ports[0], topology.ends.index(ports[0])))
         else:
             peers = (MONITOR_MAC, MONITOR_MAC) if topology.side_by_side else ()  # all send to the monitor
             made = (Task(vnf.name, vnf.kind, ports, settings=vnf.settings, peer_macs=peers, sending=vnf.sending),)
-        tasks = tuple(it for task in made for it in each_queue(task, links.queues))
+        tasks = made if links.controls else tuple(it for task in made for it in each_queue(task, links.queues))
         suffix = f"-v{number}"
         usual = "sleep" if shares_cpu(topology, placement, number) else "poll"
-        idle: Literal["sleep", "poll"] = "sleep" if vnf.hosting_values.get("idle", usual) == "sleep" else "poll"
+        idle: Idle = "sleep" if vnf.hosting_values.get("idle", usual) == "sleep" else "poll"
         cpus = placement.cpus_of_vnf(number)
+        if links.controls:
+            idle, cpus = "nap", cpus[:1]
         common = Port("", "virtio-user", links.ring_size, links.queues)
         devices = []
         for name, mac in zip(ports, port_macs(vnf, number), strict=True):
-            if links.vnf_interface == "vf":
+            if links.controls == "idle":
+                devices.append(replace(common, name=name, kind="ethdev", device="net_null0,no-rx=1"))
+            elif links.vnf_interface == "vf":
                 devices.append(replace(common, name=name, kind="ethdev", device=links.ends[name].tester))
             else:
                 devices.append(replace(common, name=name, path=links.socket(name), mac=mac))
@@ -273,7 +263,7 @@ def vnf_documents(topology: Topology, placement: Placement, links: LinkSettings)
             hugepages=links.hugepages and not topology.side_by_side,
             pools=TESTER_POOLS if ports[0] in topology.ends else 1,
             queues=links.queues,
-            vnf_bytes=vnf.memory_bytes,
+            vnf_bytes=0 if links.controls else vnf.memory_bytes,
             cached_mbufs=CACHED_MBUFS,
         )
         workers = []
@@ -286,7 +276,7 @@ def vnf_documents(topology: Topology, placement: Placement, links: LinkSettings)
             tuple(devices),
             tasks,
             tuple(workers),
-            links.nice,
+            0 if links.controls else links.nice,
         )
         found.append(document)
     return tuple(found)

@@ -258,7 +258,6 @@ def _whole_weight(value: Any) -> Any:
 
 
 Weight = Annotated[int, BeforeValidator(_whole_weight), Field(ge=1, le=records.WEIGHT_MAX)]
-ValueCount = Annotated[int, Field(ge=1, le=records.ADDRESSES_MAX)]
 Nanoseconds = Annotated[int, Field(ge=100, le=3_600_000_000_000)]
 Size = Annotated[int, BeforeValidator(lambda value: parse_frame_size(value if isinstance(value, int) else str(value)))]
 Sizes = Annotated[
@@ -302,7 +301,7 @@ class DestinationsModel(ClosedModel):
     """The section ``dst_ips``: a file of addresses, or a number of addresses drawn from a table of routes."""
 
     file: File | None = None
-    fib: ValueCount | None = None
+    fib: Annotated[int, Field(ge=1, le=records.ENTRIES_MAX)] | Literal["all"] | None = None
     routes: File | None = None
 
     @model_validator(mode="after")

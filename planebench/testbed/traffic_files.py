@@ -22,15 +22,15 @@ from planebench.host.planed_program import Facts, planed_facts
 from planebench.model.errors import UsageError
 from planebench.model.scenarios import FRAME_SIZE_JUMBO_BYTES, FRAME_SIZE_MAX_BYTES
 from planebench.model.topology import Topology
-from planebench.model.traffic import FIB_ADDRESSES, Destinations, Pcap, TrafficProfile
+from planebench.model.traffic import ADDRESSES_MAX, Destinations, Entries, Pcap, TrafficProfile
 from planebench.model.wire import wire_named
 from planebench.testbed.chain import parse_chain
 
 TRIES = 64
 """A prefix may hold addresses that no router forwards; so often another of its addresses is tried."""
 
-SYNTHETIC_FIRST = 10 << 24
-"""10.0.0.0: route i of a synthetic FIB (docs/fib-offload.md) is that of this address + i."""
+SYNTHETIC_FIRST = "10.0.0.0"
+"""Route i of a synthetic FIB (docs/fib-offload.md) is that of this address + i."""
 
 Ip = Literal[4, 6]
 
@@ -58,17 +58,18 @@ def synthetic_routes_of(chain: str) -> int:
     return int(router_settings(chain).get("synthetic", 0))
 
 
-def draw_addresses(settings: Mapping[str, Any], ip: Ip, count: int, seed: int) -> list[str]:
-    """Return ``count`` addresses in the routes of a router with these settings. Raises UsageError."""
+def draw_addresses(settings: Mapping[str, Any], ip: Ip, entries: Entries, seed: int) -> list[str]:
+    """Return so many addresses in the routes of a router with these settings. Raises UsageError."""
     rng = random.Random(seed)
-    if synthetic := int(settings.get("synthetic", 0)):
-        return [socket.inet_ntoa((SYNTHETIC_FIRST + rng.randrange(synthetic)).to_bytes(4, "big")) for _ in range(count)]
     file = settings.get("routes_file")
     where = f"routes {file}" if file else "the routes of the router"
     prefixes: list[str] = planed_facts("l3fwd", settings, [Path(file)] if file else [])["prefixes"]
     candidates = [prefix for prefix in prefixes if (":" in prefix) == (ip == 6)]
     if not candidates:
         raise UsageError(f"{where}: there is no IPv{ip} prefix to draw addresses from; add one, or set ip")
+    count = len(candidates) if entries == "all" else entries
+    if count > ADDRESSES_MAX:
+        raise UsageError(f"{where}: at most {ADDRESSES_MAX} addresses are drawn from a table; give a smaller count")
     drawn = rng.sample(candidates, count) if count <= len(candidates) else rng.choices(candidates, k=count)
     return [_address(text, ip, rng, candidates, where) for text in drawn]
 
@@ -179,7 +180,7 @@ def profile_document(profile: TrafficProfile, workdir: Path, chain: str, *, flat
     if profile.sizes:
         document["sizes"] = [list(pair) for pair in profile.sizes]
     if profile.dst_ips is not None:
-        document["dst_ips_file"] = str(_addresses(profile, workdir, chain))
+        document |= _destinations(profile.dst_ips, profile, workdir, chain)
     arrival = profile.arrival
     if arrival is not None and not flat_out:
         document["arrival"] = {"process": arrival.process}
@@ -193,35 +194,35 @@ def to_vnfs(
 ) -> ProfileDocument:
     """Return the document with the MACs of VNFs side by side as destinations, in turn.
 
-    For routers with a synthetic FIB, destination addresses are drawn from it (all have the same one, so any address
-    goes with any MAC; a bare function has all of them in one), unless the profile has its own.
+    For routers with a synthetic FIB, destination addresses are drawn from all of it (each has the same addresses; a
+    bare function has the routes of all in one table), unless the profile says from how much, or has its own.
     """
     made: ProfileDocument = {"seed": profile.seed} if document is None else dict(document)
     made.pop("dst_mac_count", None)
     made["dst_macs"] = list(topology.destinations)
-    wanted = profile.dst_ips or Destinations(fib=FIB_ADDRESSES)
+    wanted = profile.dst_ips or Destinations(fib="all")
     if topology.routes and wanted.fib is not None and not wanted.path:
-        drawn = replace(profile, dst_ips=wanted)
-        made["dst_ips_file"] = str(_addresses(drawn, workdir, topology.chain, topology.routes))
+        made["dst_ips"] = _synthetic_range(topology.routes, wanted.fib, len(topology.macs) or 1)
+        made["dst_ips"]["of_each_mac"] = topology.bare is None
     return made
 
 
-def _addresses(profile: TrafficProfile, workdir: Path, chain: str, synthetic: int = 0) -> Path:
-    """Return the file of addresses: the user's own, or one drawn from routes and made on first use.
+def _synthetic_range(routes: int, entries: Entries, vnfs: int = 1) -> ProfileDocument:
+    count = routes if entries == "all" else min(routes, entries * vnfs)
+    return {"first": SYNTHETIC_FIRST, "count": count}
 
-    ``synthetic``: the number of routes of a synthetic FIB; 0 for that of the chain.
-    """
-    wanted = profile.dst_ips
-    assert wanted is not None
+
+def _destinations(wanted: Destinations, profile: TrafficProfile, workdir: Path, chain: str) -> ProfileDocument:
+    """Return the range of a synthetic FIB, or the file of addresses: the user's own, or one drawn from routes and made
+    on first use."""
     if wanted.fib is None:
-        return Path(wanted.path)
-    if wanted.path:
-        settings: ProfileDocument = {"routes_file": wanted.path}
-    else:
-        settings = {"synthetic": synthetic} if synthetic else router_settings(chain)
+        return {"dst_ips_file": wanted.path}
+    settings = {"routes_file": wanted.path} if wanted.path else router_settings(chain)
+    if "synthetic" in settings:
+        return {"dst_ips": _synthetic_range(int(settings["synthetic"]), wanted.fib)}
     drawn_from = f"{json.dumps(settings)} {profile.ip} {wanted.fib} {profile.seed}"
     path = workdir / f"ips-{hashlib.sha256(drawn_from.encode()).hexdigest()[:12]}.txt"
     if not path.exists():
         addresses = draw_addresses(settings, profile.ip, wanted.fib, profile.seed)
         path.write_text("\n".join(addresses) + "\n", encoding="ascii")
-    return path
+    return {"dst_ips_file": str(path)}

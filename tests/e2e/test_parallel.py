@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jobs_rig import eventually
@@ -17,12 +19,16 @@ from planebench.host import facts, procfs
 from planebench.host.planed_program import find_planed
 from planebench.host.process import Supervisor, high_priority
 from planebench.host.programs import Found
+from planebench.measure.counts import Sending
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.cpus import Cpus
 from planebench.model.records import Load, Point, Trial
 from planebench.model.scenarios import flows
+from planebench.model.topology import MONITOR_MAC
 from planebench.model.traffic import PLAIN, TrafficProfile
+from planebench.planed.client import GeneratorLoad
+from planebench.switches.planed import RunningPlaned
 from planebench.switches.registry import get_adapter
 from planebench.testbed.chain import build_chain
 from planebench.testbed.placement import place
@@ -115,9 +121,11 @@ def offloaded() -> Iterator[LiveTopology]:
 def test_offloaded_the_switch_forwards_by_the_fibs_of_all(offloaded: LiveTopology) -> None:
     trial = measure(offloaded, ROUTES)
     assert_exact(trial, 3)
-    assert len(offloaded.processes) == 2
+    assert len(offloaded.processes) == 2 + 3
     assert trial.switch.packets == trial.forwarded_packets
-    assert trial.sent[0].dst_ips_sent is not None and trial.sent[0].dst_ips_sent > trial.forwarded_packets / 2
+    (sent,) = trial.sent
+    assert sent.entries == 3 * 5000 and sent.entries_touched is not None
+    assert trial.forwarded_packets / 2 < sent.entries_touched <= trial.forwarded_packets
     assert trial.updates is None
 
 
@@ -148,6 +156,73 @@ def test_control_packets_are_passed_to_the_vnf_and_answered_under_load(offloaded
     assert trial.switch.packets >= trial.forwarded_packets + 2 * control.sent
 
 
+@pytest.mark.parametrize("count", [2, 16])
+def test_every_vnf_is_alive_answers_under_load_and_changes_its_routes_in_turn(count: int) -> None:
+    """Expired packets have an ICMP error each; after each round of changes, each VNF's routes lead where they shall."""
+    profile = parse_traffic("fib:updates=4k")
+    with running("planed:offload=fib", count, ROUTER, profile) as live:
+        hosted = live.hosted
+        assert hosted is not None and len(hosted.vnfs) == count
+        live.resume()
+        cpus = {next(iter(os.sched_getaffinity(thread.tid))) for thread in hosted.threads()}
+        assert live.placement.switch_cpu not in cpus or len(os.sched_getaffinity(0)) == 1
+        rng = random.Random(1)
+        for _ in range(3):
+            trial = measure(live, profile)
+            assert_exact(trial, count)
+            assert trial.updates is not None
+            assert trial.updates.refused == 0 < trial.updates.sent == trial.updates.acknowledged
+            live.resume()
+            for vnf in range(1, count + 1):
+                assert_routes(live, vnf, {rng.randrange(5000) for _ in range(20)})
+            live.pause()
+        live.resume()
+        before = hosted.controls()
+        assert all(it.sent > 2 + 2 for it in before.values()), "next hops and own address, then changes of all"
+        expired = {"seed": 1, "dst_macs": list(live.topology.destinations), "ttl": 1}
+        expiring = GeneratorLoad("gen-n1", 500, 64, 0, expired)
+        frames = live.profile(profile, ROUTER, flat_out=False)
+        ways = flows(live.topology, "unidirectional")
+        stats = live.sender.send(Sending(ways, 64, DURATION_S, PPS, profile=frames, more=(expiring,)))
+        by_name = {task.name: task for task in stats.tasks}
+        sent, monitor = by_name["gen-n1"].generator, by_name["mon-n1"].monitor
+        assert sent is not None and monitor is not None and sent.offered_packets > count
+        grown = {name: it.expired_answered - before[name].expired_answered for name, it in hosted.controls().items()}
+        assert sum(grown.values()) == sent.offered_packets == monitor.foreign_packets
+        assert max(grown.values()) - min(grown.values()) <= 1
+
+
+def assert_routes(live: LiveTopology, vnf: int, numbers: set[int]) -> None:
+    """These routes of a VNF are there, and lead to the monitor; that of its own address leads to itself."""
+    switch = live.switch
+    assert isinstance(switch, RunningPlaned)
+
+    def lookup(address: str) -> dict[str, Any]:
+        params = {"task": "fib_offload", "vnf": vnf, "address": address}
+        hop: dict[str, Any] = switch.call("fib_offload.lookup", params)["hop"]
+        return hop
+
+    for number in numbers:
+        found = lookup(f"10.0.{number >> 8}.{number & 255}")
+        assert (found["kind"], found["wire"], found["mac"]) == ("forward", "n1", MONITOR_MAC)
+    assert lookup(f"198.18.4.{vnf}")["kind"] == "local"
+    assert lookup("10.0.19.136")["kind"] == "none"  # 5000
+
+
+def test_without_routes_the_offload_switches_in_the_place_of_vnfs_by_mac() -> None:
+    with running("planed:offload=fib", 3, "") as live:
+        assert live.hosted is None
+        assert_exact(measure(live), 3)
+
+
+def test_beside_one_process_with_all_routes_as_many_are_idle() -> None:
+    with running("planed", 3, ROUTER, scenario="bare") as live:
+        assert live.hosted is not None and len(live.processes) == 2 + 3
+        trial = measure(live, ROUTES)
+        assert_exact(trial, 3)
+        assert trial.sent[0].entries == 3 * 5000
+
+
 def test_open_vswitch_gives_each_vnf_its_share_also_while_its_flows_change() -> None:
     profile = parse_traffic("fib:count=5k:updates=1k")
     with running("ovs-dpdk", 2, ROUTER, profile) as live:
@@ -162,7 +237,6 @@ def test_open_vswitch_gives_each_vnf_its_share_also_while_its_flows_change() -> 
 @pytest.mark.parametrize(("switch", "chain"), [("planed", ROUTER), ("planed", ""), ("ovs-dpdk", "")])
 def test_one_process_on_the_wires_does_what_all_vnfs_do(switch: str, chain: str) -> None:
     with running(switch, 3, chain, scenario="bare") as live:
-        assert live.hosted is None
         assert_exact(measure(live), 3)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,13 @@ from planebench.analysis.capacity import tester_ceiling_pps
 from planebench.analysis.histogram import decode
 from planebench.measure.counts import dropped, lost
 from planebench.measure.updates import (
+    Changing,
     ControlTraffic,
     control_packets,
     control_traffic,
-    fib_updates,
     not_answered,
     not_applied,
-    updating,
-    wait_for_session,
+    wait_until_settled,
 )
 from planebench.model.errors import StartError
 from planebench.model.reasons import ReasonCode
@@ -37,7 +37,7 @@ from planebench.model.records import (
 )
 from planebench.model.scenarios import Flow, build
 from planebench.model.traffic import PLAIN
-from planebench.planed.statistics import Statistics
+from planebench.planed.statistics import FibSource, Statistics
 from planebench.testbed.chain import build_chain
 from planebench.testbed.traffic import parse_traffic
 from planebench.testbed.traffic_files import profile_document, to_vnfs
@@ -133,14 +133,16 @@ def test_frames_go_to_every_vnf_in_turn(tmp_path: Path) -> None:
 
 
 def test_destinations_are_of_the_routers_own_fib(tmp_path: Path) -> None:
-    topology = build_chain("parallel", 3, chain=ROUTER)
-    plain = Path(to_vnfs(None, PLAIN, topology, tmp_path)["dst_ips_file"]).read_text().split()
-    assert (len(plain), len(set(plain))) == (65536, 1000)
-    assert {text.rpartition(".")[0] for text in plain} == {"10.0.0", "10.0.1", "10.0.2", "10.0.3"}
-    assert "10.0.3.231" in plain and "10.0.3.232" not in plain  # 999 and 1000
-    few = parse_traffic("fib:count=20")
-    document = profile_document(few, tmp_path, ROUTER, flat_out=True)
-    assert len(Path(to_vnfs(document, few, topology, tmp_path)["dst_ips_file"]).read_text().split()) == 20
+    topology, bare = (build_chain(scenario, 3, chain=ROUTER) for scenario in ("parallel", "bare"))
+    for text, of_one, of_all in (("fib:count=all", 1000, 3000), ("fib:count=20", 20, 60), ("fib:count=2k", 1000, 3000)):
+        profile = parse_traffic(text)
+        document = profile_document(profile, tmp_path, ROUTER, flat_out=True)
+        each = to_vnfs(document, profile, topology, tmp_path)["dst_ips"]
+        assert each == {"first": "10.0.0.0", "count": of_one, "of_each_mac": True}
+        one_table = to_vnfs(document, profile, bare, tmp_path)["dst_ips"]
+        assert one_table == {"first": "10.0.0.0", "count": of_all, "of_each_mac": False}
+    assert to_vnfs(None, PLAIN, topology, tmp_path)["dst_ips"]["count"] == 1000
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_testers_ceiling_is_of_plain_frames() -> None:
@@ -155,23 +157,42 @@ def test_the_testers_ceiling_is_of_plain_frames() -> None:
     assert tester_ceiling_pps(known, Point("planed", "parallel", "unidirectional", 2, 64)) is None
 
 
-def source(*others: dict[str, Any], **changes: Any) -> Statistics:
-    own = {"up": True, "updates_per_s": 64000.0, "duration_ns": 500_000_000, "sent": 32000, "acknowledged": 31000}
-    control = {"name": "control-v0", "kind": "fib_source", "fib_source": {**own, "refused": 0, **changes}}
-    return statistics({"tasks": [control, *others]})
+class Planes:
+    """Two control planes, and what they were asked."""
+
+    def __init__(self, **changes: Any) -> None:
+        self.sent, self.changes = 100, changes
+        self.asked: list[Mapping[str, Mapping[str, Any]]] = []
+
+    def controls(self) -> dict[str, FibSource]:
+        counts = {"sent": self.sent, "acknowledged": self.sent, "up": True, "control_received": self.sent // 2}
+        return {name: FibSource(**{**counts, **self.changes}) for name in ("vnf0", "vnf1")}
+
+    def set_rates(self, wanted: Mapping[str, Mapping[str, Any]]) -> None:
+        self.asked.append(wanted)
 
 
-def test_updates_are_counted_in_routes_a_second() -> None:
-    found = fib_updates(source())
-    assert found == FibUpdates(64000.0, 500_000_000, 32000, 31000, 0)
-    assert found.per_s == 62000
-    flat_out = fib_updates(source(updates_per_s=None))
-    assert flat_out is not None and flat_out.intended_per_s is None
-    assert fib_updates(statistics({"tasks": [{"name": "gen-n0", "kind": "generator"}]})) is None
-    assert fib_updates(source(updates_per_s=0.0, sent=0, acknowledged=0)) is None
+def changed(text: str, planes: Planes, sent: int) -> FibUpdates:
+    changing = Changing(planes, parse_traffic(text))
+    planes.sent += sent
+    found = changing.end()
+    assert changing.control_received == 2 * (sent // 2)
+    return found
 
 
-CONTROL = ControlTraffic("n1", "02:00:00:00:02:01", 500.0)
+def test_control_planes_change_routes_in_turn_and_all_are_counted() -> None:
+    planes = Planes()
+    found = changed("fib:updates=64000", planes, 3000)
+    assert (found.intended_per_s, found.sent, found.acknowledged, found.refused) == (64000.0, 6000, 6000, 0)
+    begin, end = planes.asked
+    assert begin == {"vnf0": {"updates_per_s": 32000, "ahead": 1.0}, "vnf1": {"updates_per_s": 32000, "ahead": 0.5}}
+    assert end == {"vnf0": {"updates_per_s": 0}, "vnf1": {"updates_per_s": 0}}
+    planes.sent += 1  # of both, so that the one that was first is first again
+    assert changed("fib:updates=flat_out", planes, 10).intended_per_s is None
+    assert planes.asked[2] == {"vnf0": {"flat_out": True}, "vnf1": {"flat_out": True}}
+
+
+CONTROL = ControlTraffic("n1", ("02:00:00:00:02:01", "02:00:00:00:02:02"), 500.0)
 
 
 def controlled(replies: int) -> Statistics:
@@ -181,54 +202,39 @@ def controlled(replies: int) -> Statistics:
         {"stream": 0, "forwarded_packets": 9, "latency": {"counts": [], "overflow": 0}},
         {"stream": 1, "forwarded_packets": replies, "latency": latency},
     ]
-    return source(
+    tasks = [
         {"name": "gen-n1", "kind": "generator", "generator": {"offered_packets": 3}},
         {"name": "mon-n1", "kind": "monitor", "monitor": {"streams": streams}},
-        **{"updates_per_s": 0.0, "sent": 3, "acknowledged": 3, "control_received": 3, "control_answered": 3},
-    )
+    ]
+    return statistics({"tasks": tasks})
 
 
 def test_replies_to_control_packets_are_counted_with_their_time() -> None:
-    found = control_packets(controlled(3), CONTROL)
+    found = control_packets(controlled(3), CONTROL, 3)
     assert (found.intended_per_s, found.sent, found.received, found.replies) == (500, 3, 3, 3)
     assert decode(found.histogram).sum() == 3
     assert not_answered(found) == ()
-    updates = fib_updates(controlled(3), CONTROL)
-    assert updates is not None and updates.intended_per_s == 500
-    (lost,) = not_answered(control_packets(controlled(1), CONTROL))
+    updates = changed("fib:control=500", Planes(), 3)
+    assert (updates.intended_per_s, updates.sent) == (500, 6)
+    (lost,) = not_answered(control_packets(controlled(1), CONTROL, 3))
     assert str(lost) == "suspect: 2 of 3 control packets have no reply; the VNF received 3"
 
 
-def test_control_packets_go_to_the_vnf_whose_control_answers() -> None:
-    topology, profile = build("parallel", 3), parse_traffic("fib:control=500")
-    assert control_traffic(topology, "v0", profile) == CONTROL
-    assert control_traffic(topology, "v0", PLAIN) is None
+def test_control_packets_go_to_every_vnf_in_turn() -> None:
+    topology, profile = build("parallel", 2), parse_traffic("fib:control=500")
+    assert control_traffic(topology, profile) == CONTROL
+    assert control_traffic(topology, PLAIN) is None
     load = CONTROL.load.to_json()
-    assert load["task"] == "gen-n1" and load["profile"] == {"seed": 1, "dst_macs": [CONTROL.mac], "ttl": 1}
+    routers = {"first": "224.0.0.5", "count": 1}
+    assert load["task"] == "gen-n1"
+    assert load["profile"] == {"seed": 1, "dst_macs": list(CONTROL.macs), "ttl": 1, "dst_ips": routers}
 
 
-def test_updates_end_with_the_sending_whatever_happens() -> None:
-    asked: list[tuple[str, dict[str, Any]]] = []
-
-    def call(method: str, params: dict[str, Any]) -> dict[str, Any]:
-        asked.append((method, params))
-        return {}
-
-    with pytest.raises(RuntimeError), updating(call, "v0", 64000.0):
-        raise RuntimeError
-    with updating(call, "v0", "flat_out"):
-        pass
-    rates = [{key: value for key, value in params.items() if key != "task"} for _, params in asked]
-    assert rates == [{"updates_per_s": 64000.0}, {"updates_per_s": 0}, {"flat_out": True}, {"updates_per_s": 0}]
-    assert {params["task"] for _, params in asked} == {"control-v0"}
-
-
-def test_a_switch_that_does_not_answer_fib_messages_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planebench.measure.updates.SESSION_DEADLINE_S", 0.02)
-    wait_for_session(lambda _: source(), "v0")
-    wait_for_session(lambda _: {}, "")
-    with pytest.raises(StartError, match="FIB messages of the VNF at port v0"):
-        wait_for_session(lambda _: source(up=False), "v0")
+def test_a_switch_that_does_not_answer_fib_messages_is_not_ready() -> None:
+    assert wait_until_settled(Planes()).keys() == {"vnf0", "vnf1"}
+    for changes in ({"up": False}, {"acknowledged": 99}):
+        with pytest.raises(StartError, match="FIB messages of vnf0, vnf1"):
+            wait_until_settled(Planes(**changes), 0.02)
 
 
 def test_updates_that_were_not_applied_are_remarked() -> None:

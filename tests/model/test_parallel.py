@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from planebench.measure.hosted import control_planes
 from planebench.model.cpus import Cpus
 from planebench.model.errors import UsageError
 from planebench.model.scenarios import Flow, all_flows, build, flows
 from planebench.model.topology import MONITOR_MAC
 from planebench.testbed.chain import build_chain
-from planebench.testbed.placement import place
+from planebench.testbed.placement import off_the_switch, place
 from planebench.testbed.request import LinkSettings
 from planebench.testbed.tester_config import (
     assign_tasks,
@@ -81,21 +83,33 @@ def test_the_tester_has_the_wires_and_their_tasks_only() -> None:
     assert wire_stage(topology, LINKS).to_json()["memory"] == document["memory"]
 
 
-def test_where_updates_are_wanted_the_tester_is_the_control_of_a_vnf() -> None:
+def test_a_vnf_whose_forwarding_the_switch_has_is_a_control_plane_that_sleeps_beside_it() -> None:
     topology = build_chain("parallel", 2, chain=ROUTER)
-    links = LinkSettings(Path("/run/x"), updates="v0")
-    workers = assign_tasks(place(TWO, 2, hosted=range(2)), topology, updates="v0")
-    document = full_stage(topology, workers, links).to_json()
-    assert document["ports"][-1] == {
-        "name": "v0",
-        "ring_size": 256,
-        "kind": "virtio-user",
-        "path": "/run/x/v0/sock",
-        "mac": topology.vnfs[0].mac,
-    }
-    (task,) = [task for task in document["tasks"] if task["kind"] == "fib_source"]
-    assert task["settings"] == {"routes": 1000, "wire": 1, "mac": MONITOR_MAC}
-    assert [worker["tasks"] for worker in document["workers"]] == [[task["name"] for task in document["tasks"]]]
+    placement = off_the_switch(place(TWO, 2, hosted=range(2)), 2)
+    assert placement.vnf_cpus == (0, 0)
+    (first, _) = vnf_documents(topology, placement, replace(LINKS, controls="alive"))
+    assert first is not None
+    document = first.to_json()
+    (port,), (task,), (worker,) = document["ports"], document["tasks"], document["workers"]
+    assert (port["kind"], port["path"], port["mac"]) == ("virtio-user", "/run/x/v0/sock", topology.vnfs[0].mac)
+    assert task["kind"] == "fib_source"
+    assert task["settings"] == {"routes": 1000, "wire": 1, "mac": MONITOR_MAC, "address": "198.18.4.1"}
+    assert worker == {"name": "w-vnf0", "cpu": 0, "tasks": ["vnf0"], "idle": "nap"}
+    assert document["nice"] == 0
+
+
+def test_beside_bare_metal_as_many_are_idle() -> None:
+    bare = build_chain("bare", 3, chain=ROUTER)
+    placement = off_the_switch(place(TWO), 3)
+    documents = vnf_documents(control_planes(bare), placement, replace(LINKS, controls="idle"))
+    assert [it.to_json()["ports"][0]["device"] for it in documents if it is not None] == ["net_null0,no-rx=1"] * 3
+
+
+def test_control_planes_have_cores_that_the_switch_does_not_have() -> None:
+    many = place(Cpus(tuple(range(8))), 3, hosted=range(3))
+    assert off_the_switch(many, 3).vnf_cpus == many.vnf_cpus
+    few = off_the_switch(place(Cpus(tuple(range(4))), 5, hosted=range(5)), 5)
+    assert few.switch_cpu not in few.vnf_cpus and len(few.vnf_cpus) == 5
 
 
 def test_a_vnf_is_a_small_process() -> None:

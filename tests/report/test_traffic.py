@@ -42,7 +42,9 @@ def anatomy(name: str = "n0->n1", problem: str = "") -> Anatomy:
 def run(*more: Trial, anatomies: Sequence[Anatomy] = (anatomy(),)) -> Run:
     way = DirectionCounts("n0->n1", 1200, 1200, 1000, offered_bytes=434_200, forwarded_bytes=361_830)
     sizes = ((64, 700), (594, 400), (1518, 100))
-    sent = TrafficSent("n0->n1", 1200, 434_200, sizes, flows_sent=7, dst_macs=(600, 600), dst_ips_sent=1)
+    sent = TrafficSent(
+        "n0->n1", 1200, 434_200, sizes, flows_sent=7, dst_macs=(600, 600), entries=2000, entries_touched=500
+    )
     trials = (
         make_trial(0, IMIX, directions=(way,), sent=(sent,)),
         make_trial(1, PLAIN),
@@ -63,7 +65,8 @@ def test_the_table_says_what_was_sent_and_names_the_traffic() -> None:
         "64 B 58 %, 594 B 33 %, 1518 B 8.3 %",
         "7",
         "2",
-        "1",
+        "–",
+        "500 of 2\u202f000 (25 %)",
         "–",
     )
 

@@ -24,8 +24,8 @@ ROUTER = "l3fwd:fib=cuckoo:synthetic=1M"
 OFFLOAD = {"offload": "fib"}
 
 
-def request_of(count: int, wire: str = "virtio") -> SwitchRequest:
-    topology = build_chain("parallel", count, chain=ROUTER)
+def request_of(count: int, wire: str = "virtio", chain: str = ROUTER) -> SwitchRequest:
+    topology = build_chain("parallel", count, chain=chain)
     return switch_request(topology, place(Cpus((0, 1)), count, hosted=range(count)), LinkSettings(Path("/run/x"), wire))
 
 
@@ -39,7 +39,7 @@ def test_planed_is_one_task_with_every_port(options: dict[str, str], offload: bo
     assert {vnf["offload"] for vnf in vnfs} == {offload}
     assert vnfs[62]["port"] == "v62" and vnfs[62]["mac"] == "02:00:00:00:02:3f"
     assert task["settings"]["wires"] == ["n0", "n1"]
-    assert task["settings"]["routes4"] == (63_000_000 if offload else 1024)
+    assert task["settings"]["routes4"] == (63_000_063 if offload else 1024)  # and the address of each
     assert document["workers"] == [{"name": document["workers"][0]["name"], "cpu": 1, "tasks": ["fib_offload"]}]
 
 
@@ -68,6 +68,13 @@ def test_open_vswitch_finds_vnfs_by_mac_and_the_monitor_by_its(wire: str) -> Non
     ]
 
 
+def test_in_the_place_of_vnfs_without_routes_frames_are_reflected() -> None:
+    request = request_of(2, chain="")
+    vnfs: Any = planed.station_task(request, "fib").settings["vnfs"]
+    assert [(vnf["offload"], vnf["reflect"]) for vnf in vnfs] == [(False, "02:00:00:00:03:01")] * 2
+    planed.load(lambda *_, **__: pytest.fail("there is nothing to load"), request, "fib")
+
+
 def test_open_vswitch_has_one_pool_for_many_ports() -> None:
     assert _memory_mb(request_of(63)) == _memory_mb(request_of(1)) < 3000
 
@@ -75,7 +82,7 @@ def test_open_vswitch_has_one_pool_for_many_ports() -> None:
 def test_the_two_ways_differ_in_the_manifest_by_name() -> None:
     ways = [PlanedAdapter(options).settings(request_of(8))["function"] for options in ({}, OFFLOAD)]
     assert "each forwards in a process of its own" in ways[0]
-    assert "control only" in ways[1]
+    assert "whose processes are control planes" in ways[1]
     assert all("8 VNFs" in way for way in ways)
 
 
@@ -91,7 +98,7 @@ def test_who_has_no_stations_says_so_and_who_has_is_asked() -> None:
     ("options", "situation", "words"),
     [
         ("offload=fib", Situation("p2p", "virtio"), "in scenario p2p; remove offload"),
-        ("offload=fib", Situation("parallel", "virtio", 2), "routers"),
+        ("offload=fib", Situation("parallel", "virtio", 2), ""),
         ("offload=fib", Situation("parallel", "virtio", 2, chain="l3fwd"), "routers"),
         ("workers=2", Situation("parallel", "virtio", 2, chain=ROUTER), "remove workers"),
         ("drop_one_in=9", Situation("parallel", "virtio", 2, chain=ROUTER), "remove drop_one_in"),

@@ -61,6 +61,7 @@ def test_options_replace_keys_and_name_the_profile() -> None:
     assert parse_traffic("flows-1k:flows=5k:draw=zipf:exponent=2").flows == Flows(5000, "zipf", 2.0)
     assert parse_traffic("macs:count=63").dst_mac_count == parse_traffic("macs-63").dst_mac_count == 63
     assert parse_traffic("fib:count=1M").dst_ips == Destinations("", 1_000_000)
+    assert parse_traffic("fib:count=all").dst_ips == Destinations("", "all")
     assert parse_traffic("bursts:on_ns=5000").arrival == Arrival("on_off", 5000, 300_000)
     assert parse_traffic("imix:vlan=7:seed=3").vlan == 7
     assert [parse_traffic(text).name for text in ("macs-63", "macs:count=63", "imix:name=mine")] == [
