@@ -164,12 +164,13 @@ class Needs(ClosedModel):
 class ShareClaim(ClosedModel):
     """This part of the path takes more than this share of the mean latency, whatever the waits for polls took.
 
-    In one place, or ``everywhere``.
+    In one place, or ``everywhere``; where ``hosting`` is given, of VNFs that are hosted so.
     """
 
     part: Literal["switch", "vnf", "tester"]
     above: Annotated[float, Field(gt=0, lt=1)]
     everywhere: bool = False
+    hosting: str = ""
 
 
 class FarCores(ClosedModel):

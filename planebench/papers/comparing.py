@@ -381,6 +381,7 @@ def share(claim: Claim, shape: ShareClaim, measured: RunFigures, labels: Sequenc
     for label in labels:
         for result in measured.derived.results:
             wanted = result.point.switch == label and of_the_plan(result.point)
+            wanted = wanted and shape.hosting in ("", result.point.hosting)
             for summary in filter(latency_counts, result.latency if wanted else ()):
                 trials = measured.derived.latency_trials(result)[summary.load].trials
                 low, high = (blocks_of(trials, partial(_share, kinds=kinds, highest=it)) for it in (False, True))

@@ -11,7 +11,12 @@ from planebench.papers.told import ClaimOutcome
 YES, NO, OPEN = ClaimOutcome.CONFIRMED, ClaimOutcome.NOT_CONFIRMED, ClaimOutcome.CANNOT_BE_TESTED
 FREQUENCY = "throughput-grows-with-frequency"
 ROUTER = {"chain_length": 1, "chain": "l3fwd"}
-BILLION = {"chain_length": 1, "chain": "l3fwd:fib=cuckoo:synthetic=1000M", "frame_size_bytes": 256, "traffic": "fib-1M"}
+BILLION = {
+    "chain_length": 1,
+    "chain": "l3fwd:fib=cuckoo:synthetic=1000M",
+    "frame_size_bytes": 256,
+    "traffic": "fib-all",
+}
 
 
 def clocks(*sides: tuple[str, float]) -> list[list[Figure]]:

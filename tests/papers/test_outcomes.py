@@ -167,7 +167,8 @@ def of_share(claim: Claim, wish: ClaimOutcome) -> Figures:
     assert claim.share is not None
     share = {YES: 0.8, NO: 0.2, OPEN: 0.5}[wish]
     parts = anatomy(share if claim.share.part == "switch" else 1 - share)
-    yield delay("planed", "loopback", "0.50", 9.0, extra={"anatomy": parts})
+    hosting = claim.share.hosting or "process"
+    yield delay("planed", "loopback", "0.50", 9.0, extra={"anatomy": parts}, hosting=hosting)
 
 
 def of_chain(claim: Claim, wish: ClaimOutcome) -> Figures:

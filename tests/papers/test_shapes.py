@@ -162,8 +162,9 @@ def test_the_line_of_a_mix_is_that_of_its_mean_size() -> None:
 
 
 def latency_share(claim: str, *parts: Any, verdict: str = "valid") -> Any:
+    more = {"verdict": verdict, "hosting": "vm" if claim.startswith("hypervisor") else "process"}
     sides = [
-        delay("planed", "loopback", "0.50", 9.0, chain_length=n + 1, verdict=verdict, extra={"anatomy": part})
+        delay("planed", "loopback", "0.50", 9.0, chain_length=n + 1, extra={"anatomy": part}, **more)
         for n, part in enumerate(parts)
     ]
     return judged(claim, *sides)
@@ -178,6 +179,8 @@ def test_a_share_of_the_latency_in_one_place_is_enough() -> None:
     assert hypervisor(0.3, 0.8).outcome is YES
     assert hypervisor(0.3, 0.4).outcome is NO
     assert hypervisor(0.5).outcome is OPEN
+    in_a_process = delay("planed", "loopback", "0.50", 9.0, extra={"anatomy": anatomy(0.8)})
+    assert judged("hypervisor-has-most-of-the-latency", in_a_process).why == "not covered by this run"
     unheard = hypervisor(0.8, verdict="invalid")
     assert (unheard.outcome, unheard.why) == (OPEN, "not covered by this run")
 
