@@ -81,6 +81,8 @@ PAUSE_S = 0.1
 ROUTED = " (--traffic fib sends to addresses of its routes)"
 APPLY_DEADLINE_S = 120.0
 """A routing table of a million lines takes its time."""
+NAPPING_TURNS = 4
+"""A control plane may sleep for 5 ms before it replies: so many turns of a core are waited for late replies."""
 EMULATED_TURNS = 12
 """An emulated VNF stops while its code is translated or its CPU is in use: a frame may wait for this many turns."""
 
@@ -483,7 +485,8 @@ class LiveTopology:
         elif traffic.updates is not None and self.topology.side_by_side and isinstance(self.switch, UpdatableSwitch):
             begun = self.switch.begin_updates(traffic.updates)
         try:
-            return self.sender.send(sending, pollers_on_core=self.pollers_on_core, watch=watch, counted=counted)
+            pollers = self.pollers_on_core if control is None else max(self.pollers_on_core, NAPPING_TURNS)
+            return self.sender.send(sending, pollers_on_core=pollers, watch=watch, counted=counted)
         finally:
             if begun is not None:
                 self.table_updates = begun.end()

@@ -183,7 +183,8 @@ def test_every_vnf_is_alive_answers_under_load_and_changes_its_routes_in_turn(co
         expiring = GeneratorLoad("gen-n1", 500, 64, 0, expired)
         frames = live.profile(profile, ROUTER, flat_out=False)
         ways = flows(live.topology, "unidirectional")
-        stats = live.sender.send(Sending(ways, 64, DURATION_S, PPS, profile=frames, more=(expiring,)))
+        sending = Sending(ways, 64, DURATION_S, PPS, profile=frames, more=(expiring,))
+        stats = live.sender.send(sending, pollers_on_core=4)  # a control plane may sleep before it answers
         by_name = {task.name: task for task in stats.tasks}
         sent, monitor = by_name["gen-n1"].generator, by_name["mon-n1"].monitor
         assert sent is not None and monitor is not None and sent.offered_packets > count
