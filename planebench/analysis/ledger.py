@@ -35,7 +35,7 @@ the other end, or its buffer went with a connection."""
 
 
 def ledger(trial: Trial) -> Ledger:
-    """Return the loss accounting of one trial, all directions together.
+    """Return the loss accounting of one trial, all directions and control packets together.
 
     Places: a full ring of the switch is the **wire ring** or the **vhost ring** of a port; what a NIC dropped, at
     either end of a cable, is **NIC**; everything else that the switch dropped, or damaged, is **switch**.
@@ -49,9 +49,10 @@ def ledger(trial: Trial) -> Ledger:
     topology = layout(trial.point.scenario, trial.point.chain_length)
     damaged = (Loss("switch", "damaged", direction.corrupt_packets) for direction in trial.directions)
     losses = [*_switch(trial, topology), *damaged, *_tester(trial, topology)]
+    control = trial.control  # the switch may drop its replies, too
     return Ledger(
-        offered_packets=sum(direction.offered_packets for direction in trial.directions),
-        forwarded_packets=sum(direction.forwarded_packets for direction in trial.directions),
+        offered_packets=sum(it.offered_packets for it in trial.directions) + (control.sent if control else 0),
+        forwarded_packets=sum(it.forwarded_packets for it in trial.directions) + (control.replies if control else 0),
         losses=_added(losses),
         counted=counts_drops(trial.switch) and not set(OWN) & set(trial.point.hostings),
     )

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planebench.analysis.ledger import describe, ledger, merge, policy_packets, policy_words
-from planebench.model.records import DirectionCounts, SwitchCycles, Trial
+from planebench.model.records import ControlPackets, DirectionCounts, SwitchCycles, Trial
 from planebench.model.results import Ledger, Loss
 
 
@@ -182,3 +182,10 @@ def test_policy_is_what_functions_drop_of_their_own_accord() -> None:
     it = named({"vnf0:rule": 20, "vnf1-q1:no_route": 10, "v2:tx_full": 7, "vnf1:tx_full": 1, "n1:rx_missed": 2})
     assert (policy_packets(it), policy_words(it)) == (30, "rule (vnf0 firewall), no_route (vnf1-q1 l3fwd)")
     assert (policy_packets(named({})), policy_words(named({"v2:tx_full": 7}))) == (0, "")
+
+
+def test_a_reply_to_a_control_packet_may_be_what_a_full_ring_dropped() -> None:
+    control = ControlPackets(50.0, sent=6, received=6, replies=5, histogram="")
+    lost = trial("p2p", 100, 93, {"n1:tx_full": 8}, control=control)
+    assert ledger(lost) == Ledger(106, 98, (Loss("wire ring", "full (n1)", 8),))
+    assert ledger(lost).unexplained_packets == 0
