@@ -29,7 +29,7 @@ bench: .stamps/installed ## the quick suite: table in the terminal, HTML report
 
 bench-statistics: setup ## whether intervals and answers keep what they claim, by simulation (minutes); SEEDS=100 RUNS=10: shorter
 	$(BIN)/python bench/conclusions.py $(if $(SEEDS),--seeds $(SEEDS)) $(if $(RUNS),--runs $(RUNS))
-	$(BIN)/python bench/gate.py $(if $(SEEDS),--seeds $(SEEDS))
+	$(BIN)/python bench/trends.py $(if $(SEEDS),--seeds $(SEEDS))
 
 bench-fib: setup ## the FIB at up to a billion routes against its bars; ENTRIES=100000000: smaller
 	@$(MAKE) unit-tests

@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands of a lab: its jobs and its store. What does them is imported when they run."""
+"""The commands of a lab: its jobs, its store, and trends over commits. What does them is imported when they run."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
 from planebench.cli.options import argument, does, examples, option
+from planebench.model.results import Metric
 
-lab_app = typer.Typer(help="Run a matrix on the testbeds of a lab, and keep all runs in one folder, as Parquet.")
+lab_app = typer.Typer(
+    help="Run a matrix on the testbeds of a lab, keep all runs in one folder, as Parquet, and see when figures changed."
+)
 
 StoreArgument = Annotated[Path, typer.Argument(metavar="STORE", help="Folder of the store.")]
+_METRICS = [metric for metric in get_args(Metric) if metric not in ("capacity", "outage")]
+_MetricOption = Annotated[str, option("--metric", f"Metric: {', '.join(_METRICS)}.", "NAME")]
 
 
 @lab_app.command(
@@ -43,6 +48,17 @@ def store_query(
     sql: Annotated[str, typer.Argument(metavar="SQL", help="Query over results, latency, searches, trials and runs.")],
 ) -> None:
     """Print the rows of an SQL query (DuckDB) over a store."""
+
+
+@lab_app.command(epilog=examples("planebench lab trend lab", "planebench lab trend lab --json"))
+@does("trend.trend", "json", "quiet")
+def trend(
+    store: StoreArgument,
+    metric: _MetricOption = "throughput",
+    testbed: Annotated[str | None, option("--testbed", "Only this testbed.", "NAME")] = None,
+    switch: Annotated[str | None, option("--switch", "Only this switch, by its label.", "NAME")] = None,
+) -> None:
+    """Show when figures changed, in which range of commits, and what else changed."""
 
 
 _JobsOption = Annotated[

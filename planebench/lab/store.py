@@ -1,19 +1,31 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The store of a lab: tables of the runs of all testbeds as partitioned Parquet, read by DuckDB (docs/jobs.md)."""
+"""The store of a lab: tables of the runs of all testbeds as partitioned Parquet, read by DuckDB (docs/jobs.md).
+
+Series of its figures over the runs are for trends (docs/ci.md).
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import duckdb
 
 from planebench.analysis import tables
+from planebench.analysis.counting import cell_id
+from planebench.analysis.metrics.results import POINT
 from planebench.analysis.tables import RunSource
-from planebench.model.errors import StoreError, UsageError
-from planebench.model.header import RunHeader
+from planebench.analysis.trend import VOLATILE, Series, TrendPoint
+from planebench.model.errors import StoreError, UsageError, unknown
+from planebench.model.header import RunHeader, Subject
+from planebench.model.records import Point
+from planebench.model.results import Metric
+from planebench.model.text import FILES, named_digests, without_folders
+from planebench.model.words import load_words
 from planebench.store import read_run
 from planebench.store.writer import write_parquet
 
@@ -105,3 +117,81 @@ def _view(database: duckdb.DuckDBPyConnection, store: Path, table: str, depth: i
 def _text(value: str) -> str:
     """Return a text as SQL has it; views take no parameters."""
     return "'" + value.replace("'", "''") + "'"
+
+
+# The figures of a lab over its runs: series of the store, for trends (docs/ci.md).
+
+_OF_SEARCH = (
+    "figure_pps AS figure, '' AS load FROM searches WHERE repetition = 0 AND NOT is_lower_bound AND method = '{}'"
+)
+_FIGURES: Mapping[Metric, str] = {
+    "throughput": "throughput_pps AS figure, '' AS load FROM results WHERE counts AND NOT is_lower_bound",
+    "cycles_per_packet": "switch_cycles_per_packet AS figure, '' AS load FROM results WHERE counts",
+    "ndr": _OF_SEARCH.format("ndr"),
+    "pdr": _OF_SEARCH.format("pdr"),
+    "latency_p50": "p50_us AS figure, load FROM latency WHERE counts",
+    "latency_p99": "p99_us AS figure, load FROM latency WHERE counts",
+}
+"""Where the figures of each metric are, no lower bounds."""
+
+METRICS: tuple[Metric, ...] = tuple(_FIGURES)
+
+_OF_SUBJECT = ("repository", "commit", "committed_at", "dirty", "switch")
+_POINT = tuple(column.name for column in POINT if column.name not in ("run_id", "version"))
+
+
+def histories(
+    store: Path, metric: Metric = "throughput", testbed: str | None = None, switch: str | None = None
+) -> dict[Series, list[TrendPoint]]:
+    """Return the series of a metric, by testbed, switch and test point. Raises UsageError for an unknown metric."""
+    if metric not in _FIGURES:
+        raise unknown("metric", metric, METRICS)
+    with _of_strangers(store):
+        return _histories(store, metric, testbed, switch)
+
+
+def _histories(store: Path, metric: Metric, testbed: str | None, switch: str | None) -> dict[Series, list[TrendPoint]]:
+    with open_store(store) as database:
+        runs = {(run["testbed"], run["run_id"]): run for run in _rows(database.sql("SELECT * FROM runs"))}
+        found = _rows(database.sql(f"SELECT *, {_FIGURES[metric]}"))
+    series: dict[Series, list[TrendPoint]] = {}
+    for row in found:
+        if row["figure"] is None or row["figure"] <= 0 or testbed not in (None, row["testbed"]):
+            continue
+        if switch in (None, row["switch"]):
+            run = runs[row["testbed"], row["run_id"]]
+            row["chain"] = without_folders(row["chain"], json.loads(run["settings"]))
+            cell = cell_id(Point(**{name: row[name] for name in _POINT}))
+            key = Series(
+                row["testbed"], row["switch"], f"{cell} at {load_words(row['load'])}" if row["load"] else cell, metric
+            )
+            subject = Subject(**{name: run[f"subject_{name}"] for name in _OF_SUBJECT})
+            mine = run["subject_commit"] is not None and subject.builds(row["switch"])
+            settings = json.loads(run["settings"])
+            chains = {"chains": without_folders(settings["chains"], settings)} if settings.get("chains") else {}
+            kept = {key: value for key, value in settings.items() if key not in FILES}
+            facts = {
+                **json.loads(run["host"]),
+                **{**kept, **chains, **named_digests(settings)},
+                "planebench": run["planebench_version"],
+            }
+            if not mine:
+                facts[f"version of {row['switch']}"] = row["version"]
+            series.setdefault(key, []).append(
+                TrendPoint(
+                    run["run_id"],
+                    run["started_at"],
+                    row["figure"],
+                    commit=run["subject_commit"] if mine else "",
+                    committed_at=run["subject_committed_at"] if mine else "",
+                    repository=run["subject_repository"] if mine else "",
+                    dirty=bool(mine and run["subject_dirty"]),
+                    facts={name: str(value) for name, value in facts.items() if name not in VOLATILE},
+                    boot=str(json.loads(run["host"]).get("boot_id") or ""),
+                )
+            )
+    return series
+
+
+def _rows(found: Any) -> list[dict[str, Any]]:
+    return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Store and git bisect as a user types them, with the simulator."""
+"""Store, trend and git bisect as a user types them, with the simulator."""
 
 from __future__ import annotations
 
@@ -17,11 +17,6 @@ from builders import make_run, store_run
 BISECT = Path(__file__).parents[2] / "docs" / "examples" / "ci" / "bisect.sh"
 RUN = ("run", "quick", "--scenario", "p2p", "--direction", "unidirectional", "--frame-size", "64", "--duration", "0.02",
        "--repeat", "2", "--loads", "none", "--quiet", "--no-report", "--no-calibrate")  # fmt: skip
-
-
-HISTORY = """select subject_commit, throughput_pps / lag(throughput_pps) over (order by started_at, run_id) as ratio
-from results join runs using (testbed, run_id) where counts order by started_at, run_id"""
-"""As docs/ci.md has it."""
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -46,10 +41,10 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def test_runs_of_commits_become_a_history(planebench, repository: Path, tmp_path: Path) -> None:
+def test_runs_of_commits_become_a_trend(planebench, repository: Path, tmp_path: Path) -> None:
     lab = tmp_path / "lab"
     commits = git(repository, "rev-list", "--reverse", "main").split()
-    for number, commit in enumerate(commits):
+    for number, commit in enumerate([*commits[:3], *commits[3:]] * 1):
         git(repository, "checkout", "--quiet", commit)
         capacity = (repository / "capacity").read_text().split()[0]
         labels = ("--subject", f"sim={repository}", "--testbed", "rack3", "--tag", "ring=new")
@@ -60,14 +55,16 @@ def test_runs_of_commits_become_a_history(planebench, repository: Path, tmp_path
     assert [it["commit"] for it in listed] == [commit[:12] for commit in commits]
     asked = json.loads(planebench("lab", "query", lab, "select tags, subject_repository from runs", "--json").out)
     assert asked["rows"][0] == {"tags": '{"ring": "new"}', "subject_repository": "https://example.org/switch.git"}
-    asked = json.loads(planebench("lab", "query", lab, HISTORY, "--json").out)["rows"]
-    assert [it["subject_commit"] for it in asked] == commits
-    (step,) = [it for it in asked if abs((it["ratio"] or 1.0) - 1) > 0.03]
-    assert step["subject_commit"] == commits[3] and step["ratio"] == pytest.approx(0.95, abs=0.002)
+    (trend,) = json.loads(planebench("lab", "trend", lab, "--json").out)["trends"]
+    (step,) = trend["steps"]
+    assert step["ratio"] == pytest.approx(0.95, abs=0.002)
+    assert (step["before"]["commit"], step["after"]["commit"]) == (commits[2], commits[3])
+    shown = planebench("lab", "trend", lab)
+    assert "step of -5.0 %" in shown.out and "1 changes in 1 series of 6 runs" in shown.out
 
 
 def test_bad_input_of_a_store_is_told(planebench, tmp_path: Path) -> None:
-    assert "is not the store of a lab" in planebench("lab", "list", tmp_path).err
+    assert "is not the store of a lab" in planebench("lab", "trend", tmp_path).err
     assert planebench("lab", "add", tmp_path, "latest").code == 2
     assert "Valid: KEY=VALUE" in planebench(*RUN, "--switch", "sim", "--tag", "new").err
     assert "git show in" in planebench(*RUN, "--switch", "sim", "--subject", tmp_path).err

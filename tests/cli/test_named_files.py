@@ -101,3 +101,17 @@ def test_a_run_goes_on_with_its_files_as_they_were(planebench, own_run_folder, t
     (folder,) = own_run_folder.iterdir()
     points = [json.loads(line)["point"] for line in (folder / "trials.jsonl").read_text().splitlines()]
     assert len(points) == 2 and points[0] == points[1]
+
+
+def test_a_changed_file_is_part_of_a_trend(planebench, own_run_folder, tmp_path) -> None:
+    """The series goes on, and the step has the file among what changed; a folder is no change."""
+    for number in range(10):
+        folder = _write(tmp_path / str(number), "rules", other=number >= 5)
+        options = (f"--switch=sim:capacity={10 if number < 5 else 8}M", *FAST[1:], *_options(folder, "rules"))
+        assert planebench("run", *options, f"--name=n{number}", "--no-report").code == 0
+        assert planebench("lab", "add", tmp_path / "lab", f"n{number}", "--testbed=rack").code == 0
+    (trend,) = json.loads(planebench("lab", "trend", tmp_path / "lab", "--json").out)["trends"]
+    assert len(trend["samples"]) == 10
+    (step,) = trend["steps"]
+    (changed,) = [text for text in step["changed"] if not text.startswith("version of")]
+    assert step["cause"] == "environment" and changed.startswith("my.rules: ")

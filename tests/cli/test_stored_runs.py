@@ -38,6 +38,7 @@ COMMANDS = (
     ("papers", "RUN"),
     ("capacity", "RUN"),
     ("lab", "add", "STORE", "RUN"),
+    ("lab", "trend", "STORE"),
 )
 FILES = ("run.json", "trials.jsonl", "finished.json", "skipped.jsonl", "conditions.jsonl")
 DEEP = "[" * 100_000
@@ -126,7 +127,10 @@ def test_no_stored_run_ends_in_a_traceback(planebench, monkeypatch, tmp_path: Pa
     (bad / name).write_text(changed((bad / name).read_text(), data.draw))
     command = data.draw(st.sampled_from(COMMANDS))
     names = {"RUN": bad, "GOOD": whole, "STORE": store, "OUT": tmp_path / "out"}
-    line = [*(names.get(word, word) for word in command), "--runs", runs]
+    line = [*(names.get(word, word) for word in command), *(["--runs", runs] if "trend" not in command else [])]
+    if "trend" in command:
+        planebench("lab", "add", store, whole)
+        planebench("lab", "add", store, bad)
     done = planebench(*line)
     event(f"exit code {done.code}")
     assert done.code in EXIT_CODES and "Traceback" not in done.out + done.err

@@ -18,8 +18,8 @@ from builders import make_run, store_run, without_checksums
 from planebench.analysis.compare import Derived
 from planebench.analysis.tables import table_csv
 from planebench.lab.job import Job, JobPlace, read_job, write_job
-from planebench.lab.store import add_run
-from planebench.model.errors import StoreError
+from planebench.lab.store import add_run, histories, open_store
+from planebench.model.errors import PlanebenchError, StoreError
 from planebench.plan.schema import load_plan
 from planebench.store import read_run
 
@@ -120,11 +120,25 @@ def test_the_ticket_of_a_job_is_no_command(tmp_path: Path, ticket: str) -> None:
 def test_a_store_that_a_stranger_has_written_is_told_in_a_sentence(planebench, run: Path, tmp_path: Path) -> None:
     store = tmp_path / "lab"
     add_run(store, run)
-    for file in (next((store / table).rglob("*.parquet")) for table in ("results", "runs")):
-        good = file.read_bytes()
-        for damaged in (b"", b"PAR1" + bytes(40) + b"PAR1", good[:200]):
-            file.write_bytes(damaged)
-            done = planebench("lab", "list", store)
-            assert done.code in (2, 5) and done.err.count("\n") == 1, done.err
-            file.write_bytes(good)
-    assert planebench("lab", "list", store).code == 0
+    results, runs = (next((store / table).rglob("*.parquet")) for table in ("results", "runs"))
+    with open_store(store) as database:
+        lies = {
+            results: ("* REPLACE ('x' AS throughput_pps)", "* REPLACE ('nope' AS scenario)"),
+            runs: ("* REPLACE ('[[[' AS settings)", "* REPLACE ('[]' AS host)", f"* REPLACE ('{'[' * 99999}' AS host)"),
+        }
+        for file, selections in lies.items():
+            good = file.read_bytes()
+            for selection in selections:
+                query = f"SELECT {selection} FROM read_parquet('{file}', hive_partitioning = false)"
+                database.execute(f"COPY ({query}) TO '{tmp_path}/lie' (FORMAT parquet)")
+                file.write_bytes((tmp_path / "lie").read_bytes())
+                with pytest.raises(PlanebenchError, match=r"has not written|unknown scenario"):
+                    histories(store)
+                file.write_bytes(good)
+            for damaged in (b"", b"PAR1" + bytes(40) + b"PAR1", good[:200]):
+                file.write_bytes(damaged)
+                for command in ("list", "trend"):
+                    done = planebench("lab", command, store)
+                    assert done.code in (2, 5) and done.err.count("\n") == 1, done.err
+                file.write_bytes(good)
+    assert histories(store)

@@ -11,7 +11,7 @@ from builders import make_run, store_run, without_checksums
 
 from planebench.analysis.results import derive_results
 from planebench.lab import store as lab
-from planebench.lab.store import add_run, open_store
+from planebench.lab.store import METRICS, add_run, histories, open_store
 from planebench.model.errors import StoreError, UsageError
 from planebench.model.header import Run, Subject
 
@@ -99,3 +99,25 @@ def test_a_run_without_labels_is_of_the_testbed_that_is_named(tmp_path: Path) ->
     add_run(tmp_path / "lab", stored(tmp_path, "a-run")[0], testbed="old")
     with open_store(tmp_path / "lab") as database:
         assert database.sql("SELECT testbed, subject_commit, tags FROM runs").fetchall() == [("old", None, "{}")]
+
+
+def test_series_have_the_commit_of_what_is_built_from_it(tmp_path: Path) -> None:
+    add_run(tmp_path / "lab", stored(tmp_path, "a-run", testbed="rack3", subject=SUBJECT)[0])
+    found = histories(tmp_path / "lab")
+    samples = {(key.switch, key.point): samples for key, samples in found.items()}
+    (vpp,) = samples["vpp", "p2p/unidirectional/64/virtio/process"]
+    (planed,) = samples["planed", "p2p/unidirectional/64/virtio/process"]
+    assert (vpp.commit, vpp.repository, planed.commit) == (SUBJECT.commit, SUBJECT.repository, "")
+    assert "version of planed" in planed.facts and "version of vpp" not in vpp.facts
+    assert vpp.facts["kernel"] == "6.1.0-18-amd64"
+    assert {key.testbed for key in found} == {"rack3"}
+
+
+def test_every_metric_is_a_query_that_works(tmp_path: Path) -> None:
+    add_run(tmp_path / "lab", stored(tmp_path, "a-run")[0])
+    lengths = {metric: len(histories(tmp_path / "lab", metric)) for metric in METRICS}
+    assert (
+        lengths["throughput"] and lengths["cycles_per_packet"] and lengths["latency_p50"] == lengths["latency_p99"] > 0
+    )
+    with pytest.raises(UsageError, match="metric"):
+        histories(tmp_path / "lab", "outage")
