@@ -20,7 +20,7 @@ from planebench_fib.agent_mirror import BLACKHOLE, LOCAL, Changes, Hop, Leg, Mir
 from planebench_fib.client import FibClient
 from planebench_fib.errors import FibSessionLost, FibTimeout, FibUpdateError
 from planebench_fib.exceptions import Error, UsageError
-from planebench_fib.messages import HopRecord, Op, Prefix
+from planebench_fib.messages import GroupRecord, HopRecord, Op, Prefix
 from planebench_fib.transport import PacketTransport
 
 IDLE_S, UNANSWERED_S = 0.25, 0.02
@@ -203,7 +203,9 @@ class Agent:
         self._client.poll()
 
     def _say_hop(self, hop: Hop) -> None:
-        if hop.mac:
+        if hop.members:
+            self._client.group(hop.number, hop.members)
+        elif hop.mac:
             self._client.hop(hop.number, destination=hop.mac, wire=hop.wire)
         elif hop.number == BLACKHOLE:
             self._client.hop_blackhole(hop.number)
@@ -215,8 +217,9 @@ class Agent:
         self._refused[error.code.name] += 1
         if self._refused[error.code.name] == 1:
             self._tell("refused", {"reason": str(error)})
-        if isinstance(error.record, HopRecord) and error.record.op is Op.REPLACE and error.record.number != LOCAL:
-            self._mirror.refuse(error.record.number)
+        match error.record:
+            case GroupRecord(number) | HopRecord(Op.REPLACE, number) if number != LOCAL:
+                self._mirror.refuse(number)
 
     def _facts(self) -> dict[str, Any]:
         return {

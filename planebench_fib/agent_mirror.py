@@ -3,7 +3,8 @@
 hops, and changes since the last message. Pure: no sockets, no clock.
 
 Each gateway has one next hop: when its MAC address changes, one message moves all its routes. Without a MAC the next
-hop is LOCAL: packets go to the VNF, whose kernel resolves the gateway and forwards meanwhile.
+hop is LOCAL: packets go to the VNF, whose kernel resolves the gateway and forwards meanwhile. Several gateways of a
+route are a group of the resolved ones.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from planebench_fib.messages import HOP_NUMBERS, Prefix
+from planebench_fib.messages import HOP_NUMBERS, MEMBERS_MAX, Prefix
 
 LOCAL, BLACKHOLE = 0, 1
 """Numbers of the two next hops that every session has; gateways and neighbours have the numbers behind them."""
 _FIRST = 2
+_WEIGHT_MAX = 255
 
 
 class RouteKind(enum.Enum):
@@ -43,19 +45,37 @@ class Path(NamedTuple):
     metric: int
     kind: RouteKind
     legs: tuple[Leg, ...] = ()
+    weights: tuple[int, ...] = ()
+    """Of the legs; empty: 1 each."""
 
     @property
     def has_gateways(self) -> bool:
         """Return whether every leg has a gateway: IPv6 groups routes with gateways into one multipath route."""
         return bool(self.legs) and all(leg.gateway for leg in self.legs)
 
+    def without(self, legs: tuple[Leg, ...]) -> Path:
+        """Return the path without some of its legs."""
+        weights = self.weights or (1,) * len(self.legs)
+        left = [(leg, weight) for leg, weight in zip(self.legs, weights, strict=True) if leg not in legs]
+        return self._replace(
+            legs=tuple(leg for leg, _ in left), weights=tuple(weight for _, weight in left) if self.weights else ()
+        )
+
+
+class Spread(NamedTuple):
+    """Several gateways with weights, over which flows are spread."""
+
+    ways: tuple[tuple[Leg, int], ...]
+
 
 class Hop(NamedTuple):
-    """A next hop: by ``wire`` to ``mac``. Without ``mac`` it is LOCAL, or BLACKHOLE by its number."""
+    """A next hop: by ``wire`` to ``mac``, or a group of ``members``, pairs of a number and a weight. Without either it
+    is LOCAL, or BLACKHOLE by its number."""
 
     number: int
     mac: bytes = b""
     wire: int = 0
+    members: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +114,9 @@ class Mirror:
     _neighbours: dict[Leg, bytes] = field(default_factory=dict)
     _hosts: dict[Prefix, Leg] = field(default_factory=dict)
     """Neighbours on connected networks, which have routes of their own."""
-    _numbers: dict[Leg, int] = field(default_factory=dict)
-    _refused: set[Leg] = field(default_factory=set)
-    """Neighbours that the forwarder grants no next hop: LOCAL."""
+    _numbers: dict[Leg | Spread, int] = field(default_factory=dict)
+    _refused: set[Leg | Spread] = field(default_factory=set)
+    """Neighbours that the forwarder grants no next hop: LOCAL; and groups, of which the first gateway serves."""
     _users: Counter[int] = field(default_factory=Counter)
     _free: list[int] = field(default_factory=lambda: list(range(HOP_NUMBERS - 1, _FIRST - 1, -1)))
     _told: dict[Prefix, int] = field(default_factory=dict)
@@ -115,7 +135,7 @@ class Mirror:
 
     @property
     def multipath(self) -> int:
-        """Return the number of prefixes whose route has several legs, one of which is used."""
+        """Return the number of prefixes whose route has several legs."""
         return sum(len(paths[0].legs) > 1 for paths in self._paths.values() if paths)
 
     def told(self) -> Mapping[Prefix, int]:
@@ -168,7 +188,7 @@ class Mirror:
                 del have[number]
                 break
             if set(path.legs) < set(one.legs):
-                have[number] = one._replace(legs=tuple(leg for leg in one.legs if leg not in path.legs))
+                have[number] = one.without(path.legs)
                 break
         if have:
             self._paths[prefix] = tuple(have)
@@ -234,7 +254,7 @@ class Mirror:
 
     def gateways(self) -> dict[Leg, bool]:
         """Return the neighbours that routes lead to, and whether each is resolved."""
-        return {neighbour: neighbour in self._neighbours for neighbour in self._numbers}
+        return {to: to in self._neighbours for to in self._numbers if isinstance(to, Leg)}
 
     def _find_hosts(self) -> None:
         """Update the host routes: of resolved neighbours on connected networks without a longer prefix."""
@@ -261,11 +281,17 @@ class Mirror:
     def _best(paths: tuple[Path, ...]) -> Path:
         return min(paths, key=lambda path: (path.rank, path.metric))
 
+    def _ways(self, path: Path) -> dict[Leg, int]:
+        """Return the legs that leave by our interfaces, with weights: through gateways, or without any the first."""
+        ways = [
+            (leg, weight)
+            for leg, weight in zip(path.legs, path.weights or (1,) * len(path.legs), strict=True)
+            if leg.interface in self.wires and path.kind is RouteKind.UNICAST
+        ]
+        return {leg: min(weight, _WEIGHT_MAX) for leg, weight in ways if leg.gateway} or dict(ways[:1])
+
     def _leg(self, path: Path) -> Leg | None:
-        """Return the first leg that leaves by one of our interfaces."""
-        if path.kind is not RouteKind.UNICAST:
-            return None
-        return next((leg for leg in path.legs if leg.interface in self.wires), None)
+        return next(iter(self._ways(path)), None)
 
     def _wanted(self, prefix: Prefix) -> int | None:
         paths = self._paths.get(prefix)
@@ -274,36 +300,55 @@ class Mirror:
         path = self._best(paths)
         if path.kind is RouteKind.BLACKHOLE:
             return BLACKHOLE
-        leg = self._leg(path)
-        if leg is None:
+        ways = self._ways(path)
+        if not ways:
             return LOCAL
+        if len(ways) > 1:
+            return self._group_number(Spread(tuple(ways.items())[:MEMBERS_MAX]))
+        leg = next(iter(ways))
         if not leg.gateway:  # a network on the link; of one address, the neighbour itself
             leg = Leg(leg.interface, prefix.address)
             if prefix != _host(prefix.address) or leg not in self._neighbours:
                 return LOCAL
         return self._number(leg)
 
-    def _number(self, neighbour: Leg) -> int:
-        """Return the next hop of a neighbour; LOCAL if all numbers are in use or the forwarder refused it."""
+    def _number(self, neighbour: Leg | Spread) -> int:
+        """Return the next hop of a neighbour or group; LOCAL if all numbers are in use or the forwarder refused it."""
         if neighbour not in self._numbers:
             if not self._free or neighbour in self._refused:
                 return LOCAL
             self._numbers[neighbour] = self._free.pop()
         return self._numbers[neighbour]
 
+    def _group_number(self, spread: Spread) -> int:
+        """Return the next hop of a group; without a number for it that of its first resolved gateway."""
+        for leg, _ in spread.ways:
+            self._number(leg)
+        number = self._number(spread)
+        if number != LOCAL:
+            return number
+        legs = [leg for leg, _ in spread.ways]
+        return self._number(next((leg for leg in legs if leg in self._neighbours), legs[0]))
+
     def _release(self) -> tuple[int, ...]:
-        """Free the numbers that no route uses, and return those that the forwarder has."""
-        unused = {neighbour: n for neighbour, n in self._numbers.items() if self._users[n] == 0}
-        for neighbour, number in unused.items():
-            del self._numbers[neighbour]
-            self._free.append(number)
-        return tuple(n for n in unused.values() if self._told_hops.pop(n, None) is not None)
+        """Free the numbers that no route or group uses, and return those that the forwarder has, groups first."""
+        used = {to for to, n in self._numbers.items() if self._users[n]}
+        used |= {leg for to in used if isinstance(to, Spread) for leg, _ in to.ways}
+        unused = sorted((to for to in self._numbers if to not in used), key=lambda to: isinstance(to, Leg))
+        numbers = [self._numbers.pop(to) for to in unused]
+        self._free += numbers
+        return tuple(n for n in numbers if self._told_hops.pop(n, None) is not None)
 
     def _hop_changes(self) -> tuple[Hop, ...]:
+        """Return the next hops that differ from what was sent, groups behind their members."""
         now = {LOCAL: Hop(LOCAL), BLACKHOLE: Hop(BLACKHOLE)}
-        for neighbour, number in self._numbers.items():
-            mac = self._neighbours.get(neighbour)
-            now[number] = Hop(number, mac, self.wires[neighbour.interface]) if mac else Hop(number)
+        for to, number in sorted(self._numbers.items(), key=lambda item: isinstance(item[0], Spread)):
+            if isinstance(to, Leg):
+                mac = self._neighbours.get(to)
+                now[number] = Hop(number, mac, self.wires[to.interface]) if mac else Hop(number)
+            else:
+                ways = [(self._numbers.get(leg), weight) for leg, weight in to.ways if leg in self._neighbours]
+                now[number] = Hop(number, members=tuple((n, weight) for n, weight in ways if n is not None))
         changed = tuple(hop for hop in now.values() if self._told_hops.get(hop.number) != hop)
         self._told_hops = now
         return changed

@@ -58,14 +58,17 @@ def parse_route(
     prefix = Prefix(found.get(_DST) or bytes(_BYTES[family]), length)
     if _stays_on_link(prefix, kind):
         return None
-    legs: tuple[Leg, ...] = ()
+    ways: list[tuple[Leg, int]] = []
     if kind is RouteKind.UNICAST:
-        legs = tuple(_legs(found, flags, alive))
-        if not legs:
+        ways = list(_legs(found, flags, alive))
+        if not ways:
             return None
         if family == socket.AF_INET6:
-            legs = tuple(sorted(legs))  # a dump and an event have them in another order
-    return prefix, Path(rank, _number(found.get(_PRIORITY)), kind, legs)
+            ways.sort()  # a dump and an event have them in another order
+    legs, weights = tuple(leg for leg, _ in ways), tuple(weight for _, weight in ways)
+    return prefix, Path(
+        rank, _number(found.get(_PRIORITY)), kind, legs, weights if any(weight > 1 for weight in weights) else ()
+    )
 
 
 def attributes(data: bytes, at: int, end: int) -> dict[int, bytes]:
@@ -84,20 +87,21 @@ def _number(value: bytes | None) -> int:
     return int(_NUMBER.unpack(value)[0]) if value else 0
 
 
-def _legs(found: dict[int, bytes], flags: int, alive: bool) -> Iterator[Leg]:
-    """Return the legs, with ``alive`` the working ones. A leg with encapsulation leads nowhere: the VNF does it."""
+def _legs(found: dict[int, bytes], flags: int, alive: bool) -> Iterator[tuple[Leg, int]]:
+    """Return legs and weights, with ``alive`` of the working ones. A leg with encapsulation leads nowhere: the VNF does
+    it."""
     several = found.get(_MULTIPATH)
     if several is None:
         if not (alive and flags & RTNH_F_DEAD):
-            yield _leg(_number(found.get(_OIF)), found)
+            yield _leg(_number(found.get(_OIF)), found), 1
         return
     at = 0
     while at + _LEG.size <= len(several):
-        length, leg_flags, _, interface = _LEG.unpack_from(several, at)
+        length, leg_flags, more, interface = _LEG.unpack_from(several, at)
         if length < _LEG.size:
             break
         if not (alive and leg_flags & RTNH_F_DEAD):
-            yield _leg(interface, attributes(several, at + _LEG.size, at + length))
+            yield _leg(interface, attributes(several, at + _LEG.size, at + length)), more + 1
         at += length + _ALIGN & ~_ALIGN
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -27,10 +27,13 @@ from planebench_fib.errors import FibError, FibSessionLost, FibTimeout, FibUpdat
 from planebench_fib.exceptions import UsageError
 from planebench_fib.messages import (
     HOP_NUMBERS,
+    MEMBERS_MAX,
     OVERHEAD_BYTES,
+    RECORDED,
     WINDOW,
     Ack,
     Code,
+    GroupRecord,
     HopKind,
     HopRecord,
     MessageError,
@@ -121,8 +124,16 @@ class FibClient:
         """Announce a next hop that drops packets."""
         self._hop(HopRecord(Op.REPLACE, number, HopKind.BLACKHOLE))
 
+    def group(self, number: int, members: Iterable[tuple[int, int]]) -> None:
+        """Announce or change a next hop that spreads flows over others: pairs of a number and a weight, 1 to 255."""
+        record = GroupRecord(number, tuple(members))
+        _check_number(number)
+        if not 1 <= len(record.members) <= MEMBERS_MAX or not all(0 < weight < 256 for _, weight in record.members):
+            raise UsageError(f"{record}: a group has 1 to {MEMBERS_MAX} members with weights from 1 to 255")
+        self._append(MessageType.NEXT_HOP_GROUPS, 0, record.encode())
+
     def hop_delete(self, number: int) -> None:
-        """Delete a next hop that no route uses any more."""
+        """Delete a next hop, or group, that no route or group uses any more."""
         self._hop(HopRecord(Op.DELETE, number))
 
     def add(self, prefix: PrefixLike, hop: int) -> None:
@@ -355,8 +366,7 @@ class FibClient:
         del pending.records[: ack.applied]
         if ack.code is not Code.BUSY:
             self._refuse(pending, ack)
-        has_records = pending.type in (MessageType.ROUTES, MessageType.NEXT_HOPS)
-        if not pending.records and (has_records or ack.code is not Code.BUSY):
+        if not pending.records and (pending.type in RECORDED or ack.code is not Code.BUSY):
             self._queue.popleft()
         if self._base != ack.next_sequence:
             self._base = ack.next_sequence

@@ -13,7 +13,7 @@ REASONS: dict[Code, str] = {
     Code.NO_NEXT_HOP: "unknown next hop in this session; announce the next hop before its routes",
     Code.EXISTS: "it already exists; use replace()",
     Code.ABSENT: "it does not exist",
-    Code.BUSY_HOP: "routes still use this next hop; delete or replace them first",
+    Code.BUSY_HOP: "routes or groups still use this next hop; delete or replace them first",
 }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""FIB update messages, version 1: bytes and back. docs/fib-messages.md is the authority; dataplane/fib/fib_message.h
+"""FIB update messages, version 2: bytes and back. docs/fib-messages.md is the authority; dataplane/fib/fib_message.h
 is the same in C, and tests/fib/vectors.json holds both to it.
 """
 
@@ -17,10 +17,12 @@ ETHER_TYPE = 0x88B5
 FORWARDER_MAC = bytes.fromhex("02f1b0000000")
 """Where messages go; any other address will do."""
 MAGIC = 0xF1B0
-VERSION = 1
+VERSION = 2
 WINDOW = 64
 """Messages that may be unanswered."""
 HOP_NUMBERS = 4096
+MEMBERS_MAX = 16
+"""Of a group."""
 FRAME_BYTES_MIN = 60
 
 _ETHERNET = struct.Struct("!6s6sH")
@@ -28,6 +30,7 @@ _HEADER = struct.Struct("!HBBIIHH")
 _ACK = struct.Struct("!BxHIH4xQQ")
 _ROUTE = struct.Struct("!BBH")
 _HOP = struct.Struct("!BBHB3x6s6s")
+_GROUP, _MEMBER = struct.Struct("!BBH"), struct.Struct("!HBx")
 OVERHEAD_BYTES = _ETHERNET.size + _HEADER.size
 _NO_MAC = bytes(6)
 
@@ -41,7 +44,11 @@ class MessageType(enum.IntEnum):
     FLUSH = 4
     END_OF_RIB = 5
     KEEPALIVE = 6
+    NEXT_HOP_GROUPS = 7
 
+
+RECORDED = frozenset((MessageType.ROUTES, MessageType.NEXT_HOPS, MessageType.NEXT_HOP_GROUPS))
+"""The types whose messages have records."""
 
 _IS_ACK = 0x80
 
@@ -164,7 +171,25 @@ class HopRecord:
         return _HOP.pack(self.op, self.kind, self.number, self.wire, self.destination, self.source)
 
 
-Record = RouteRecord | HopRecord
+@dataclass(frozen=True, slots=True)
+class GroupRecord:
+    """One next hop that is a group: REPLACE of its ``members``, pairs of a next hop's number and a weight."""
+
+    number: int
+    members: tuple[tuple[int, int], ...]
+
+    def __str__(self) -> str:
+        members = ", ".join(f"{number} (weight {weight})" for number, weight in self.members)
+        return f"next hop {self.number}, group of {members}"
+
+    def encode(self) -> bytes:
+        """Return 68 bytes."""
+        members = b"".join(_MEMBER.pack(*member) for member in self.members)
+        head = _GROUP.pack(Op.REPLACE, len(self.members), self.number)
+        return head + members.ljust(MEMBERS_MAX * _MEMBER.size, b"\0")
+
+
+Record = RouteRecord | HopRecord | GroupRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +227,8 @@ def record_bytes(kind: MessageType, family: int) -> int:
     """Return the length of one record of a message."""
     if kind is MessageType.NEXT_HOPS:
         return _HOP.size
+    if kind is MessageType.NEXT_HOP_GROUPS:
+        return _GROUP.size + MEMBERS_MAX * _MEMBER.size
     return _ROUTE.size + (4 if family == 4 else 16)
 
 
@@ -213,6 +240,11 @@ def decode_record(kind: MessageType, data: bytes) -> Record:
             if op == Op.DELETE:  # the rest means nothing
                 return HopRecord(Op.DELETE, number)
             return HopRecord(Op(op), number, HopKind(hop_kind), wire, destination, source)
+        if kind is MessageType.NEXT_HOP_GROUPS:
+            op, count, number = _GROUP.unpack_from(data)
+            if Op(op) is not Op.REPLACE or not 1 <= count <= MEMBERS_MAX:
+                raise ValueError(f"op {op}, {count} members")
+            return GroupRecord(number, tuple(_MEMBER.iter_unpack(data[_GROUP.size :]))[:count])
         op, length, hop = _ROUTE.unpack_from(data)
         return RouteRecord(Op(op), Prefix(data[_ROUTE.size :], length), hop)
     except ValueError as error:
@@ -240,7 +272,7 @@ def decode_message(frame: bytes) -> Message:
     except ValueError:
         raise MessageError(f"type {kind:#04x} is not a message of a VNF") from None
     size = record_bytes(message_type, family) if count else 0
-    if count and message_type not in (MessageType.ROUTES, MessageType.NEXT_HOPS):
+    if count and message_type not in RECORDED:
         raise MessageError(f"{message_type.name} has no records, this one has {count}")
     if len(frame) < OVERHEAD_BYTES + count * size:
         raise MessageError(f"{count} records do not fit into {len(frame)} bytes")

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdalign.h>
 #include <stdlib.h>
 
 #include "fib/fib_state.h"
@@ -38,9 +39,11 @@ static int readers_create(struct fib *fib)
 static int hops_create(struct fib *fib)
 {
 	fib->records = aligned_alloc(sizeof(*fib->records), (FIB_RECORDS + 1) * sizeof(*fib->records));
+	fib->spreads = aligned_alloc(alignof(struct fib_spread), (FIB_SPREADS + 1) * sizeof(*fib->spreads));
 	for (unsigned i = 0; i <= FIB_NEXT_HOPS_MAX; i++)
 		atomic_init(&fib->slots[i], &fib->none);
-	return fib->records && fib_pool_open(&fib->indices_free, FIB_NEXT_HOPS_MAX) == 0 &&
+	return fib->records && fib->spreads && fib_pool_open(&fib->spreads_free, FIB_SPREADS) == 0 &&
+	                       fib_pool_open(&fib->indices_free, FIB_NEXT_HOPS_MAX) == 0 &&
 	                       fib_pool_open(&fib->records_free, FIB_RECORDS) == 0
 	               ? 0
 	               : -ENOMEM;
@@ -90,7 +93,9 @@ void fib_destroy(struct fib *fib)
 		cuckoo_destroy(fib->tables[family]);
 	fib_pool_close(&fib->indices_free);
 	fib_pool_close(&fib->records_free);
+	fib_pool_close(&fib->spreads_free);
 	free(fib->records);
+	free(fib->spreads);
 	free(fib->readers);
 	free(fib);
 }
@@ -139,7 +144,7 @@ static void drop_unused_hops(struct fib *fib, struct fib_vnf *vnf)
 		const struct fib_entry *entry = &fib->entries[index];
 
 		next = entry->next;
-		if (entry->routes[FIB_V4] + entry->routes[FIB_V6] == 0)
+		if (fib_hop_is_idle(entry))
 			fib_hop_free(fib, vnf, index);
 	}
 }

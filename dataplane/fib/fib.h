@@ -38,10 +38,13 @@ enum {
 
 // As a reader sees it, and as the writer gives it. Immutable once lookups find it.
 struct fib_hop {
-	uint8_t kind;                         // enum fib_hop_kind
-	uint8_t port;                         // of FORWARD: an index that the caller gives a meaning
-	uint8_t macs[2 * RTE_ETHER_ADDR_LEN]; // destination, source: as they go into the frame
-	uint8_t pad[2];                       // zero: next hops are compared and saved as bytes
+	uint8_t kind; // enum fib_hop_kind
+	uint8_t port; // of FORWARD: an index that the caller gives a meaning, below 32 if it is a member of a group
+	uint8_t pad[2]; // zero: next hops are compared and saved as bytes
+	union {
+		uint8_t macs[2 * RTE_ETHER_ADDR_LEN]; // destination, source: as they go into the frame
+		uint32_t spread;                      // of GROUP: the FIB's
+	};
 } __attribute__((aligned(16)));
 
 _Static_assert(sizeof(struct fib_hop) == 16, "no padding: next hops are compared and saved as bytes");
@@ -104,6 +107,12 @@ void fib_find4(const struct fib *fib, const struct fib_query4 *queries, unsigned
 void fib_find6(const struct fib *fib, const struct fib_query6 *queries, unsigned n,
                const struct fib_hop **hops);
 
+// What a packet of a flow takes that has found a hop of kind FIB_HOP_GROUP: never NULL, never a group. down: a bit for
+// each port of FORWARD that cannot be used now: its flows take other members until it can, if there are any. Good as long
+// as what lookups found.
+const struct fib_hop *fib_hop_of_flow(const struct fib *fib, const struct fib_hop *group, uint32_t flow,
+                                      uint32_t down);
+
 // --- The writer: all of these between fib_trylock() and fib_unlock() ------------------------------------
 
 bool fib_trylock(struct fib *fib);
@@ -117,7 +126,22 @@ int fib_begin(struct fib *fib, uint16_t vnf, uint32_t session); // -EINVAL
 // (no such session), -EDQUOT, -ENOSPC, -EAGAIN.
 int fib_hop_set(struct fib *fib, uint16_t vnf, uint32_t session, uint16_t number, const struct fib_hop *hop);
 int fib_hop_delete(struct fib *fib, uint16_t vnf, uint32_t session,
-                   uint16_t number); // -ENOENT; -EBUSY: routes lead to it
+                   uint16_t number); // -ENOENT; -EBUSY: routes lead to it, or it is a member of a group
+
+// A next hop that is a group: flows are spread over its members, other next hops of the session that are no groups, in
+// proportion to their weights. With the same number again the group changes: only flows of members that are gone, or
+// that have too many now, move. Returns as fib_hop_set(), and -ENOENT for a member that is not there (*missing), -EINVAL
+// for one that is a group or named twice, and -EBUSY if the number is a member itself.
+struct fib_member {
+	uint16_t number;
+	uint8_t weight; // 1 .. 255
+};
+int fib_group_set(struct fib *fib, uint16_t vnf, uint32_t session, uint16_t number,
+                  const struct fib_member *members, unsigned count, bool *missing);
+
+// Members of a hop that is a group, at most FIB_MEMBERS_MAX. Returns how many.
+unsigned fib_group_read(const struct fib *fib, const struct fib_hop *group, struct fib_member *members,
+                        const struct fib_hop **hops);
 
 // A route of a VNF to a next hop of this session. FIB_ADD: -EEXIST if this session has it; FIB_REPLACE:
 // either way. Returns 0, -EINVAL (prefix or op), -ENOENT (no such hop), -EDQUOT, -ENOSPC, -EEXIST, -EAGAIN.

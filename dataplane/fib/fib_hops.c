@@ -109,20 +109,42 @@ static int may_have_another(const struct fib_vnf *vnf)
 	return vnf->indices < 3 * (uint64_t)quota ? 0 : -EAGAIN;
 }
 
-static int hop_change(struct fib *fib, uint16_t index, const struct fib_hop *hop)
+// Members that nobody can name any more go with the last group that they were in.
+static void spread_give(struct fib *fib, struct fib_vnf *vnf, uint32_t number)
+{
+	const struct fib_spread *spread = &fib->spreads[number];
+
+	for (unsigned i = 0; i < spread->count; i++) {
+		struct fib_entry *member = &fib->entries[spread->members[i]];
+
+		member->groups--;
+		if (fib_hop_is_idle(member) && (member->dead || fib_group_of(vnf, member) == GROUP_STALE))
+			fib_hop_free(fib, vnf, spread->members[i]);
+	}
+	fib_pool_give(&fib->spreads_free, fib->readers, number);
+}
+
+static void record_give(struct fib *fib, struct fib_vnf *vnf, uint32_t record)
+{
+	fib_pool_give(&fib->records_free, fib->readers, record);
+	if (fib->records[record].kind == FIB_HOP_GROUP)
+		spread_give(fib, vnf, fib->records[record].spread);
+}
+
+static int hop_change(struct fib *fib, struct fib_vnf *vnf, uint16_t index, const struct fib_hop *hop)
 {
 	struct fib_entry *entry = &fib->entries[index];
-	uint32_t record;
+	uint32_t record, old = entry->record;
 	int rc;
 
-	if (memcmp(&fib->records[entry->record], hop, sizeof(*hop)) == 0)
+	if (memcmp(&fib->records[old], hop, sizeof(*hop)) == 0)
 		return 0;
 	record = record_take(fib, hop, &rc);
 	if (rc)
 		return rc;
 	slot_set(fib, index, &fib->records[record]);
-	fib_pool_give(&fib->records_free, fib->readers, entry->record);
 	entry->record = record;
+	record_give(fib, vnf, old);
 	return 0;
 }
 
@@ -152,26 +174,29 @@ static int hop_add(struct fib *fib, struct fib_vnf *vnf, const struct fib_entry 
 	return 0;
 }
 
-int fib_hop_set(struct fib *fib, uint16_t vnf, uint32_t session, uint16_t number, const struct fib_hop *given)
+static int hop_put(struct fib *fib, uint16_t vnf, uint32_t session, uint16_t number,
+                   const struct fib_hop *hop)
 {
-	struct fib_hop copy = *given, *hop = &copy;
 	struct fib_vnf *v = fib_vnf_of(fib, vnf);
-	struct fib_entry new = {.session = session, .vnf = vnf, .number = number, .used = true};
-	uint16_t index;
-	int map;
+	const struct fib_entry new = {
+	        .generation = v->generation, .session = session, .vnf = vnf, .number = number, .used = true};
+	uint16_t index = fib_hop_find(fib, v, vnf, session, number);
+	int map = map_of(v, session);
 
-	if (v == NULL || number >= FIB_HOP_NUMBERS || hop->kind == FIB_HOP_NONE ||
-	    hop->kind > FIB_HOP_BLACKHOLE)
-		return -EINVAL;
-	memset(copy.pad, 0, sizeof(copy.pad));
-	map = map_of(v, session);
 	if (map < 0)
 		return -ENOENT;
-	index = fib_hop_find(fib, v, vnf, session, number);
-	if (index)
-		return hop_change(fib, index, hop);
-	new.generation = v->generation;
-	return hop_add(fib, v, &new, map, hop);
+	return index ? hop_change(fib, v, index, hop) : hop_add(fib, v, &new, map, hop);
+}
+
+int fib_hop_set(struct fib *fib, uint16_t vnf, uint32_t session, uint16_t number, const struct fib_hop *given)
+{
+	struct fib_hop hop = *given;
+
+	if (fib_vnf_of(fib, vnf) == NULL || number >= FIB_HOP_NUMBERS || hop.kind == FIB_HOP_NONE ||
+	    hop.kind > FIB_HOP_BLACKHOLE)
+		return -EINVAL;
+	memset(hop.pad, 0, sizeof(hop.pad));
+	return hop_put(fib, vnf, session, number, &hop);
 }
 
 int fib_hop_delete(struct fib *fib, uint16_t vnf, uint32_t session, uint16_t number)
@@ -181,7 +206,7 @@ int fib_hop_delete(struct fib *fib, uint16_t vnf, uint32_t session, uint16_t num
 
 	if (index == 0)
 		return -ENOENT;
-	if (fib->entries[index].routes[FIB_V4] || fib->entries[index].routes[FIB_V6])
+	if (!fib_hop_is_idle(&fib->entries[index]))
 		return -EBUSY;
 	fib_hop_free(fib, v, index);
 	return 0;
@@ -193,7 +218,7 @@ void fib_hop_free(struct fib *fib, struct fib_vnf *vnf, uint16_t index)
 
 	if (!entry->dead) {
 		unlink(fib, &vnf->groups[fib_group_of(vnf, entry)], index);
-		fib_pool_give(&fib->records_free, fib->readers, entry->record);
+		record_give(fib, vnf, entry->record);
 	}
 	entry->used = false;
 	vnf->indices--;
@@ -204,16 +229,187 @@ void fib_hop_kill(struct fib *fib, struct fib_vnf *vnf, uint16_t index)
 {
 	struct fib_entry *entry = &fib->entries[index];
 
-	if (entry->routes[FIB_V4] + entry->routes[FIB_V6] == 0) {
+	if (fib_hop_is_idle(entry)) {
 		fib_hop_free(fib, vnf, index);
 		return;
 	}
 	slot_set(fib, index, &fib->none);
 	unlink(fib, &vnf->groups[fib_group_of(vnf, entry)], index);
-	fib_pool_give(&fib->records_free, fib->readers, entry->record);
 	entry->dead = true;
+	record_give(fib, vnf, entry->record);
 	for (unsigned family = 0; family < FIB_FAMILIES; family++)
 		fib_add(&fib->dead[family], (int64_t)entry->routes[family]);
+}
+
+// --- Groups ---------------------------------------------------------------------------------------------
+
+// Slots of each member: one, and the rest in proportion to the weights by D'Hondt's method: when a member goes, no other
+// has fewer than before.
+static void shares_set(const struct fib_spread *spread, uint8_t *shares)
+{
+	memset(shares, 1, spread->count);
+	for (unsigned left = FIB_SPREAD_SLOTS - spread->count; left; left--) {
+		unsigned best = 0;
+
+		for (unsigned i = 1; i < spread->count; i++)
+			if (spread->weights[i] * (shares[best] + 1u) >
+			    spread->weights[best] * (shares[i] + 1u))
+				best = i;
+		shares[best]++;
+	}
+}
+
+// A slot stays with its member of before, if that has no more than its share.
+static void slots_set(struct fib_spread *spread, const struct fib_spread *old)
+{
+	uint8_t shares[FIB_MEMBERS_MAX];
+	unsigned next = 0;
+
+	shares_set(spread, shares);
+	memset(spread->slots, FIB_MEMBERS_MAX, sizeof(spread->slots));
+	for (unsigned slot = 0; old && slot < FIB_SPREAD_SLOTS; slot++)
+		for (uint8_t i = 0; i < spread->count; i++)
+			if (spread->members[i] == old->members[old->slots[slot]] && shares[i]) {
+				spread->slots[slot] = i;
+				shares[i]--;
+			}
+	for (unsigned slot = 0; slot < FIB_SPREAD_SLOTS; slot++) {
+		if (spread->slots[slot] < FIB_MEMBERS_MAX)
+			continue;
+		while (!shares[next])
+			next = (next + 1) % spread->count;
+		spread->slots[slot] = (uint8_t)next;
+		shares[next]--;
+		next = (next + 1) % spread->count;
+	}
+}
+
+static int members_read(const struct fib *fib, uint16_t vnf, uint32_t session, uint16_t number,
+                        const struct fib_member *members, unsigned count, struct fib_spread *spread)
+{
+	const struct fib_vnf *v = fib_vnf_of(fib, vnf);
+
+	*spread = (struct fib_spread){.count = (uint8_t)count};
+	for (unsigned i = 0; i < count; i++) {
+		uint16_t index = fib_hop_find(fib, v, vnf, session, members[i].number);
+
+		if (index == 0)
+			return -ENOENT;
+		if (members[i].weight == 0 || members[i].number == number ||
+		    fib->records[fib->entries[index].record].kind == FIB_HOP_GROUP)
+			return -EINVAL;
+		for (unsigned before = 0; before < i; before++)
+			if (spread->members[before] == index)
+				return -EINVAL;
+		spread->members[i] = index;
+		spread->weights[i] = members[i].weight;
+	}
+	return 0;
+}
+
+static bool is_same(const struct fib_spread *a, const struct fib_spread *b)
+{
+	return a->count == b->count && memcmp(a->members, b->members, sizeof(a->members)) == 0 &&
+	       memcmp(a->weights, b->weights, sizeof(a->weights)) == 0;
+}
+
+static void members_count(struct fib *fib, const struct fib_spread *spread, uint32_t change)
+{
+	for (unsigned i = 0; i < spread->count; i++)
+		fib->entries[spread->members[i]].groups += change;
+}
+
+int fib_group_set(struct fib *fib, uint16_t vnf, uint32_t session, uint16_t number,
+                  const struct fib_member *members, unsigned count, bool *missing)
+{
+	const struct fib_vnf *v = fib_vnf_of(fib, vnf);
+	struct fib_hop hop = {.kind = FIB_HOP_GROUP};
+	const struct fib_spread *old = NULL;
+	struct fib_spread spread;
+	uint16_t index;
+	int rc;
+
+	*missing = false;
+	if (v == NULL || number >= FIB_HOP_NUMBERS || count == 0 || count > FIB_MEMBERS_MAX)
+		return -EINVAL;
+	if (map_of(v, session) < 0)
+		return -ENOENT;
+	rc = members_read(fib, vnf, session, number, members, count, &spread);
+	*missing = rc == -ENOENT;
+	if (rc)
+		return rc;
+	index = fib_hop_find(fib, v, vnf, session, number);
+	if (index && fib->entries[index].groups)
+		return -EBUSY;
+	if (index && fib->records[fib->entries[index].record].kind == FIB_HOP_GROUP)
+		old = &fib->spreads[fib->records[fib->entries[index].record].spread];
+	if (old && is_same(old, &spread))
+		return 0;
+	hop.spread = fib_pool_take(&fib->spreads_free, fib->readers);
+	if (hop.spread == 0)
+		return fib_pool_is_waiting(&fib->spreads_free) ? -EAGAIN : -ENOSPC;
+	slots_set(&spread, old);
+	fib->spreads[hop.spread] = spread;
+	members_count(fib, &spread, 1);
+	rc = hop_put(fib, vnf, session, number, &hop);
+	if (rc) {
+		members_count(fib, &spread, UINT32_MAX);
+		fib_pool_give(&fib->spreads_free, fib->readers, hop.spread);
+	}
+	return rc;
+}
+
+unsigned fib_group_read(const struct fib *fib, const struct fib_hop *group, struct fib_member *members,
+                        const struct fib_hop **hops)
+{
+	const struct fib_spread *spread = &fib->spreads[group->spread];
+
+	for (unsigned i = 0; i < spread->count; i++) {
+		const struct fib_entry *entry = &fib->entries[spread->members[i]];
+
+		members[i] = (struct fib_member){entry->number, spread->weights[i]};
+		hops[i] = atomic_load_explicit(&fib->slots[spread->members[i]], memory_order_acquire);
+	}
+	return spread->count;
+}
+
+static bool is_down(const struct fib_hop *hop, uint32_t down)
+{
+	return hop->kind == FIB_HOP_FORWARD && down >> hop->port % 32 & 1;
+}
+
+// Of the members that can be used the same for all packets of the flow; the first choice if there is none.
+static __attribute__((noinline)) const struct fib_hop *other_member(const struct fib *fib,
+                                                                    const struct fib_spread *spread,
+                                                                    const struct fib_hop *hop, uint32_t flow,
+                                                                    uint32_t down)
+{
+	const struct fib_hop *hops[FIB_MEMBERS_MAX];
+	unsigned weights[FIB_MEMBERS_MAX], count = 0, sum = 0, at;
+
+	for (unsigned i = 0; i < spread->count; i++) {
+		hops[count] = atomic_load_explicit(&fib->slots[spread->members[i]], memory_order_acquire);
+		weights[count] = spread->weights[i];
+		if (is_down(hops[count], down))
+			continue;
+		sum += weights[count++];
+	}
+	if (count == 0)
+		return hop;
+	at = flow / FIB_SPREAD_SLOTS % sum;
+	for (count = 0; at >= weights[count]; count++)
+		at -= weights[count];
+	return hops[count];
+}
+
+const struct fib_hop *fib_hop_of_flow(const struct fib *fib, const struct fib_hop *group, uint32_t flow,
+                                      uint32_t down)
+{
+	const struct fib_spread *spread = &fib->spreads[group->spread];
+	uint16_t index = spread->members[spread->slots[flow % FIB_SPREAD_SLOTS]];
+	const struct fib_hop *hop = atomic_load_explicit(&fib->slots[index], memory_order_acquire);
+
+	return likely(!is_down(hop, down)) ? hop : other_member(fib, spread, hop, flow, down);
 }
 
 // --- Pools of indices and records -----------------------------------------------------------------------

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// FIB update messages, version 1: what a VNF says to the forwarder that holds its routes, and the answers.
+// FIB update messages, version 2: what a VNF says to the forwarder that holds its routes, and the answers.
 // The authority on the bytes is docs/fib-messages.md.
 //
 // A message is an Ethernet frame of EtherType 0x88B5 (IEEE 802 local experimental 1), all numbers in network
@@ -18,20 +18,22 @@
 enum {
 	FIB_ETHER_TYPE = 0x88B5,
 	FIB_MAGIC = 0xF1B0,
-	FIB_MESSAGE_VERSION = 1,
+	FIB_MESSAGE_VERSION = 2,
 	FIB_WINDOW = 64,        // messages that may be unanswered
 	FIB_HOP_NUMBERS = 4096, // of a VNF's next hops: 0 .. 4095, chosen by it
+	FIB_MEMBERS_MAX = 16,   // of a group
 };
 
 enum fib_message_type {
 	FIB_HELLO = 1, // begins a session (its number is new, not 0), with sequence number 1. Routes of older
 	               // sessions become stale: they forward until END_OF_RIB or the end of the grace period
-	FIB_ROUTES = 2,     // count struct fib_route_record4 / 6
-	FIB_NEXT_HOPS = 3,  // count struct fib_hop_record
-	FIB_FLUSH = 4,      // all routes and next hops of this session and older ones are gone
-	FIB_END_OF_RIB = 5, // stale routes are gone
-	FIB_KEEPALIVE = 6,  // nothing but a sign of life
-	FIB_ACK = 0x80,     // | type
+	FIB_ROUTES = 2,          // count struct fib_route_record4 / 6
+	FIB_NEXT_HOPS = 3,       // count struct fib_hop_record
+	FIB_FLUSH = 4,           // all routes and next hops of this session and older ones are gone
+	FIB_END_OF_RIB = 5,      // stale routes are gone
+	FIB_KEEPALIVE = 6,       // nothing but a sign of life
+	FIB_NEXT_HOP_GROUPS = 7, // count struct fib_group_record
+	FIB_ACK = 0x80,          // | type
 };
 
 enum fib_op { FIB_ADD = 1, FIB_REPLACE = 2, FIB_DELETE = 3 };
@@ -41,6 +43,7 @@ enum fib_hop_kind {
 	FIB_HOP_FORWARD,   // out by a wire to a MAC
 	FIB_HOP_LOCAL,     // the VNF's own address: punt
 	FIB_HOP_BLACKHOLE, // drop
+	FIB_HOP_GROUP,     // one of its members, by the flow; only in struct fib_group_record
 };
 
 enum fib_code {
@@ -54,7 +57,7 @@ enum fib_code {
 	FIB_NO_NEXT_HOP, // a route to a next hop that was not announced in this session
 	FIB_EXISTS,      // ADD of a route that is there
 	FIB_ABSENT,      // DELETE of a route or next hop that is not
-	FIB_BUSY_HOP,    // DELETE of a next hop that routes lead to
+	FIB_BUSY_HOP,    // DELETE of a next hop that routes or groups lead to; a member that shall be a group
 	FIB_VERSION,     // the message is of another version than the ACK
 	FIB_CODES,
 };
@@ -89,6 +92,17 @@ struct fib_hop_record {
 	uint8_t wire; // which of the VNF's wires, as its configuration counts them
 	uint8_t pad[3];
 	uint8_t destination[6], source[6]; // source: the VNF's own MAC, or all zero, which means it
+} __attribute__((packed));
+
+// REPLACE. The number is one of the next hops'; it is deleted as these are.
+struct fib_group_record {
+	uint8_t op, count; // of members: 1 .. FIB_MEMBERS_MAX; those behind them are 0
+	uint16_t number;
+	struct {
+		uint16_t number; // of a next hop of this session, no group, once
+		uint8_t weight;  // not 0
+		uint8_t pad;
+	} members[FIB_MEMBERS_MAX];
 } __attribute__((packed));
 
 struct fib_ack {      // behind the header, whose sequence is the one that is answered

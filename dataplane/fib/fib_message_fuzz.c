@@ -106,6 +106,9 @@ static void route_is_sound(const struct fib *fib, const struct fib_route *route)
 	else
 		fib_find6(fib, &six, 1, &hop);
 	must(hop->kind != FIB_HOP_NONE, "what is listed is found");
+	if (hop->kind == FIB_HOP_GROUP)
+		hop = fib_hop_of_flow(fib, hop, (uint32_t)frames, (uint32_t)frames & 0x60);
+	must(hop->kind != FIB_HOP_NONE && hop->kind != FIB_HOP_GROUP, "a group leads to a next hop");
 	must(hop->kind != FIB_HOP_FORWARD ||
 	             ((hop->port == 5 || hop->port == 6) && memcmp(hop->macs + 6, mac, sizeof(mac)) == 0 &&
 	              !(hop->macs[0] & 1)),
@@ -151,13 +154,13 @@ static void answer_is_sound(const uint8_t *frame, const uint8_t *before, unsigne
 // Mostly the message that is expected; the numbers of sessions are few.
 static void header_make(uint8_t *frame, const struct fib_session *session, struct input *in, unsigned count)
 {
-	static const uint8_t types[] = {FIB_ROUTES,    FIB_ROUTES, FIB_NEXT_HOPS,  FIB_ROUTES,
+	static const uint8_t types[] = {FIB_ROUTES,    FIB_ROUTES, FIB_NEXT_HOPS,  FIB_NEXT_HOP_GROUPS,
 	                                FIB_NEXT_HOPS, FIB_FLUSH,  FIB_END_OF_RIB, FIB_HELLO};
 	uint8_t how = input_byte(in), type = types[how & 7];
-	bool is_hello = type == FIB_HELLO, has_records = type == FIB_ROUTES || type == FIB_NEXT_HOPS;
+	bool is_hello = type == FIB_HELLO, has_records = (how & 7) < 5;
 	struct fib_message message = {
 	        .magic = rte_cpu_to_be_16(FIB_MAGIC),
-	        .version = 1,
+	        .version = FIB_MESSAGE_VERSION,
 	        .type = type,
 	        .session = rte_cpu_to_be_32(is_hello ? 1u + (how >> 6) : session->number),
 	        .sequence = rte_cpu_to_be_32(is_hello ? 1 : session->expected),
@@ -181,6 +184,18 @@ static void hop_make(uint8_t *record, uint8_t how)
 	record[9] = 2;
 }
 
+static void group_make(uint8_t *record, struct input *in)
+{
+	record[0] = FIB_REPLACE;
+	record[1] = 1 + input_byte(in) % 3;
+	for (unsigned i = 0; i < record[1]; i++) {
+		uint8_t how = input_byte(in);
+
+		record[4 + 4 * i + 1] = how & 3;
+		record[4 + 4 * i + 2] = 1 + (how >> 2);
+	}
+}
+
 static void route_make(uint8_t *record, unsigned bits, struct input *in)
 {
 	record[1] = input_byte(in) % (bits + 1);
@@ -196,6 +211,8 @@ static unsigned records_make(uint8_t *frame, struct input *in, unsigned count)
 	const struct fib_message *message = (const struct fib_message *)(frame + ETHER);
 	unsigned at = ETHER + sizeof(*message), size = message->reserved == rte_cpu_to_be_16(4) ? 8 : 20;
 
+	if (message->type == FIB_NEXT_HOP_GROUPS)
+		size = sizeof(struct fib_group_record);
 	for (; count && at + size <= FRAME_MAX; count--, at += size) {
 		uint8_t how = input_byte(in);
 
@@ -204,6 +221,8 @@ static unsigned records_make(uint8_t *frame, struct input *in, unsigned count)
 		frame[at + 3] = how >> 2 & 3;
 		if (message->type == FIB_NEXT_HOPS)
 			hop_make(frame + at, how);
+		else if (message->type == FIB_NEXT_HOP_GROUPS)
+			group_make(frame + at, in);
 		else
 			route_make(frame + at, size == 8 ? 32 : 128, in);
 		if (how >= 0xfc)

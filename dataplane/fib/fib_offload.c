@@ -5,6 +5,7 @@
 // A hop that is found is not held when its burst ends, so a tick, each millisecond, is when a worker tells
 // the FIB that it holds none. A worker that is parked says nothing: the records of hops that are gone wait
 // until it runs again, and nobody waits for them.
+#include "base/random.h"
 #include "fib/fib_offload.h"
 
 // --- Frames that are not simply forwarded ----------------------------------------------------------------
@@ -358,6 +359,53 @@ static __rte_noinline uint8_t by_vnf(struct offload *o, struct offload_vnf *from
 
 // --- The next hop of each --------------------------------------------------------------------------------
 
+// The same for all packets of a flow, and for all fragments of a datagram: by addresses, protocol and ports, of which
+// fragments have only the addresses. By the VNF, too: one behind another sees other parts of the flows in its groups.
+static uint32_t flow_of(const struct vnf_frame *frame, unsigned version, uint16_t vnf)
+{
+	unsigned at = RTE_ETHER_HDR_LEN + (version == 4 ? 12 : 8), bytes = version == 4 ? 8 : 32;
+	uint64_t hash = vnf, word;
+	struct packet p;
+
+	for (unsigned i = 0; i < bytes; i += sizeof(word)) {
+		memcpy(&word, frame->data + at + i, sizeof(word));
+		hash = random_mix(hash ^ word);
+	}
+	if (packet_parse(frame, &p) == PACKET_FINE && !p.fragment)
+		hash = random_mix(hash ^
+		                  ((uint64_t)p.protocol << 32 | (uint32_t)p.src_port << 16 | p.dst_port));
+	return (uint32_t)(hash >> 32);
+}
+
+// One without a next hop has been flushed since the lookup, perhaps because the route is another session's now.
+static __rte_noinline const struct fib_hop *member4(const struct offload *o, const struct fib_hop *hop,
+                                                    const struct fib_query4 *to,
+                                                    const struct vnf_frame *frame)
+{
+	uint32_t flow = flow_of(frame, 4, to->vnf);
+
+	for (unsigned tries = 0; tries < 2 && hop->kind == FIB_HOP_GROUP; tries++) {
+		hop = fib_hop_of_flow(o->fib->fib, hop, flow, 0);
+		if (hop->kind == FIB_HOP_NONE)
+			fib_find4(o->fib->fib, to, 1, &hop);
+	}
+	return hop;
+}
+
+static __rte_noinline const struct fib_hop *member6(const struct offload *o, const struct fib_hop *hop,
+                                                    const struct fib_query6 *to,
+                                                    const struct vnf_frame *frame)
+{
+	uint32_t flow = flow_of(frame, 6, to->vnf);
+
+	for (unsigned tries = 0; tries < 2 && hop->kind == FIB_HOP_GROUP; tries++) {
+		hop = fib_hop_of_flow(o->fib->fib, hop, flow, 0);
+		if (hop->kind == FIB_HOP_NONE)
+			fib_find6(o->fib->fib, to, 1, &hop);
+	}
+	return hop;
+}
+
 // What is not forwarded.
 static __attribute__((noinline)) uint8_t no_way(struct offload *o, struct offload_vnf *to, unsigned wire,
                                                 const struct fib_hop *hop, const struct vnf_frame *frame,
@@ -388,13 +436,18 @@ static inline void hops4(struct offload *o, unsigned wire, const struct vnf_fram
 	for (unsigned k = 0; k < l->n4; k++) {
 		const struct vnf_frame *frame = &frames[l->frame4[k]];
 		struct offload_vnf *to = &o->vnfs[l->vnf4[k]];
+		const struct fib_hop *hop = hops[k];
 
-		if (unlikely(hops[k]->kind != FIB_HOP_FORWARD)) {
-			verdicts[l->frame4[k]] = no_way(o, to, wire, hops[k], frame, now_tsc);
-			continue;
+		if (unlikely(hop->kind != FIB_HOP_FORWARD)) {
+			if (hop->kind == FIB_HOP_GROUP)
+				hop = member4(o, hop, &l->to4[k], frame);
+			if (hop->kind != FIB_HOP_FORWARD) {
+				verdicts[l->frame4[k]] = no_way(o, to, wire, hop, frame, now_tsc);
+				continue;
+			}
 		}
 		packet_ipv4_decrement_ttl(ipv4(frame));
-		verdicts[l->frame4[k]] = leave(o, to, hops[k], frame);
+		verdicts[l->frame4[k]] = leave(o, to, hop, frame);
 	}
 }
 
@@ -407,13 +460,18 @@ static inline void hops6(struct offload *o, unsigned wire, const struct vnf_fram
 	for (unsigned k = 0; k < l->n6; k++) {
 		const struct vnf_frame *frame = &frames[l->frame6[k]];
 		struct offload_vnf *to = &o->vnfs[l->vnf6[k]];
+		const struct fib_hop *hop = hops[k];
 
-		if (unlikely(hops[k]->kind != FIB_HOP_FORWARD)) {
-			verdicts[l->frame6[k]] = no_way(o, to, wire, hops[k], frame, now_tsc);
-			continue;
+		if (unlikely(hop->kind != FIB_HOP_FORWARD)) {
+			if (hop->kind == FIB_HOP_GROUP)
+				hop = member6(o, hop, &l->to6[k], frame);
+			if (hop->kind != FIB_HOP_FORWARD) {
+				verdicts[l->frame6[k]] = no_way(o, to, wire, hop, frame, now_tsc);
+				continue;
+			}
 		}
 		ipv6(frame)->hop_limits--;
-		verdicts[l->frame6[k]] = leave(o, to, hops[k], frame);
+		verdicts[l->frame6[k]] = leave(o, to, hop, frame);
 	}
 }
 

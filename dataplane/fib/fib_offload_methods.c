@@ -18,6 +18,8 @@ struct offload_params {
 	char wire[CONFIG_NAME_MAX], path[OFFLOAD_PATH_BYTES];
 	uint8_t mac[RTE_ETHER_ADDR_LEN], source[RTE_ETHER_ADDR_LEN];
 	struct fib_prefix prefix;
+	unsigned member_count;
+	struct fib_member members[FIB_MEMBERS_MAX];
 };
 
 #define VNF_FIELD                                                                                            \
@@ -34,11 +36,9 @@ enum {
 	MAC_TEXT = 18,
 };
 
-static const char *const kinds[] = {[FIB_HOP_NONE] = "none",
-                                    [FIB_HOP_FORWARD] = "forward",
-                                    [FIB_HOP_LOCAL] = "local",
-                                    [FIB_HOP_BLACKHOLE] = "blackhole",
-                                    NULL};
+static const char *const kinds[] = {
+        [FIB_HOP_NONE] = "none",           [FIB_HOP_FORWARD] = "forward", [FIB_HOP_LOCAL] = "local",
+        [FIB_HOP_BLACKHOLE] = "blackhole", [FIB_HOP_GROUP] = "group",     NULL};
 
 // --- For all methods -------------------------------------------------------------------------------------
 
@@ -67,7 +67,7 @@ static json_t *refusal(int status, char *error)
 	case -ENOSPC:
 		return config_error_null(error, "the FIB has no room; raise \"routes4\" or \"routes6\"");
 	case -EBUSY:
-		return config_error_null(error, "routes lead to this next hop; delete them first");
+		return config_error_null(error, "routes or groups lead to this next hop; delete them first");
 	case -EAGAIN:
 		return config_error_null(error,
 		                         "flushed routes are still in the table; ask again in a second");
@@ -97,7 +97,42 @@ static void add_hop(const struct offload *o, const struct fib_hop *hop, json_t *
 	json_object_set_new(object, "source", schema_mac_json(hop->macs + RTE_ETHER_ADDR_LEN));
 }
 
+// With the lock.
+static json_t *members_json(const struct offload *o, const struct fib_hop *group)
+{
+	const struct fib_hop *hops[FIB_MEMBERS_MAX];
+	struct fib_member members[FIB_MEMBERS_MAX];
+	unsigned count = fib_group_read(o->fib->fib, group, members, hops);
+	json_t *array = json_array();
+
+	for (unsigned i = 0; i < count; i++) {
+		json_t *object =
+		        json_pack("{s:i, s:i}", "hop", members[i].number, "weight", members[i].weight);
+
+		add_hop(o, hops[i], object);
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
 // --- What a method is given ------------------------------------------------------------------------------
+
+static int decode_member(const json_t *value, void *out, const char *where, char *error)
+{
+	struct member_document {
+		uint32_t hop, weight;
+	} document = {.weight = 1};
+	static const struct field fields[] = {
+	        {UINT_FIELD("hop", struct member_document, hop, 0, FIB_VNF_HOPS_MAX - 1), .required = true},
+	        {UINT_FIELD("weight", struct member_document, weight, 1, UINT8_MAX)},
+	        {0},
+	};
+
+	if (schema_decode(value, fields, &document, where, error))
+		return -EINVAL;
+	*(struct fib_member *)out = (struct fib_member){(uint16_t)document.hop, (uint8_t)document.weight};
+	return 0;
+}
 
 static int decode_prefix(const json_t *value, void *out, const char *where, char *error)
 {
@@ -173,6 +208,8 @@ static json_t *call_lookup(struct task *task, const void *given, uint64_t now_ts
 	hop = find(o->fib->fib, (uint16_t)params->vnf, &params->prefix);
 	object = json_object();
 	add_hop(o, hop, object);
+	if (hop->kind == FIB_HOP_GROUP)
+		json_object_set_new(object, "members", members_json(o, hop));
 	fib_unlock(o->fib->fib);
 	return json_pack("{s:o}", "hop", object);
 }
@@ -283,6 +320,9 @@ static const struct field next_hop_fields[] = {
         {.key = "wire", FIELD(FIELD_NAME, struct offload_params, wire)},
         {.key = "mac", FIELD(FIELD_MAC, struct offload_params, mac)},
         {.key = "source", FIELD(FIELD_MAC, struct offload_params, source)},
+        {ARRAY_FIELD("members", FIELD_CUSTOM, struct offload_params, members, member_count, 1,
+                     FIB_MEMBERS_MAX),
+         .decode = decode_member},
         {0},
 };
 static const struct offload_params next_hop_defaults = {.kind = FIB_HOP_FORWARD};
@@ -293,17 +333,28 @@ static json_t *call_next_hop_set(struct task *task, const void *given, uint64_t 
 	struct offload *o = (struct offload *)task;
 	struct offload_vnf *v = find_vnf(o, params, error);
 	struct fib_hop hop = {.kind = (uint8_t)params->kind};
+	struct fib *fib = o->fib->fib;
+	bool missing;
 	int status;
 
 	if (!v)
 		return NULL;
 	if (params->kind == FIB_HOP_FORWARD && forwarding_hop(o, v, params, &hop, error))
 		return NULL;
-	offload_fib_lock(o->fib->fib);
-	status = params->kind == FIB_HOP_NONE
-	                 ? fib_hop_delete(o->fib->fib, v->number, FIB_OPERATOR, (uint16_t)params->number)
-	                 : fib_hop_set(o->fib->fib, v->number, FIB_OPERATOR, (uint16_t)params->number, &hop);
-	fib_unlock(o->fib->fib);
+	offload_fib_lock(fib);
+	if (params->kind == FIB_HOP_NONE)
+		status = fib_hop_delete(fib, v->number, FIB_OPERATOR, (uint16_t)params->number);
+	else if (params->kind == FIB_HOP_GROUP)
+		status = fib_group_set(fib, v->number, FIB_OPERATOR, (uint16_t)params->number,
+		                       params->members, params->member_count, &missing);
+	else
+		status = fib_hop_set(fib, v->number, FIB_OPERATOR, (uint16_t)params->number, &hop);
+	fib_unlock(fib);
+	if (status == -EINVAL)
+		return config_error_null(
+		        error,
+		        "params.members: a group has 1 to %d next hops, each once, that are not groups themselves",
+		        FIB_MEMBERS_MAX);
 	return status ? refusal(status, error) : json_object();
 }
 

@@ -58,6 +58,78 @@ static void ipv6_follows_its_prefix(void **state)
 	task_destroy(task);
 }
 
+// --- Groups of next hops ---------------------------------------------------------------------------------
+
+// VNF 1: 10.0.0.4 and an IPv6 prefix by a group of two wires.
+static struct task *open_group(void **state, const char *text)
+{
+	struct task *task = rig_open(state, text);
+
+	rig_routes(task);
+	rig_do(task, "next_hop_set", "{'vnf': 1, 'hop': 3, 'wire': 'p0', 'mac': '02:00:00:00:09:03'}");
+	rig_do(task, "next_hop_set",
+	       "{'vnf': 1, 'hop': 4, 'kind': 'group', 'members': [{'hop': 0}, {'hop': 3, 'weight': 1}]}");
+	rig_do(task, "route_set", "{'vnf': 1, 'prefix': '10.0.0.4', 'hop': 4}");
+	rig_do(task, "route_set", "{'vnf': 1, 'prefix': '2002::/16', 'hop': 4}");
+	return task;
+}
+
+// A packet of one of 64 flows that the group has: by their source ports.
+static struct rig_frame of_flow(unsigned flow, unsigned version)
+{
+	struct rig_frame frame = version == 4 ? rig_ipv4(1, HOST_OF_WIRE, 4) : rig_ipv6(1, other);
+
+	frame.bytes[version == 4 ? 35 : 55] = (uint8_t)flow;
+	return frame;
+}
+
+static void a_flow_takes_one_member_of_a_group(void **state)
+{
+	struct task *task = open_group(state, RIG_PLAIN);
+
+	for (unsigned version = 4; version <= 6; version += 2) {
+		unsigned counts[2] = {0};
+
+		for (unsigned flow = 0; flow < 64; flow++) {
+			struct rig_frame frame = of_flow(flow, version);
+			unsigned where = rig_send(state, task, WIRE0, &frame, 0);
+
+			frame.bytes[version == 4 ? 22 : 21]--; // another TTL: the same flow
+			if (version == 4)
+				rig_change(&frame, 22, 63);
+			frame.bytes[59] ^= 0x55;
+			assert_true(where == 100 || where == 1000);
+			assert_int_equal(rig_send(state, task, WIRE0, &frame, 0), where);
+			counts[where == 100]++;
+		}
+		assert_true(counts[0] > 16 && counts[1] > 16);
+	}
+	rig_conserves(task);
+	task_destroy(task);
+}
+
+// The first fragment has ports, the others have not: all of a datagram go by one way.
+static void fragments_of_a_datagram_stay_together(void **state)
+{
+	struct task *task = open_group(state, RIG_PLAIN);
+	unsigned first_way = 0;
+
+	for (unsigned flow = 0; flow < 16; flow++) {
+		struct rig_frame first = of_flow(flow, 4), last = first;
+		unsigned way;
+
+		rig_change(&first, 20, 0x20); // more fragments
+		rig_change(&last, 21, 8);
+		way = rig_send(state, task, WIRE0, &first, 0);
+		first_way = first_way ? first_way : way;
+		assert_true(way == 100 || way == 1000);
+		assert_int_equal(way, first_way);
+		assert_int_equal(rig_send(state, task, WIRE0, &last, 0), way);
+	}
+	rig_conserves(task);
+	task_destroy(task);
+}
+
 static void every_burst_is_forwarded_in_order(void **state)
 {
 	struct task *task = rig_open(state, RIG_PLAIN);
@@ -325,6 +397,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        TEST(the_same_address_goes_where_its_vnf_says),
 	        TEST(ipv6_follows_its_prefix),
+	        TEST(a_flow_takes_one_member_of_a_group),
+	        TEST(fragments_of_a_datagram_stay_together),
 	        TEST(every_burst_is_forwarded_in_order),
 	        TEST(control_goes_to_the_vnf),
 	        TEST(punts_are_limited_for_each_vnf),

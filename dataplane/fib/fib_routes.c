@@ -116,7 +116,7 @@ static void let_go(struct fib *fib, struct fib_vnf *vnf, uint16_t index, const s
 		fib_add(&fib->dead[family], -1);
 	else
 		fib_count(fib, entry->vnf, &vnf->groups[group], prefix, -1);
-	if (entry->routes[FIB_V4] + entry->routes[FIB_V6] == 0 && (entry->dead || group == GROUP_STALE))
+	if (fib_hop_is_idle(entry) && (entry->dead || group == GROUP_STALE))
 		fib_hop_free(fib, vnf, index);
 }
 

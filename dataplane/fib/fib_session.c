@@ -115,8 +115,9 @@ static bool is_sound(const struct fib_session *session, const struct fib_hop_rec
 	       (is_zero(source, RTE_ETHER_ADDR_LEN) || memcmp(source, session->mac, RTE_ETHER_ADDR_LEN) == 0);
 }
 
-static enum fib_code hop_apply(const struct fib_session *session, const struct fib_hop_record *record)
+static enum fib_code hop_apply(const struct fib_session *session, const uint8_t *at)
 {
+	const struct fib_hop_record *record = (const struct fib_hop_record *)at;
 	uint16_t number = rte_be_to_cpu_16(record->number);
 	struct fib_hop hop = {.kind = record->kind};
 	int rc;
@@ -137,17 +138,42 @@ static enum fib_code hop_apply(const struct fib_session *session, const struct f
 	return code_of(fib_hop_set(session->fib, session->vnf, session->number, number, &hop));
 }
 
+static enum fib_code group_apply(const struct fib_session *session, const uint8_t *at)
+{
+	const struct fib_group_record *record = (const struct fib_group_record *)at;
+	struct fib_member members[FIB_MEMBERS_MAX];
+	bool missing;
+	int rc;
+
+	if (record->op != FIB_REPLACE || record->count > FIB_MEMBERS_MAX ||
+	    !is_zero((const uint8_t *)&record->members[record->count],
+	             (FIB_MEMBERS_MAX - record->count) * (unsigned)sizeof(record->members[0])))
+		return FIB_MALFORMED;
+	for (unsigned i = 0; i < record->count; i++) {
+		if (record->members[i].pad)
+			return FIB_MALFORMED;
+		members[i] = (struct fib_member){rte_be_to_cpu_16(record->members[i].number),
+		                                 record->members[i].weight};
+	}
+	rc = fib_group_set(session->fib, session->vnf, session->number, rte_be_to_cpu_16(record->number),
+	                   members, record->count, &missing);
+	return missing ? FIB_NO_NEXT_HOP : code_of(rc);
+}
+
 static struct fib_answer fib_apply_hops(const struct fib_session *session, const struct fib_message *message,
                                         const uint8_t *records, unsigned length)
 {
-	const struct fib_hop_record *hops = (const struct fib_hop_record *)records;
+	bool groups = message->type == FIB_NEXT_HOP_GROUPS;
 	unsigned count = rte_be_to_cpu_16(message->count);
+	unsigned size = groups ? sizeof(struct fib_group_record) : sizeof(struct fib_hop_record);
 	struct fib_answer answer = {.code = FIB_MALFORMED};
 
-	if (message->reserved || count * sizeof(*hops) > length)
+	if (message->reserved || count * size > length)
 		return answer;
 	for (unsigned i = 0; i < count; i++) {
-		answer.code = (uint8_t)hop_apply(session, &hops[i]);
+		const uint8_t *at = records + i * size;
+
+		answer.code = (uint8_t)(groups ? group_apply(session, at) : hop_apply(session, at));
 		if (answer.code != FIB_OK)
 			return answer;
 		answer.applied++;
@@ -233,12 +259,12 @@ static struct fib_answer apply(struct fib_session *session, const struct fib_mes
                                unsigned length)
 {
 	const uint8_t *records = (const uint8_t *)(message + 1);
-	bool has_records = message->type == FIB_ROUTES || message->type == FIB_NEXT_HOPS;
 
 	length -= (unsigned)sizeof(*message);
-	if (has_records)
-		return message->type == FIB_ROUTES ? fib_apply_routes(session, message, records, length)
-		                                   : fib_apply_hops(session, message, records, length);
+	if (message->type == FIB_ROUTES)
+		return fib_apply_routes(session, message, records, length);
+	if (message->type == FIB_NEXT_HOPS || message->type == FIB_NEXT_HOP_GROUPS)
+		return fib_apply_hops(session, message, records, length);
 	if (message->count || message->reserved)
 		return (struct fib_answer){.code = FIB_MALFORMED};
 	switch (message->type) {

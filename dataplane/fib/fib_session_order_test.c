@@ -18,7 +18,7 @@ static void sessions_begin_with_hello(void **state)
 	assert_int_equal(sent()->code, FIB_MALFORMED);
 	hello(FIRST);
 	message(FIB_KEEPALIVE, 0);
-	header()->version = 2;
+	header()->version = 1;
 	assert_int_equal(sent()->code, FIB_VERSION);
 	message(FIB_KEEPALIVE, 0);
 	header()->session = 0;

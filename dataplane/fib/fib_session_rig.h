@@ -46,7 +46,7 @@ static inline void message(uint8_t type, uint16_t reserved)
 	rig.frame[13] = 0xb5;
 	*header() = (struct fib_message){
 	        .magic = rte_cpu_to_be_16(FIB_MAGIC),
-	        .version = 1,
+	        .version = FIB_MESSAGE_VERSION,
 	        .type = type,
 	        .session = rte_cpu_to_be_32(rig.number),
 	        .sequence = rte_cpu_to_be_32(rig.sequence++),
@@ -88,7 +88,7 @@ static inline struct fib_ack *sent(void)
 	                 60);
 	assert_memory_equal(rig.frame, vnf_mac, 6);
 	assert_int_equal(header()->type, type | FIB_ACK);
-	assert_int_equal(header()->version, 1);
+	assert_int_equal(header()->version, FIB_MESSAGE_VERSION);
 	return ack;
 }
 

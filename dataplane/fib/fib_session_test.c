@@ -179,6 +179,92 @@ static void malformed_hops(void **state)
 	assert_int_equal(stats_of(rig.s.fib, VNF).hops, 0);
 }
 
+// A group of these next hops, as it is written.
+static struct fib_group_record *add_group(uint16_t number, uint16_t first, uint16_t second)
+{
+	struct fib_group_record *record = record_room(sizeof(*record));
+
+	record->op = FIB_REPLACE;
+	record->count = 2;
+	record->number = rte_cpu_to_be_16(number);
+	record->members[0].number = rte_cpu_to_be_16(first);
+	record->members[1].number = rte_cpu_to_be_16(second);
+	record->members[0].weight = record->members[1].weight = 1;
+	return record;
+}
+
+static void groups(void **state)
+{
+	const uint8_t address[16] = {10};
+	bool seen[8] = {false};
+
+	vnf_of(rig.s.fib, VNF, 4, 4);
+	hello(FIRST);
+	message(FIB_NEXT_HOPS, 0);
+	add_hop(1, FIB_HOP_FORWARD);
+	add_hop(2, FIB_HOP_FORWARD)->wire = 1;
+	answered(FIB_OK, 2, 1);
+	message(FIB_NEXT_HOP_GROUPS, 0);
+	add_group(3, 1, 2);
+	answered(FIB_OK, 1, 1);
+	route_said(FIB_ADD, "10.0.0.0/8", 3, FIB_OK);
+	for (uint32_t flow = 0; flow < 64; flow++)
+		seen[fib_hop_of_flow(rig.s.fib, find(rig.s.fib, VNF, address, 4), flow, 0)->port] = true;
+	assert_true(seen[5] && seen[6]);
+	message(FIB_NEXT_HOP_GROUPS, 0);
+	add_group(3, 2, 9);
+	answered(FIB_NO_NEXT_HOP, 0, FIB_WINDOW);
+	message(FIB_NEXT_HOP_GROUPS, 0);
+	add_group(1, 2, 2)->count = 1; // a member itself, and what is behind the members is not 0
+	answered(FIB_MALFORMED, 0, FIB_WINDOW);
+	message(FIB_NEXT_HOP_GROUPS, 0);
+	memset(&add_group(1, 2, 2)->members[1], 0, 4);
+	((struct fib_group_record *)(header() + 1))->count = 1;
+	answered(FIB_BUSY_HOP, 0, FIB_WINDOW);
+	message(FIB_NEXT_HOPS, 0);
+	add_hop(1, 0)->op = FIB_DELETE;
+	answered(FIB_BUSY_HOP, 0, FIB_WINDOW);
+	route_said(FIB_DELETE, "10.0.0.0/8", 0, FIB_OK);
+	message(FIB_NEXT_HOPS, 0);
+	add_hop(3, 0)->op = FIB_DELETE;
+	add_hop(1, 0)->op = FIB_DELETE;
+	answered(FIB_OK, 2, 1);
+}
+
+static void malformed_groups(void **state)
+{
+	vnf_of(rig.s.fib, VNF, 4, 4);
+	hello(FIRST);
+	hop_said(1);
+	hop_said(2);
+	message(FIB_NEXT_HOP_GROUPS, 0);
+	add_group(3, 1, 2);
+	answered(FIB_OK, 1, 1);
+	for (unsigned what = 0; what < 9; what++) {
+		struct fib_group_record *record;
+
+		message(FIB_NEXT_HOP_GROUPS, 0);
+		record = add_group(4, what == 0 ? 2 : what == 1 ? 3 : 1, 2); // named twice; a group
+		if (what == 2)
+			record->op = FIB_DELETE;
+		else if (what == 3)
+			record->count = 17;
+		else if (what == 4)
+			record->count = 3;
+		else if (what == 5)
+			record->members[1].weight = 0;
+		else if (what == 6)
+			record->members[0].pad = 1;
+		else if (what == 7)
+			record->members[15].weight = 1;
+		else if (what == 8)
+			record->number = rte_cpu_to_be_16(4096);
+		// A count of 3 names next hop 0, which is not there.
+		answered(what == 4 ? FIB_NO_NEXT_HOP : FIB_MALFORMED, 0, FIB_WINDOW);
+	}
+	assert_int_equal(stats_of(rig.s.fib, VNF).hops, 3);
+}
+
 static void malformed_messages(void **state)
 {
 	static const struct {
@@ -196,7 +282,9 @@ static void malformed_messages(void **state)
 	        {FIB_END_OF_RIB, 0, 1},
 	        {FIB_KEEPALIVE, 1, 0},
 	        {0, 0, 0},
-	        {7, 0, 0},
+	        {8, 0, 0},
+	        {FIB_NEXT_HOP_GROUPS, 4, 0},
+	        {FIB_NEXT_HOP_GROUPS, 0, 22},
 	        {0x7f, 0, 0},
 	};
 
@@ -237,9 +325,12 @@ static void no_messages(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        TEST(routes_are_applied), TEST(the_source_is_the_vnfs), TEST(every_code_of_routes),
-	        TEST(a_full_table),       TEST(every_code_of_hops),     TEST(malformed_routes),
-	        TEST(malformed_hops),     TEST(malformed_messages),     TEST(no_messages),
+	        TEST(routes_are_applied),   TEST(the_source_is_the_vnfs),
+	        TEST(every_code_of_routes), TEST(a_full_table),
+	        TEST(every_code_of_hops),   TEST(malformed_routes),
+	        TEST(malformed_hops),       TEST(groups),
+	        TEST(malformed_groups),     TEST(malformed_messages),
+	        TEST(no_messages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

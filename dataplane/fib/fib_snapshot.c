@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@ static uint64_t sum_of(const struct fib_snapshot *s)
 	        {&s->head, offsetof(struct fib_snapshot_head, sum)},
 	        {s->vnfs, s->head.vnfs * sizeof(*s->vnfs)},
 	        {s->hops, s->head.hops * sizeof(*s->hops)},
+	        {s->spreads, s->head.spreads * sizeof(*s->spreads)},
 	};
 	uint64_t sum = UINT64_C(0xcbf29ce484222325);
 
@@ -70,13 +72,15 @@ static int snapshot_alloc(struct fib_snapshot *s)
 {
 	s->vnfs = calloc(FIB_VNFS_MAX, sizeof(*s->vnfs));
 	s->hops = calloc(FIB_NEXT_HOPS_MAX, sizeof(*s->hops));
-	return s->vnfs && s->hops ? 0 : -ENOMEM;
+	s->spreads = aligned_alloc(alignof(struct fib_spread), FIB_SPREADS * sizeof(*s->spreads));
+	return s->vnfs && s->hops && s->spreads ? 0 : -ENOMEM;
 }
 
 static void snapshot_free(struct fib_snapshot *s)
 {
 	free(s->vnfs);
 	free(s->hops);
+	free(s->spreads);
 }
 
 // --- Save -----------------------------------------------------------------------------------------------
@@ -97,15 +101,22 @@ static void collect(const struct fib *fib, struct fib_snapshot *s)
 			};
 	for (uint32_t index = 1; index <= FIB_NEXT_HOPS_MAX; index++) {
 		const struct fib_entry *entry = &fib->entries[index];
+		struct fib_snapshot_hop *hop = &s->hops[s->head.hops];
 
-		if (entry->used && !entry->dead)
-			s->hops[s->head.hops++] = (struct fib_snapshot_hop){
-			        .hop = fib->records[entry->record],
-			        .session = entry->session,
-			        .index = (uint16_t)index,
-			        .vnf = entry->vnf,
-			        .number = entry->number,
-			};
+		if (!entry->used || entry->dead)
+			continue;
+		s->head.hops++;
+		*hop = (struct fib_snapshot_hop){
+		        .hop = fib->records[entry->record],
+		        .session = entry->session,
+		        .index = (uint16_t)index,
+		        .vnf = entry->vnf,
+		        .number = entry->number,
+		};
+		if (hop->hop.kind == FIB_HOP_GROUP) {
+			s->spreads[s->head.spreads] = fib->spreads[hop->hop.spread];
+			hop->hop.spread = s->head.spreads++;
+		}
 	}
 	s->head.sum = sum_of(s);
 }
@@ -118,6 +129,8 @@ static int write_parts(const struct fib *fib, const struct fib_snapshot *s, int 
 		rc = write_all(fd, s->vnfs, s->head.vnfs * sizeof(*s->vnfs));
 	if (rc == 0)
 		rc = write_all(fd, s->hops, s->head.hops * sizeof(*s->hops));
+	if (rc == 0)
+		rc = write_all(fd, s->spreads, s->head.spreads * sizeof(*s->spreads));
 	if (rc)
 		FAIL(error, "%s", strerror(-rc));
 	for (unsigned family = 0; family < FIB_FAMILIES && rc == 0; family++)
@@ -169,10 +182,34 @@ int fib_save(struct fib *fib, const char *path, char *error)
 
 // --- Load: the head -------------------------------------------------------------------------------------
 
+static int compare_hops(const void *key, const void *hop)
+{
+	return *(const uint16_t *)key - ((const struct fib_snapshot_hop *)hop)->index;
+}
+
+// Its members are hops of the same session.
+static bool spread_is_sound(const struct fib_snapshot *s, const struct fib_snapshot_hop *group)
+{
+	const struct fib_spread *spread = &s->spreads[group->hop.spread];
+
+	for (unsigned slot = 0; slot < FIB_SPREAD_SLOTS; slot++)
+		if (spread->slots[slot] >= spread->count)
+			return false;
+	for (unsigned i = 0; i < spread->count && i < FIB_MEMBERS_MAX; i++) {
+		const struct fib_snapshot_hop *member =
+		        bsearch(&spread->members[i], s->hops, s->head.hops, sizeof(*s->hops), compare_hops);
+
+		if (!member || member->vnf != group->vnf || member->session != group->session ||
+		    member->hop.kind == FIB_HOP_GROUP || !spread->weights[i])
+			return false;
+	}
+	return spread->count <= FIB_MEMBERS_MAX;
+}
+
 static bool is_sound(const struct fib_snapshot *s)
 {
-	static const uint8_t kinds = FIB_HOP_BLACKHOLE;
-	uint32_t before = 0;
+	static const uint8_t kinds = FIB_HOP_GROUP;
+	uint32_t before = 0, spreads = 0;
 
 	for (uint32_t i = 0; i < s->head.vnfs; i++)
 		if (s->vnfs[i].vnf == 0 || s->vnfs[i].vnf >= FIB_VNFS_MAX)
@@ -183,8 +220,15 @@ static bool is_sound(const struct fib_snapshot *s)
 		if (hop->index <= before || hop->vnf == 0 || hop->vnf >= FIB_VNFS_MAX ||
 		    hop->number >= FIB_HOP_NUMBERS || hop->hop.kind == FIB_HOP_NONE || hop->hop.kind > kinds)
 			return false;
+		if (hop->hop.kind == FIB_HOP_GROUP && hop->hop.spread != spreads++)
+			return false;
 		before = hop->index;
 	}
+	if (spreads != s->head.spreads)
+		return false;
+	for (uint32_t i = 0; i < s->head.hops; i++)
+		if (s->hops[i].hop.kind == FIB_HOP_GROUP && !spread_is_sound(s, &s->hops[i]))
+			return false;
 	return true;
 }
 
@@ -193,7 +237,8 @@ static int read_head(struct fib_snapshot *s, int fd, char *error)
 	int rc = read_all(fd, &s->head, sizeof(s->head));
 
 	if (rc == 0 && (s->head.magic != FIB_SNAPSHOT_MAGIC || s->head.version != FIB_SNAPSHOT_VERSION ||
-	                s->head.vnfs >= FIB_VNFS_MAX || s->head.hops > FIB_NEXT_HOPS_MAX)) {
+	                s->head.vnfs >= FIB_VNFS_MAX || s->head.hops > FIB_NEXT_HOPS_MAX ||
+	                s->head.spreads > FIB_SPREADS)) {
 		FAIL(error, "it is not a snapshot of a FIB of version %u", FIB_SNAPSHOT_VERSION);
 		return -EBADMSG;
 	}
@@ -201,6 +246,8 @@ static int read_head(struct fib_snapshot *s, int fd, char *error)
 		rc = read_all(fd, s->vnfs, s->head.vnfs * sizeof(*s->vnfs));
 	if (rc == 0)
 		rc = read_all(fd, s->hops, s->head.hops * sizeof(*s->hops));
+	if (rc == 0)
+		rc = read_all(fd, s->spreads, s->head.spreads * sizeof(*s->spreads));
 	if (rc == 0 && (sum_of(s) != s->head.sum || !is_sound(s)))
 		rc = -EBADMSG;
 	if (rc)
@@ -261,6 +308,7 @@ static void forget(struct fib *fib)
 		atomic_store_explicit(&fib->slots[i], &fib->none, memory_order_relaxed);
 	fib_pool_reset(&fib->indices_free);
 	fib_pool_reset(&fib->records_free);
+	fib_pool_reset(&fib->spreads_free);
 }
 
 static int vnfs_take(struct fib *fib, const struct fib_snapshot *s)
@@ -280,6 +328,17 @@ static int vnfs_take(struct fib *fib, const struct fib_snapshot *s)
 	return rc;
 }
 
+// Its members may come later.
+static void spread_take(struct fib *fib, struct fib_hop *group, const struct fib_snapshot *s)
+{
+	const struct fib_spread *spread = &s->spreads[group->spread];
+
+	group->spread = fib_pool_take(&fib->spreads_free, fib->readers);
+	fib->spreads[group->spread] = *spread;
+	for (unsigned i = 0; i < spread->count; i++)
+		fib->entries[spread->members[i]].groups++;
+}
+
 // Indices come in order; those between them are free.
 static void hops_take(struct fib *fib, const struct fib_snapshot *s)
 {
@@ -297,11 +356,14 @@ static void hops_take(struct fib *fib, const struct fib_snapshot *s)
 		*entry = (struct fib_entry){
 		        .session = hop->session,
 		        .record = fib_pool_take(&fib->records_free, fib->readers),
+		        .groups = entry->groups, // that came before
 		        .vnf = hop->vnf,
 		        .number = hop->number,
 		        .used = true,
 		};
 		fib->records[entry->record] = hop->hop;
+		if (hop->hop.kind == FIB_HOP_GROUP)
+			spread_take(fib, &fib->records[entry->record], s);
 		if (group == GROUP_OPERATOR)
 			vnf->numbers[GROUP_OPERATOR][hop->number] = hop->index;
 		vnf->indices++;

@@ -5,12 +5,12 @@
 #include "fib/fib.h"
 
 #define FIB_SNAPSHOT_MAGIC UINT64_C(0x424946656e616c70) // "planeFIB"
-enum { FIB_SNAPSHOT_VERSION = 1 };
+enum { FIB_SNAPSHOT_VERSION = 2 };
 
 struct fib_snapshot_head {
 	uint64_t magic;
 	uint32_t version, tables; // a bit each: IPv4, IPv6
-	uint32_t vnfs, hops;
+	uint32_t vnfs, hops, spreads, pad;
 	uint64_t sum; // of all before it, VNFs and hops
 };
 
@@ -19,8 +19,8 @@ struct fib_snapshot_vnf {
 	uint32_t quota_hops, vnf;
 };
 
-struct fib_snapshot_hop { // in the order of their indices
-	struct fib_hop hop;
+struct fib_snapshot_hop {   // in the order of their indices
+	struct fib_hop hop; // a group's spread: the next one of those that there are
 	uint32_t session;
 	uint16_t index, vnf, number, pad[3];
 };
@@ -29,8 +29,9 @@ struct fib_snapshot {
 	struct fib_snapshot_head head;
 	struct fib_snapshot_vnf *vnfs;
 	struct fib_snapshot_hop *hops;
+	struct fib_spread *spreads;
 };
 
-_Static_assert(sizeof(struct fib_snapshot_head) == 32 && sizeof(struct fib_snapshot_vnf) == 16 &&
+_Static_assert(sizeof(struct fib_snapshot_head) == 40 && sizeof(struct fib_snapshot_vnf) == 16 &&
                        sizeof(struct fib_snapshot_hop) == 32,
                "no padding that nobody wrote");

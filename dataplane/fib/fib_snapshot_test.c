@@ -85,6 +85,34 @@ static void comes_back(void **state)
 	fib_destroy(fib);
 }
 
+// A group comes back with its members, and each flow takes the one that it took.
+static void groups_come_back(void **state)
+{
+	const struct fib_member members[] = {{1, 1}, {3, 2}};
+	const uint8_t address[16] = {10, 1, 1, 1};
+	struct fib *fib = filled();
+	uint8_t marks[64];
+	char error[256] = "";
+	bool missing;
+
+	hop_put(fib, A, SESSION + 1, 3, 7);
+	assert_int_equal(fib_group_set(fib, A, SESSION + 1, 2, members, 2, &missing), 0);
+	assert_int_equal(route_put(fib, A, SESSION + 1, "10.1.0.0/16", 2), 0);
+	for (uint32_t flow = 0; flow < 64; flow++)
+		marks[flow] = fib_hop_of_flow(fib, find(fib, A, address, 4), flow, 0)->port;
+	assert_int_equal(fib_save(fib, path, error), 0);
+	fib_destroy(fib);
+	fib = fib_of(1000, 1000);
+	assert_int_equal(fib_load(fib, path, error), 0);
+	for (uint32_t flow = 0; flow < 64; flow++)
+		assert_int_equal(fib_hop_of_flow(fib, find(fib, A, address, 4), flow, 0)->port, marks[flow]);
+	assert_int_equal(stats_of(fib, A).hops, 5);
+	fib_flush(fib, A, FIB_FLUSH_ALL);
+	sweep_all(fib);
+	assert_int_equal(stats_of(fib, A).hops, 0);
+	fib_destroy(fib);
+}
+
 // The forwarder goes on: a session takes its routes over, the rest is flushed; hops find free indices.
 static void goes_on(void **state)
 {
@@ -339,7 +367,7 @@ int main(void)
 	        cmocka_unit_test(damaged),         cmocka_unit_test(forged),
 	        cmocka_unit_test(of_another_kind), cmocka_unit_test(no_stray_bytes),
 	        cmocka_unit_test(a_fifo),          cmocka_unit_test(a_fifo_beside),
-	        cmocka_unit_test(forged_anywhere),
+	        cmocka_unit_test(forged_anywhere), cmocka_unit_test(groups_come_back),
 	};
 
 	return cmocka_run_group_tests(tests, path_make, path_remove);

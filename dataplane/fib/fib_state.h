@@ -41,7 +41,9 @@ static inline bool fib_pool_is_waiting(const struct fib_pool *pool)
 enum {
 	FIB_READERS_MAX = 128,
 	FIB_RECORDS = 2 * (FIB_NEXT_HOPS_MAX + 1), // of hops, and of what they were a moment ago
-	FIB_LENGTHS = 129,                         // 0 .. 128 bits
+	FIB_SPREADS = 1 << 15,                     // the same, of groups
+	FIB_SPREAD_SLOTS = 64,
+	FIB_LENGTHS = 129, // 0 .. 128 bits
 };
 
 enum { FIB_V4, FIB_V6, FIB_FAMILIES };
@@ -65,14 +67,29 @@ struct fib_vnf {
 	struct fib_group groups[FIB_GROUPS];
 };
 
+// Where a group's flows go: a slot for each of 64 parts of them, which says whose it is. Immutable once lookups find it.
+struct fib_spread {
+	uint8_t slots[FIB_SPREAD_SLOTS];   // place of the member
+	uint16_t members[FIB_MEMBERS_MAX]; // indices
+	uint8_t weights[FIB_MEMBERS_MAX], count, pad[15];
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct fib_spread) == 128, "two cache lines; saved as bytes");
+
 // The writer's side of a hop; its index is the value in the tables.
 struct fib_entry {
 	uint64_t generation;
 	uint64_t routes[FIB_FAMILIES]; // entries of the tables that lead here
 	uint32_t session, record;
+	uint32_t groups;                      // it is a member of
 	uint16_t vnf, number, next, previous; // of the group; next also of the emptied
 	bool used, dead;
 };
+
+// Nothing leads to it.
+static inline bool fib_hop_is_idle(const struct fib_entry *entry)
+{
+	return entry->routes[FIB_V4] + entry->routes[FIB_V6] + entry->groups == 0;
+}
 
 // Lengths of prefixes that there are, a bit each: what readers go through. IPv4: 0 .. 31; IPv6: 0 .. 127.
 struct fib_lengths {
@@ -91,7 +108,8 @@ struct fib {
 	atomic_bool reader_used[FIB_READERS_MAX];
 	struct cuckoo *tables[FIB_FAMILIES];
 	struct fib_hop *records;
-	struct fib_pool indices_free, records_free;
+	struct fib_spread *spreads;
+	struct fib_pool indices_free, records_free, spreads_free;
 	struct fib_vnf *_Atomic vnfs[FIB_VNFS_MAX];
 	_Atomic uint64_t dead[FIB_FAMILIES]; // entries that the sweep has to take out
 	uint64_t cursors[FIB_FAMILIES];      // of the sweep

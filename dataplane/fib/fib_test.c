@@ -324,6 +324,153 @@ static void readers_keep_what_they_hold(void **state)
 	fib_destroy(fib);
 }
 
+// --- Groups ---------------------------------------------------------------------------------------------
+
+enum { FLOWS = 256 };
+
+// Members 1, 2, ... with these weights, as "112".
+static int group_put(struct fib *fib, uint32_t session, uint16_t number, const char *weights)
+{
+	struct fib_member members[FIB_MEMBERS_MAX];
+	unsigned count = 0;
+	bool missing;
+
+	for (unsigned i = 0; weights[i]; i++)
+		if (weights[i] != '0')
+			members[count++] =
+			        (struct fib_member){(uint16_t)(i + 1), (uint8_t)(weights[i] - '0')};
+	return fib_group_set(fib, A, session, number, members, count, &missing);
+}
+
+// Which mark each flow to 10.0.0.1 takes, and how many take each.
+static void flows(const struct fib *fib, uint32_t down, uint8_t *marks, unsigned *counts)
+{
+	const uint8_t address[16] = {10, 0, 0, 1};
+	const struct fib_hop *group = find(fib, A, address, 4);
+
+	memset(counts, 0, 8 * sizeof(*counts));
+	assert_int_equal(group->kind, FIB_HOP_GROUP);
+	for (uint32_t flow = 0; flow < FLOWS; flow++) {
+		marks[flow] = fib_hop_of_flow(fib, group, flow, down)->port;
+		counts[marks[flow] % 8]++;
+	}
+}
+
+static struct fib *grouped(const char *weights)
+{
+	struct fib *fib = two_vnfs();
+
+	for (uint8_t mark = 1; mark <= 4; mark++)
+		hop_put(fib, A, SESSION, mark, mark);
+	assert_int_equal(group_put(fib, SESSION, 9, weights), 0);
+	assert_int_equal(route_put(fib, A, SESSION, "10.0.0.0/24", 9), 0);
+	return fib;
+}
+
+static void flows_are_spread_by_weight_and_stay(void **state)
+{
+	struct fib *fib = grouped("112");
+	uint8_t before[FLOWS], now[FLOWS];
+	unsigned counts[8];
+
+	flows(fib, 0, before, counts);
+	assert_true(counts[1] == FLOWS / 4 && counts[2] == FLOWS / 4 && counts[3] == FLOWS / 2);
+	assert_int_equal(group_put(fib, SESSION, 9, "110"), 0); // one goes: its flows move
+	flows(fib, 0, now, counts);
+	assert_true(counts[1] == FLOWS / 2 && counts[2] == FLOWS / 2);
+	for (unsigned i = 0; i < FLOWS; i++)
+		assert_true(now[i] == before[i] || before[i] == 3);
+	memcpy(before, now, sizeof(before));
+	assert_int_equal(group_put(fib, SESSION, 9, "1101"), 0); // one comes: flows move to it
+	flows(fib, 0, now, counts);
+	for (unsigned i = 0; i < FLOWS; i++)
+		assert_true(now[i] == before[i] || now[i] == 4);
+	assert_true(counts[4] >= FLOWS / 4);
+	hop_put(fib, A, SESSION, 4, 5); // a member changes: as a plain one
+	flows(fib, 0, now, counts);
+	assert_true(counts[4] == 0 && counts[5] >= FLOWS / 4);
+	fib_destroy(fib);
+}
+
+static void flows_of_a_port_that_is_down_take_others(void **state)
+{
+	struct fib *fib = grouped("111");
+	uint8_t before[FLOWS], now[FLOWS];
+	unsigned counts[8];
+
+	flows(fib, 0, before, counts);
+	flows(fib, 1u << 2, now, counts);
+	for (unsigned i = 0; i < FLOWS; i++)
+		assert_true(before[i] == 2 ? now[i] == 1 || now[i] == 3 : now[i] == before[i]);
+	assert_true(counts[1] > FLOWS / 3 && counts[3] > FLOWS / 3);
+	flows(fib, 1u << 1 | 1u << 2 | 1u << 3, now, counts);
+	assert_memory_equal(now, before, sizeof(now));
+	fib_destroy(fib);
+}
+
+static void groups_refuse(void **state)
+{
+	struct fib *fib = grouped("11");
+	const struct fib_member twice[] = {{1, 1}, {1, 1}}, group = {9, 1}, none = {77, 1},
+	                        weightless = {1, 0};
+	bool missing;
+
+	assert_int_equal(fib_group_set(fib, A, SESSION, 8, twice, 2, &missing), -EINVAL);
+	assert_int_equal(fib_group_set(fib, A, SESSION, 8, &group, 1, &missing), -EINVAL);
+	assert_int_equal(fib_group_set(fib, A, SESSION, 8, &weightless, 1, &missing), -EINVAL);
+	assert_int_equal(fib_group_set(fib, A, SESSION, 8, twice, 0, &missing), -EINVAL);
+	assert_int_equal(fib_group_set(fib, A, SESSION, 3, twice, 1, &missing), 0);
+	assert_int_equal(fib_group_set(fib, A, SESSION, 1, &twice[1], 1, &missing), -EINVAL);
+	assert_int_equal(fib_group_set(fib, A, SESSION, 2, twice, 1, &missing), -EBUSY); // a member
+	assert_false(missing);
+	assert_int_equal(fib_group_set(fib, A, SESSION, 8, &none, 1, &missing), -ENOENT);
+	assert_true(missing);
+	assert_int_equal(fib_group_set(fib, A, SESSION + 1, 8, twice, 1, &missing), -ENOENT);
+	assert_false(missing);
+	assert_int_equal(fib_hop_delete(fib, A, SESSION, 2), -EBUSY);
+	assert_int_equal(group_put(fib, SESSION, 9, "1"), 0);
+	assert_int_equal(fib_hop_delete(fib, A, SESSION, 2), 0);
+	hop_put(fib, A, SESSION, 9, 6); // no group any more
+	assert_int_equal(found(fib, A, "10.0.0.1"), 6);
+	assert_int_equal(fib_hop_delete(fib, A, SESSION, 3), 0);
+	assert_int_equal(fib_hop_delete(fib, A, SESSION, 1), 0);
+	fib_destroy(fib);
+}
+
+// A stale group goes on forwarding with its members, and goes with them; what they took is there for others.
+static void groups_live_and_die_with_their_session(void **state)
+{
+	struct fib *fib = grouped("11");
+	uint8_t marks[FLOWS];
+	unsigned counts[8];
+	uint32_t session = SESSION;
+
+	assert_int_equal(fib_begin(fib, A, ++session), 0);
+	flows(fib, 0, marks, counts);
+	assert_true(counts[1] && counts[2]);
+	assert_int_equal(stats_of(fib, A).hops, 3); // those that lead nowhere are gone
+	hop_put(fib, A, session, 1, 7);
+	assert_int_equal(route_put(fib, A, session, "10.0.0.0/24", 1), 0);
+	assert_int_equal(stats_of(fib, A).hops, 1); // with the last route
+	for (unsigned round = 0; round < 40000; round++) {
+		hop_put(fib, A, session, 2, 2);
+		assert_int_equal(group_put(fib, session, 9, round % 2 ? "11" : "12"), 0);
+		assert_int_equal(route_put(fib, A, session, "10.0.0.0/24", 9), 0);
+		assert_int_equal(route_put(fib, A, session, "10.0.0.2/32", round % 3 ? 1 : 9), 0);
+		if (round % 5 == 0)
+			fib_flush(fib, A, FIB_FLUSH_SESSIONS);
+		assert_int_equal(fib_begin(fib, A, ++session), 0);
+		if (round % 2)
+			fib_flush(fib, A, FIB_FLUSH_STALE);
+		hop_put(fib, A, session, 1, 1);
+		sweep_all(fib);
+	}
+	fib_flush(fib, A, FIB_FLUSH_ALL);
+	sweep_all(fib);
+	assert_int_equal(stats_of(fib, A).hops, 0);
+	fib_destroy(fib);
+}
+
 static void lists_in_pages(void **state)
 {
 	struct fib *fib = two_vnfs();
@@ -385,6 +532,10 @@ int main(void)
 	        cmocka_unit_test(quota_of_lengths),
 	        cmocka_unit_test(a_full_table),
 	        cmocka_unit_test(readers_keep_what_they_hold),
+	        cmocka_unit_test(flows_are_spread_by_weight_and_stay),
+	        cmocka_unit_test(flows_of_a_port_that_is_down_take_others),
+	        cmocka_unit_test(groups_refuse),
+	        cmocka_unit_test(groups_live_and_die_with_their_session),
 	        cmocka_unit_test(lists_in_pages),
 	        cmocka_unit_test(one_writer),
 	};

@@ -110,6 +110,8 @@ def test_a_dump(namespace: Namespace) -> None:
         route add 192.0.2.0/24 via 10.0.0.1
         route add 192.0.2.0/24 via 10.0.0.3 metric 50
         route add 198.51.100.0/24 nexthop via 10.0.0.1 nexthop via 10.1.0.1
+        route add 198.51.101.0/24 nexthop via 10.0.0.1 nexthop via 10.1.0.1 weight 3
+        route add 2001:db8:2::/48 nexthop via fe80::2 dev vnf0 weight 2 nexthop via fe80::1 dev vnf0
         route add 203.0.113.0/24 via inet6 fe80::5 dev vnf0
         route add blackhole 100.64.0.0/10
         route add unreachable 100.0.0.0/16
@@ -130,6 +132,10 @@ def test_a_dump(namespace: Namespace) -> None:
         unicast((zero, "10.0.0.3"), metric=50),
     ]
     assert routes[prefix("198.51.100.0/24")] == unicast((zero, "10.0.0.1"), (one, "10.1.0.1"))
+    weighted = routes[prefix("198.51.101.0/24")]
+    assert (weighted.legs, weighted.weights) == (routes[prefix("198.51.100.0/24")].legs, (1, 3))
+    six = routes[prefix("2001:db8:2::/48")]
+    assert (six.legs, six.weights) == ((Leg(zero, packed("fe80::1")), Leg(zero, packed("fe80::2"))), (1, 2))
     assert routes[prefix("203.0.113.0/24")] == unicast((zero, "fe80::5"))
     assert routes[prefix("100.64.0.0/10")] == Way(1, 0, RouteKind.BLACKHOLE)
     assert routes[prefix("100.0.0.0/16")].kind is RouteKind.LOCAL

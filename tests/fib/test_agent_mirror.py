@@ -51,7 +51,9 @@ class Forwarder:
     routes: dict[Prefix, int] = field(default_factory=dict)
 
     def take(self, changes: Changes) -> None:
-        self.hops |= {hop.number: hop for hop in changes.hops}
+        for hop in changes.hops:
+            assert all(self.hops[member].mac for member, _ in hop.members), "a member that was not announced"
+            self.hops[hop.number] = hop
         for to, number in changes.routes:
             assert number in self.hops, "a route to a hop that was not announced"
             self.routes[to] = number
@@ -60,13 +62,17 @@ class Forwarder:
         for number in changes.hops_gone:
             assert number not in self.routes.values(), "routes lead to a hop that goes"
             del self.hops[number]
+            assert not any(number == member for hop in self.hops.values() for member, _ in hop.members)
 
     def find(self, where: bytes) -> object:
-        """MAC address, "punt", "drop", or None without a route."""
+        """MAC address, a sorted list of some, "punt", "drop", or None without a route."""
         bits = len(where) * 8
         for length in range(bits, -1, -1):
             masked = int.from_bytes(where) >> (bits - length) << (bits - length)
             number = self.routes.get(Prefix(masked.to_bytes(len(where)), length))
+            if number is not None and (members := self.hops[number].members):
+                macs = sorted(self.hops[member].mac for member, _ in members)
+                return macs if len(macs) > 1 else macs[0]
             if number is not None:
                 return self.hops[number].mac or ("drop" if number == BLACKHOLE else "punt")
         return None
@@ -170,20 +176,59 @@ def test_what_the_kernel_prefers() -> None:
 
 
 def test_several_legs() -> None:
-    """The first that leaves by our interface; of IPv6 a leg goes alone."""
+    """Those that leave by our interface and are resolved; of IPv6 a leg goes alone. Routes stay where they are."""
     mirror = Mirror({OURS: 3, SECOND: 5})
     legs = (Leg(OTHER, GATEWAYS[0]), Leg(OURS, GATEWAYS[2]), Leg(OURS, GATEWAYS[3]))
     to = prefix("2001:db8::/32")
     mirror.add(to, Path(1, 0, RouteKind.UNICAST, legs), replace=False, append=False)
     mirror.load_neighbours({Leg(OURS, GATEWAYS[i]): MACS[i] for i in (2, 3)})
     forwarder = told(mirror)
-    assert forwarder.find(address("2001:db8::1")) == MACS[2] and mirror.multipath == 1
+    assert forwarder.find(address("2001:db8::1")) == [MACS[2], MACS[3]] and mirror.multipath == 1
+    mirror.neighbour(Leg(OURS, GATEWAYS[2]), b"")
+    changes = mirror.changes()
+    assert not changes.routes and len(changes.hops) == 2
+    forwarder.take(changes)
+    assert forwarder.find(address("2001:db8::1")) == MACS[3]
+    mirror.neighbour(Leg(OURS, GATEWAYS[3]), b"")
+    forwarder.take(mirror.changes())
+    assert forwarder.find(address("2001:db8::1")) == "punt"
+    mirror.load_neighbours({Leg(OURS, GATEWAYS[i]): MACS[i] for i in (2, 3)})
+    forwarder.take(mirror.changes())
+    assert forwarder.find(address("2001:db8::1")) == [MACS[2], MACS[3]]
     mirror.remove(to, Path(1, 0, RouteKind.UNICAST, legs[1:2]))
     forwarder.take(mirror.changes())
     assert forwarder.find(address("2001:db8::1")) == MACS[3]
     mirror.remove(to, Path(1, 0, RouteKind.UNICAST, (legs[0], legs[2])))
     forwarder.take(mirror.changes())
     assert forwarder.find(address("2001:db8::1")) is None and set(forwarder.hops) == {LOCAL, BLACKHOLE}
+
+
+def test_weights_of_legs() -> None:
+    mirror = Mirror({OURS: 3, SECOND: 5})
+    legs = (Leg(OURS, GATEWAYS[0]), Leg(SECOND, GATEWAYS[1]), Leg(OURS, GATEWAYS[1]))
+    to = prefix("20.0.0.0/8")
+    mirror.load([(to, Path(1, 0, RouteKind.UNICAST, legs, (1, 3, 256)))])
+    mirror.load_neighbours(dict(zip(legs, MACS[:3], strict=True)))
+    forwarder = told(mirror)
+    members = {forwarder.hops[n]: weight for n, weight in forwarder.hops[forwarder.routes[to]].members}
+    assert {(hop.mac, hop.wire, weight) for hop, weight in members.items()} == {
+        (MACS[0], 3, 1),
+        (MACS[1], 5, 3),
+        (MACS[2], 3, 255),
+    }
+    assert Path(1, 0, RouteKind.UNICAST, legs, (1, 3, 256)).without(legs[1:2]).weights == (1, 256)
+
+
+def test_a_group_that_is_not_granted_uses_its_first_resolved_gateway() -> None:
+    mirror = Mirror({OURS: 3, SECOND: 5})
+    legs = (Leg(OURS, GATEWAYS[0]), Leg(OURS, GATEWAYS[1]))
+    to = prefix("20.0.0.0/8")
+    mirror.load([(to, Path(1, 0, RouteKind.UNICAST, legs))])
+    mirror.load_neighbours({legs[1]: MACS[1]})
+    forwarder = told(mirror)
+    mirror.refuse(forwarder.routes[to])
+    changes = mirror.changes()
+    assert [forwarder.hops[number].mac for _, number in changes.routes] == [MACS[1]]
 
 
 def test_each_interface_has_its_wire() -> None:
@@ -235,7 +280,8 @@ PATHS = st.builds(
     st.integers(0, 1),
     st.integers(0, 1),
     st.sampled_from([RouteKind.UNICAST] * 3 + [RouteKind.LOCAL, RouteKind.BLACKHOLE]),
-    st.lists(LEGS, min_size=1, max_size=2, unique=True).map(tuple),
+    st.lists(LEGS, min_size=1, max_size=3, unique=True).map(tuple),
+    st.just(()),
 )
 STEPS = st.one_of(
     st.tuples(st.just("add"), st.sampled_from(PREFIXES), PATHS, st.booleans()),
@@ -266,6 +312,9 @@ def expected(routes: dict[Prefix, list[Path]], neighbours: dict[Leg, bytes], whe
         legs = [leg for leg in path.legs if leg.interface in (OURS, SECOND)]
         if path.kind is RouteKind.LOCAL or not legs:
             return "punt"
+        if gateways := [leg for leg in legs if leg.gateway]:
+            macs = sorted(mac for leg in gateways if (mac := neighbours.get(leg)))
+            return macs if len(macs) > 1 else macs[0] if macs else "punt"
         return neighbours.get(Leg(legs[0].interface, legs[0].gateway or where), b"") or "punt"
     return None
 
@@ -293,5 +342,7 @@ def test_it_forwards_as_the_kernel_does(steps: list[tuple[object, ...]]) -> None
     kernel = {to: list(paths) for to, paths in mirror._paths.items()}
     for where in (*GATEWAYS, address("10.0.0.200"), address("10.0.0.3"), address("9.9.9.9"), address("2001:db8::1")):
         assert forwarder.find(where) == expected(kernel, neighbours, where), where
-    assert set(forwarder.hops) - {LOCAL, BLACKHOLE} <= set(forwarder.routes.values())
+    members = {member for number in forwarder.routes.values() for member, _ in forwarder.hops[number].members}
+    resolving = {mirror._numbers[leg] for leg in mirror.gateways()}
+    assert set(forwarder.hops) - {LOCAL, BLACKHOLE} <= set(forwarder.routes.values()) | members | resolving
     assert forwarder.routes == mirror.told()

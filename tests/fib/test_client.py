@@ -102,7 +102,7 @@ def test_refusals_name_route_and_reason(forwarder: Forwarder) -> None:
     assert str(refused[0]) == "ADD of route 10.0.0.0/32 by next hop 1: it already exists; use replace()"
     assert str(refused[1]).startswith("REPLACE of route 10.0.0.1/32 by next hop 9: unknown next hop in this session")
     assert str(refused[2]) == "DELETE of route 10.0.0.2/32: it does not exist"
-    assert str(refused[-1]).startswith("DELETE of next hop 1: routes still use this next hop")
+    assert str(refused[-1]).startswith("DELETE of next hop 1: routes or groups still use this next hop")
     assert refused[0].record and refused[0].record.op is Op.ADD
 
 

@@ -16,6 +16,7 @@ from planebench_fib.exceptions import UsageError
 from planebench_fib.messages import (
     Ack,
     Code,
+    GroupRecord,
     HopKind,
     HopRecord,
     Message,
@@ -42,6 +43,8 @@ def record_of(kind: str, given: dict[str, Any]) -> Record:
         return RouteRecord(op, prefix_of(given["prefix"]), given["hop"])
     if op is Op.DELETE:
         return HopRecord(op, given["number"])
+    if "members" in given:
+        return GroupRecord(given["number"], tuple((number, weight) for number, weight in given["members"]))
     return HopRecord(op, given["number"], HopKind[given["kind"]], given["wire"], mac_of(given["destination"]))
 
 
@@ -90,7 +93,16 @@ def test_hops_come_back(number: int, kind: HopKind, wire: int, destination: byte
     assert decode_message(message.encode(MAC)) == message
 
 
-@given(st.binary(max_size=100), st.integers(0, 10))
+members = st.lists(st.tuples(st.integers(0, 65535), st.integers(1, 255)), min_size=1, max_size=16)
+
+
+@given(st.integers(0, 65535), members.map(tuple))
+def test_groups_come_back(number: int, members: tuple[tuple[int, int], ...]) -> None:
+    message = Message(MessageType.NEXT_HOP_GROUPS, 1, 2, 0, (GroupRecord(number, members),) * 3)
+    assert decode_message(message.encode(MAC)) == message
+
+
+@given(st.binary(max_size=100), st.integers(0, 11))
 def test_any_bytes_are_a_message_or_an_error(data: bytes, turn: int) -> None:
     frame = bytes.fromhex(VECTORS["conversation"][turn]["frame"])
     for damaged in (data, frame[:30] + data, data + frame[len(data) :], frame[:18] + data):
@@ -107,7 +119,7 @@ def test_damage_is_named() -> None:
         decode_message(frame[:20])
     with pytest.raises(MessageError, match="3 records do not fit into 53 bytes"):
         decode_message(frame[:53])
-    with pytest.raises(VersionError, match="version 9; this is version 1"):
+    with pytest.raises(VersionError, match="version 9; this is version 2"):
         decode_message(frame[:16] + b"\x09" + frame[17:])
     with pytest.raises(MessageError, match="type 0x02 in 60 bytes is not an answer"):
         decode_ack(frame)

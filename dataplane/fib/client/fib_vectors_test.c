@@ -78,6 +78,20 @@ static void say_hop(struct fib_client *client, const json_t *record)
 	assert_int_equal(fib_client_set_hop(client, &hop), 0);
 }
 
+static void say_group(struct fib_client *client, const json_t *record)
+{
+	struct fib_client_member members[FIB_MEMBERS_MAX];
+	const json_t *member;
+	size_t i;
+
+	json_array_foreach (json_object_get(record, "members"), i, member) {
+		members[i].number = (uint16_t)json_integer_value(json_array_get(member, 0));
+		members[i].weight = (uint8_t)json_integer_value(json_array_get(member, 1));
+	}
+	assert_int_equal(
+	        fib_client_set_group(client, (uint16_t)number_of(record, "number"), members, (unsigned)i), 0);
+}
+
 static void say_route(struct fib_client *client, const json_t *record)
 {
 	static const char *const ops[] = {"ADD", "REPLACE", "DELETE", NULL};
@@ -102,6 +116,8 @@ static void say(struct fib_client *client, const json_t *message)
 	json_array_foreach (json_object_get(message, "records"), i, record) {
 		if (strcmp(type, "NEXT_HOPS") == 0)
 			say_hop(client, record);
+		else if (strcmp(type, "NEXT_HOP_GROUPS") == 0)
+			say_group(client, record);
 		else
 			say_route(client, record);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The window: messages 0 .. count of the queue have the sequence numbers base, base + 1, ...; the first
 // `sent` have been sent in this round, the first `known` in some round: the forwarder may have those, and
-// they do not change any more. planebench/fib/client.py is the same in Python.
+// they do not change any more. planebench_fib/client.py is the same in Python.
 #include "planebench_fib.h"
 
 #include <arpa/inet.h>
@@ -42,6 +42,11 @@ static void fib_refusal_read(struct fib_client_refusal *refusal, const uint8_t *
 	const struct fib_hop_record *hop = (const struct fib_hop_record *)record;
 
 	refusal->op = (enum fib_op)record[0];
+	if (refusal->type == FIB_NEXT_HOP_GROUPS) {
+		refusal->hop.number = ntohs(((const struct fib_group_record *)record)->number);
+		refusal->hop.kind = FIB_HOP_GROUP;
+		return;
+	}
 	if (refusal->type == FIB_NEXT_HOPS) {
 		refusal->hop = (struct fib_client_hop){
 		        .number = ntohs(hop->number), .kind = hop->kind, .wire = hop->wire};
@@ -66,7 +71,7 @@ const char *fib_client_reason(enum fib_code code)
 	        [FIB_NO_NEXT_HOP] = "this session has not announced its next hop",
 	        [FIB_EXISTS] = "it already exists",
 	        [FIB_ABSENT] = "it does not exist",
-	        [FIB_BUSY_HOP] = "routes still use this next hop",
+	        [FIB_BUSY_HOP] = "routes or groups still use this next hop",
 	        [FIB_VERSION] = "the forwarder speaks another version of messages",
 	};
 
@@ -113,13 +118,15 @@ static struct pending *pending_at(struct fib_client *client, unsigned place)
 
 static bool has_records(uint8_t type)
 {
-	return type == FIB_ROUTES || type == FIB_NEXT_HOPS;
+	return type == FIB_ROUTES || type == FIB_NEXT_HOPS || type == FIB_NEXT_HOP_GROUPS;
 }
 
 static unsigned record_bytes(const struct pending *pending)
 {
 	if (pending->type == FIB_NEXT_HOPS)
 		return sizeof(struct fib_hop_record);
+	if (pending->type == FIB_NEXT_HOP_GROUPS)
+		return sizeof(struct fib_group_record);
 	return pending->family == 4 ? sizeof(struct fib_route_record4) : sizeof(struct fib_route_record6);
 }
 
@@ -220,6 +227,23 @@ int fib_client_set_hop(struct fib_client *client, const struct fib_client_hop *h
 	struct fib_hop_record record;
 
 	return fib_hop_write(hop, &record) ? record_add(client, FIB_NEXT_HOPS, 0, &record) : -EINVAL;
+}
+
+int fib_client_set_group(struct fib_client *client, uint16_t number, const struct fib_client_member *members,
+                         unsigned count)
+{
+	struct fib_group_record record = {
+	        .op = FIB_REPLACE, .count = (uint8_t)count, .number = htons(number)};
+
+	if (number >= FIB_HOP_NUMBERS || count == 0 || count > FIB_MEMBERS_MAX)
+		return -EINVAL;
+	for (unsigned i = 0; i < count; i++) {
+		if (members[i].number >= FIB_HOP_NUMBERS || members[i].weight == 0)
+			return -EINVAL;
+		record.members[i].number = htons(members[i].number);
+		record.members[i].weight = members[i].weight;
+	}
+	return record_add(client, FIB_NEXT_HOP_GROUPS, 0, &record);
 }
 
 int fib_client_delete_hop(struct fib_client *client, uint16_t number)

@@ -33,6 +33,12 @@ struct fib_client_hop {
 	uint8_t destination[6];
 };
 
+// A next hop that is a group: flows are spread over other next hops of this session, in proportion to the weights.
+struct fib_client_member {
+	uint16_t number;
+	uint8_t weight; // not 0
+};
+
 struct fib_client_route {
 	uint8_t family, length; // 4 or 6; bits
 	uint16_t hop;           // number of a next hop of this session; nothing for FIB_DELETE
@@ -41,7 +47,8 @@ struct fib_client_route {
 
 // A record that was not applied, all others are; or a whole message, of type FIB_FLUSH or the like.
 struct fib_client_refusal {
-	enum fib_message_type type; // FIB_ROUTES: op and route; FIB_NEXT_HOPS: op and hop
+	enum fib_message_type
+	        type; // FIB_ROUTES: op and route; FIB_NEXT_HOPS: op and hop; _GROUPS: hop.number
 	enum fib_code code;
 	enum fib_op op;
 	struct fib_client_route route;
@@ -79,7 +86,9 @@ void fib_client_destroy(struct fib_client *client); // the forwarder keeps the r
 // Updates, in their order. They leave when a message is full, or with the next tick. Return 0, -EINVAL, or
 // -EAGAIN: as much as may be is unanswered; go on receiving and ticking, and try again.
 int fib_client_set_hop(struct fib_client *client, const struct fib_client_hop *hop);
-int fib_client_delete_hop(struct fib_client *client, uint16_t number);
+int fib_client_set_group(struct fib_client *client, uint16_t number, const struct fib_client_member *members,
+                         unsigned count);                              // 1 .. FIB_MEMBERS_MAX
+int fib_client_delete_hop(struct fib_client *client, uint16_t number); // a group as well
 int fib_client_set_route(struct fib_client *client, enum fib_op op, const struct fib_client_route *route);
 int fib_client_flush(struct fib_client *client);      // all routes and next hops are gone
 int fib_client_end_of_rib(struct fib_client *client); // what older sessions left is gone
