@@ -75,6 +75,7 @@ class Agent:
         self._refused: Counter[str] = Counter()
         self._stale: set[Leg] = set()
         self._asked: set[Leg] = set()
+        self._wires: dict[int, bool] = {}
         self._woken, self._wake = socket.socketpair()
         self._unsure = True
         self._stopped = False
@@ -177,6 +178,7 @@ class Agent:
 
     def _speak(self) -> None:
         self._client.poll()
+        self._follow_wires()
         if not self._up:
             if self._client.unanswered:
                 return
@@ -190,6 +192,19 @@ class Agent:
             self._client.end_of_rib()
             self._client.drain()
             self._tell("end_of_rib", self._facts())
+
+    def _follow_wires(self) -> None:
+        """Show at the VNF's interfaces which wires are down. What is up at first is no news."""
+        if (up := self._client.wires_up) is None:
+            return
+        for interface, wire in self._settings.wires.items():
+            is_up = bool(up >> wire & 1)
+            if (was := self._wires.get(interface)) is is_up:
+                continue
+            self._wires[interface] = is_up
+            self._kernel.set_dormant(interface, not is_up)
+            if was is not None or not is_up:
+                self._tell("wire", {"wire": wire, "up": is_up})
 
     def _say(self, changes: Changes) -> None:
         for hop in changes.hops:

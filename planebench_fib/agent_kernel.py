@@ -43,6 +43,9 @@ _SO_RCVBUFFORCE = 33
 _HEADER = struct.Struct("IHHII")  # length, type, flags, sequence, port
 _NEIGHBOUR, _NEIGHBOUR_BYTES = struct.Struct("B3xiH"), 12
 _NDA_DST, _NDA_LLADDR = 1, 2
+_BYTE = struct.Struct("HHB3x")
+_IFLA_OPERSTATE, _IFLA_LINKMODE = 16, 17
+_DORMANT, _UP = 5, 6
 
 _RESOLVED = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80
 """States of a neighbour whose MAC address may be used: reachable, stale, delay, probe, noarp, permanent."""
@@ -141,6 +144,13 @@ class Kernel:
         message["header"]["flags"] = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_REPLACE
         message.encode()
         self._requests.send(message.data)
+
+    def set_dormant(self, interface: int, dormant: bool) -> None:
+        """Show at an interface whether the wire behind it is down (RFC 2863): it is not RUNNING then, but has a carrier,
+        for the VNF still talks to the forwarder through it."""
+        values = ((_IFLA_OPERSTATE, _DORMANT if dormant else _UP), (_IFLA_LINKMODE, int(dormant)))
+        body = struct.pack("4xi8x", interface) + b"".join(_BYTE.pack(5, kind, value) for kind, value in values)
+        self._requests.send(_HEADER.pack(_HEADER.size + len(body), rtnl.RTM_SETLINK, NLM_F_REQUEST, 1, 0) + body)
 
     def _dump(self, kind: int, body: bytes) -> Iterator[tuple[bytes, int, int]]:
         """Return where each message of the answer is: its bytes, first and last."""

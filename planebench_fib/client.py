@@ -90,6 +90,8 @@ class FibClient:
         self.routes = 0
         """That the forwarder has of this VNF, as of the last answer."""
         self.quota = 0
+        self.wires_up: int | None = None
+        """A bit for each of the VNF's wires, as of the last answer: the forwarder sends one when that changes."""
         self.retransmitted = 0
         self._transport = transport
         self._frame_bytes = frame_bytes
@@ -313,6 +315,7 @@ class FibClient:
             return  # of another protocol, or damaged: as if it had got lost
         if ack.session != self._session:
             return
+        self.wires_up = ack.wires_up
         place = (ack.sequence - self._base) % _SEQUENCES
         if place >= self._known or ack.type is not self._queue[place].type:
             return  # answered before

@@ -27,7 +27,7 @@ FRAME_BYTES_MIN = 60
 
 _ETHERNET = struct.Struct("!6s6sH")
 _HEADER = struct.Struct("!HBBIIHH")
-_ACK = struct.Struct("!BxHIH4xQQ")
+_ACK = struct.Struct("!BBHIH4xQQ")
 _ROUTE = struct.Struct("!BBH")
 _HOP = struct.Struct("!BBHB3x6s6s")
 _GROUP, _MEMBER = struct.Struct("!BBH"), struct.Struct("!HBx")
@@ -36,8 +36,10 @@ _NO_MAC = bytes(6)
 
 
 class MessageType(enum.IntEnum):
-    """The message type, the byte after the version. The highest bit marks an answer."""
+    """The message type, the byte after the version. The highest bit marks an answer. NOTICE: the answer to no message,
+    when a wire goes down or comes up."""
 
+    NOTICE = 0
     HELLO = 1
     ROUTES = 2
     NEXT_HOPS = 3
@@ -268,7 +270,7 @@ def decode_message(frame: bytes) -> Message:
     """Return the message in a frame of a VNF. Raises MessageError for any other frame."""
     kind, session, sequence, count, family = _decode_header(frame)
     try:
-        message_type = MessageType(kind)
+        message_type = MessageType(kind or _IS_ACK)
     except ValueError:
         raise MessageError(f"type {kind:#04x} is not a message of a VNF") from None
     size = record_bytes(message_type, family) if count else 0
@@ -283,13 +285,14 @@ def decode_message(frame: bytes) -> Message:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """An answer from the forwarder. ``applied``: records of the message from its first on. ``routes``, ``quota``: the
-    VNF's."""
+    """An answer from the forwarder. ``wires_up``: a bit for each of the VNF's wires. ``applied``: records of the message
+    from its first on. ``routes``, ``quota``: the VNF's."""
 
     type: MessageType
     session: int
     sequence: int
     code: Code
+    wires_up: int
     applied: int
     next_sequence: int
     window: int
@@ -299,7 +302,9 @@ class Ack:
     def encode(self, source: bytes, destination: bytes) -> bytes:
         """Return the frame as a forwarder sends it, for tests of clients."""
         header = _HEADER.pack(MAGIC, VERSION, self.type | _IS_ACK, self.session, self.sequence, 0, 0)
-        ack = _ACK.pack(self.code, self.applied, self.next_sequence, self.window, self.routes, self.quota)
+        ack = _ACK.pack(
+            self.code, self.wires_up, self.applied, self.next_sequence, self.window, self.routes, self.quota
+        )
         return _ETHERNET.pack(destination, source, ETHER_TYPE) + header + ack
 
 
@@ -308,10 +313,8 @@ def decode_ack(frame: bytes) -> Ack:
     kind, session, sequence, _count, _family = _decode_header(frame)
     if not kind & _IS_ACK or len(frame) < OVERHEAD_BYTES + _ACK.size:
         raise MessageError(f"type {kind:#04x} in {len(frame)} bytes is not an answer")
-    code, applied, next_sequence, window, routes, quota = _ACK.unpack_from(frame, OVERHEAD_BYTES)
+    code, *rest = _ACK.unpack_from(frame, OVERHEAD_BYTES)
     try:
-        return Ack(
-            MessageType(kind & ~_IS_ACK), session, sequence, Code(code), applied, next_sequence, window, routes, quota
-        )
+        return Ack(MessageType(kind & ~_IS_ACK), session, sequence, Code(code), *rest)
     except ValueError as error:
         raise MessageError(f"an answer: {error}") from None

@@ -4,8 +4,8 @@
 //
 // A message is an Ethernet frame of EtherType 0x88B5 (IEEE 802 local experimental 1), all numbers in network
 // order: the header, then `count` records. Every message is answered by exactly one ACK of 60 bytes, which
-// says what became of it and which sequence number comes next. The forwarder never speaks first. Delivery is
-// the sender's business: go-back-N over `window` messages; a message that is not the expected one is not
+// says what became of it and which sequence number comes next; when a wire goes down or comes up, one comes unasked.
+// Delivery is the sender's business: go-back-N over `window` messages; a message that is not the expected one is not
 // applied, and one that was answered before is answered the same again.
 //
 // A record that fails stops its message and all that were sent behind it: next_sequence jumps over the
@@ -33,7 +33,7 @@ enum fib_message_type {
 	FIB_END_OF_RIB = 5,      // stale routes are gone
 	FIB_KEEPALIVE = 6,       // nothing but a sign of life
 	FIB_NEXT_HOP_GROUPS = 7, // count struct fib_group_record
-	FIB_ACK = 0x80,          // | type
+	FIB_ACK = 0x80,          // | type; alone it is a notice: the answer to no message
 };
 
 enum fib_op { FIB_ADD = 1, FIB_REPLACE = 2, FIB_DELETE = 3 };
@@ -105,9 +105,9 @@ struct fib_group_record {
 	} members[FIB_MEMBERS_MAX];
 } __attribute__((packed));
 
-struct fib_ack {      // behind the header, whose sequence is the one that is answered
-	uint8_t code; // enum fib_code
-	uint8_t pad;
+struct fib_ack {          // behind the header, whose sequence is the one that is answered
+	uint8_t code;     // enum fib_code
+	uint8_t wires_up; // a bit for each of the VNF's wires
 	uint16_t applied; // records, from the first on: the one behind them is what code is about
 	uint32_t next_sequence;
 	uint16_t window;

@@ -254,6 +254,7 @@ static const struct counter drops[] = {
         VNF_DROP_COUNTER(OFFLOAD_FOREIGN_MESSAGE, "foreign_message"),
         VNF_DROP_COUNTER(OFFLOAD_BAD_MESSAGE, "bad_message"),
         VNF_DROP_COUNTER(OFFLOAD_BUSY_MESSAGE, "busy_message"),
+        VNF_DROP_COUNTER(OFFLOAD_WIRE_DOWN, "wire_down"),
         {0},
 };
 
@@ -385,7 +386,7 @@ static __rte_noinline const struct fib_hop *member4(const struct offload *o, con
 	uint32_t flow = flow_of(frame, 4, to->vnf);
 
 	for (unsigned tries = 0; tries < 2 && hop->kind == FIB_HOP_GROUP; tries++) {
-		hop = fib_hop_of_flow(o->fib->fib, hop, flow, 0);
+		hop = fib_hop_of_flow(o->fib->fib, hop, flow, o->wires_down);
 		if (hop->kind == FIB_HOP_NONE)
 			fib_find4(o->fib->fib, to, 1, &hop);
 	}
@@ -399,11 +400,33 @@ static __rte_noinline const struct fib_hop *member6(const struct offload *o, con
 	uint32_t flow = flow_of(frame, 6, to->vnf);
 
 	for (unsigned tries = 0; tries < 2 && hop->kind == FIB_HOP_GROUP; tries++) {
-		hop = fib_hop_of_flow(o->fib->fib, hop, flow, 0);
+		hop = fib_hop_of_flow(o->fib->fib, hop, flow, o->wires_down);
 		if (hop->kind == FIB_HOP_NONE)
 			fib_find6(o->fib->fib, to, 1, &hop);
 	}
 	return hop;
+}
+
+// Kinds that a hop has for a packet, beside those of the FIB.
+enum { HOP_WIRE_DOWN = FIB_HOP_GROUP + 1 };
+
+// Where a wire is down: each hop as it is for its packet, groups and all. Elsewhere this is no cost.
+static __rte_noinline void be_careful(const struct offload *o, const struct vnf_frame *frames,
+                                      unsigned version, const struct lookups *l, const struct fib_hop **hops)
+{
+	static const struct fib_hop wire_down = {.kind = HOP_WIRE_DOWN};
+
+	for (unsigned k = 0; k < (version == 4 ? l->n4 : l->n6); k++) {
+		const struct vnf_frame *frame = &frames[version == 4 ? l->frame4[k] : l->frame6[k]];
+		const struct fib_hop *hop = hops[k];
+
+		if (hop->kind == FIB_HOP_GROUP)
+			hop = version == 4 ? member4(o, hop, &l->to4[k], frame)
+			                   : member6(o, hop, &l->to6[k], frame);
+		if (hop->kind == FIB_HOP_FORWARD && o->wires_down >> hop->port % OFFLOAD_WIRES_MAX & 1)
+			hop = &wire_down;
+		hops[k] = hop;
+	}
 }
 
 // What is not forwarded.
@@ -415,6 +438,9 @@ static __attribute__((noinline)) uint8_t no_way(struct offload *o, struct offloa
 		return offload_punt(o, to, wire, frame, now_tsc);
 	if (hop->kind == FIB_HOP_BLACKHOLE)
 		return VNF_DROP | OFFLOAD_BLACKHOLE;
+	if ((unsigned)hop->kind == HOP_WIRE_DOWN)
+		return to->punts_misses ? offload_punt(o, to, wire, frame, now_tsc)
+		                        : VNF_DROP | OFFLOAD_WIRE_DOWN;
 	to->no_route++;
 	return to->punts_misses ? offload_punt(o, to, wire, frame, now_tsc) : VNF_DROP | OFFLOAD_NO_ROUTE;
 }
@@ -433,6 +459,8 @@ static inline void hops4(struct offload *o, unsigned wire, const struct vnf_fram
 	const struct fib_hop *hops[CONFIG_BURST_MAX];
 
 	fib_find4(o->fib->fib, l->to4, l->n4, hops);
+	if (unlikely(o->careful))
+		be_careful(o, frames, 4, l, hops);
 	for (unsigned k = 0; k < l->n4; k++) {
 		const struct vnf_frame *frame = &frames[l->frame4[k]];
 		struct offload_vnf *to = &o->vnfs[l->vnf4[k]];
@@ -457,6 +485,8 @@ static inline void hops6(struct offload *o, unsigned wire, const struct vnf_fram
 	const struct fib_hop *hops[CONFIG_BURST_MAX];
 
 	fib_find6(o->fib->fib, l->to6, l->n6, hops);
+	if (unlikely(o->careful))
+		be_careful(o, frames, 6, l, hops);
 	for (unsigned k = 0; k < l->n6; k++) {
 		const struct vnf_frame *frame = &frames[l->frame6[k]];
 		struct offload_vnf *to = &o->vnfs[l->vnf6[k]];
@@ -499,6 +529,31 @@ static bool offload_process(struct vnf *vnf, unsigned in, const struct vnf_frame
 
 // --- What time does --------------------------------------------------------------------------------------
 
+// One wire each time: to ask a device costs a microsecond.
+static void wire_look(struct offload *o)
+{
+	unsigned wire = o->wire_next;
+	bool up = port_link_up(o->vnf.task.ports[o->wire_ports[wire]]);
+
+	o->wire_next = wire + 1 < o->settings.fib.wire_count ? wire + 1 : 0;
+	o->wires_down = (o->wires_down & ~(1u << wire)) | (uint32_t)!up << wire;
+	o->careful = o->wires_down != 0;
+}
+
+// Tell the VNF which of its wires are down, if that is new.
+static void wires_tell(struct offload *o, const struct offload_vnf *v)
+{
+	struct fib_session *session = &v->session->fib_session;
+	uint8_t down = 0, data[FIB_ANSWER_BYTES];
+	const struct piece piece = {data, sizeof(data)};
+	const struct frame whole = {{&piece, 0}, sizeof(data), 0};
+
+	for (unsigned i = 0; i < session->wires; i++)
+		down |= (uint8_t)((o->wires_down >> session->ports[i] & 1) << i);
+	if (fib_session_wires(session, down, data))
+		port_deliver_polled(o->vnf.task.ports[v->port], o->vnf.task.queue, &whole, 1);
+}
+
 // Sessions of a few VNFs, each of them in turn every few milliseconds; and a little of the sweep.
 static void offload_tick(struct vnf *vnf, uint64_t now_tsc)
 {
@@ -506,6 +561,7 @@ static void offload_tick(struct vnf *vnf, uint64_t now_tsc)
 	struct fib *fib = o->fib->fib;
 
 	fib_reader_quiet(fib, o->reader);
+	wire_look(o);
 	for (unsigned i = 0; i < RTE_MIN(o->vnf_count, (unsigned)SESSIONS_A_TICK); i++) {
 		struct offload_vnf *v = &o->vnfs[o->tick_next];
 
@@ -513,6 +569,7 @@ static void offload_tick(struct vnf *vnf, uint64_t now_tsc)
 		if (!v->session || !rte_spinlock_trylock(&v->session->lock))
 			continue;
 		fib_session_tick(&v->session->fib_session, port_link_up(vnf->task.ports[v->port]), now_tsc);
+		wires_tell(o, v);
 		rte_spinlock_unlock(&v->session->lock);
 	}
 	if (fib_is_dirty(fib) && fib_trylock(fib)) {

@@ -38,6 +38,7 @@ enum offload_drop {
 	OFFLOAD_FOREIGN_MESSAGE, // a FIB message from a wire, or from a VNF that is not offloaded
 	OFFLOAD_BAD_MESSAGE,     // not one, or too short for an answer
 	OFFLOAD_BUSY_MESSAGE,    // another worker has the session
+	OFFLOAD_WIRE_DOWN,       // by which it would have left
 };
 
 // --- Settings --------------------------------------------------------------------------------------------
@@ -149,6 +150,9 @@ struct offload {
 	struct mac_table *neighbours; // of VNFs (the VNF's number is the VLAN): by which wire they were heard
 	struct mac_counts neighbour_counts;
 	unsigned vnf_count;
+	uint32_t wires_down;          // a bit for each wire, as of the last look at it
+	unsigned wire_next;           // that is looked at next
+	bool careful;                 // not every hop that forwards can be taken as it is
 	uint64_t copies, copies_lost; // of group-addressed frames, beside the one that is a verdict
 	int reader;                   // of the FIB; -1: none
 	unsigned tick_next;           // VNF whose session is looked after next

@@ -591,6 +591,7 @@ static const struct counter session_counters[] = {
         COUNTER("malformed", struct fib_session, malformed),
         COUNTER("lost_peers", struct fib_session, lost_peers),
         COUNTER("flushed", struct fib_session, flushed),
+        COUNTER("notices", struct fib_session, notices),
         ANSWER("ok", FIB_OK),
         ANSWER("busy", FIB_BUSY),
         ANSWER("sequence", FIB_SEQUENCE),

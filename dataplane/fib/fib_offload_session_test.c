@@ -123,6 +123,53 @@ static void messages_wait_while_others_have_the_fib(void **state)
 	task_destroy(task);
 }
 
+// At once by a notice, and by every answer; each VNF of its own wires.
+static void vnfs_are_told_of_wires_that_are_down(void **state)
+{
+	struct task *task = rig_open(
+	        state, RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'wires': ['p1']") ", " RIG_VNF(2, "p3", "")));
+	struct speaker one = announced(state, task, 1, 0, 7);
+	const struct fib_ack *ack;
+	const struct fib_message *message;
+	struct rig_frame frame, got;
+	uint64_t now_tsc = 0;
+
+	for (unsigned up = 2; up-- > 0;) {
+		uint16_t port_id = task->ports[WIRE1]->port_id;
+
+		if (up == 0)
+			assert_int_equal(rte_eth_dev_set_link_down(port_id), 0);
+		for (unsigned i = 0; i < 4; i++)
+			rig_poll(task, now_tsc += clock_hz() / 500);
+		if (up == 0) {
+			assert_true(rig_collect(state, PORT1, &got));
+			message = (const struct fib_message *)(got.bytes + 14);
+			assert_int_equal(got.length, 60);
+			assert_int_equal(got.bytes[5], 1); // to the VNF
+			assert_int_equal(message->type, FIB_ACK);
+			assert_int_equal(rte_be_to_cpu_32(message->session), 7);
+			assert_int_equal(((const struct fib_ack *)(message + 1))->wires_up, 0);
+		}
+		assert_int_equal(rig_came(state), 0); // the other has no session
+		frame = say(&one, FIB_KEEPALIVE, NULL, 0, 0);
+		rig_inject(state, PORT1, &frame);
+		rig_poll(task, now_tsc);
+		assert_true(rig_collect(state, PORT1, &got));
+		ack = (const struct fib_ack *)(got.bytes + 14 + sizeof(*message));
+		assert_int_equal(ack->wires_up, up);
+	}
+	frame = say(&(struct speaker){.vnf = 2, .port = PORT2, .session = 9}, FIB_HELLO, NULL, 0, 0);
+	rig_inject(state, PORT2, &frame);
+	rig_poll(task, now_tsc);
+	assert_true(rig_collect(state, PORT2, &got));
+	ack = (const struct fib_ack *)(got.bytes + 14 + sizeof(*message));
+	assert_int_equal(ack->wires_up, 1); // p0, not p1
+	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.session.notices"), 1);
+	assert_int_equal(rte_eth_dev_set_link_up(task->ports[WIRE1]->port_id), 0);
+	rig_conserves(task);
+	task_destroy(task);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -134,6 +181,7 @@ int main(void)
 	        TEST(a_silent_vnf_is_flushed_after_its_grace),
 	        TEST(a_vnf_that_comes_back_keeps_forwarding),
 	        TEST(messages_wait_while_others_have_the_fib),
+	        TEST(vnfs_are_told_of_wires_that_are_down),
 	};
 
 	if (fixture_eal_init("fib_offload_session") != 0)

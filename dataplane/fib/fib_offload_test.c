@@ -130,6 +130,74 @@ static void fragments_of_a_datagram_stay_together(void **state)
 	task_destroy(task);
 }
 
+// --- Wires that are down ---------------------------------------------------------------------------------
+
+// The second wire, and time for a look at each.
+static void wire1_is(struct task *task, bool up, uint64_t *now_tsc)
+{
+	uint16_t port_id = task->ports[WIRE1]->port_id;
+
+	assert_int_equal(up ? rte_eth_dev_set_link_up(port_id) : rte_eth_dev_set_link_down(port_id), 0);
+	for (unsigned i = 0; i < 3; i++)
+		rig_poll(task, *now_tsc += clock_hz() / 500);
+}
+
+static void nothing_is_sent_by_a_wire_that_is_down(void **state)
+{
+	struct task *task = open_group(state, RIG_PLAIN);
+	struct rig_frame four = rig_ipv4(1, HOST_OF_WIRE, 1), six = rig_ipv6(1, global);
+	unsigned before[2][64];
+	uint64_t now_tsc = 1;
+
+	for (unsigned flow = 0; flow < 128; flow++) {
+		struct rig_frame frame = of_flow(flow % 64, flow < 64 ? 4 : 6);
+
+		before[flow / 64][flow % 64] = rig_send(state, task, WIRE0, &frame, now_tsc);
+	}
+	for (unsigned round = 0; round < 2; round++) {
+		wire1_is(task, false, &now_tsc);
+		assert_int_equal(rig_send(state, task, WIRE0, &four, now_tsc), 0);
+		assert_int_equal(rig_send(state, task, WIRE0, &six, now_tsc), 0);
+		assert_int_equal(rig_number(task, "drops.wire_down"), 2 * (round + 1));
+		for (unsigned flow = 0; flow < 128; flow++) { // groups have another wire
+			struct rig_frame frame = of_flow(flow % 64, flow < 64 ? 4 : 6);
+
+			assert_int_equal(rig_send(state, task, WIRE0, &frame, now_tsc), 1000);
+		}
+		wire1_is(task, true, &now_tsc);
+		assert_int_equal(rig_send(state, task, WIRE0, &four, now_tsc), 100);
+		for (unsigned flow = 0; flow < 128; flow++) { // flows return
+			struct rig_frame frame = of_flow(flow % 64, flow < 64 ? 4 : 6);
+
+			assert_int_equal(rig_send(state, task, WIRE0, &frame, now_tsc),
+			                 before[flow / 64][flow % 64]);
+		}
+	}
+	rig_conserves(task);
+	task_destroy(task);
+}
+
+static void a_vnf_that_has_misses_has_what_a_wire_cannot_take(void **state)
+{
+	struct task *task = rig_open(
+	        state, RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'on_miss': 'punt'") ", " RIG_VNF(2, "p3", "")));
+	struct rig_frame four = rig_ipv4(1, HOST_OF_WIRE, 1), six = rig_ipv6(1, global), got;
+	uint64_t now_tsc = 1;
+
+	rig_routes(task);
+	wire1_is(task, false, &now_tsc);
+	assert_int_equal(rig_send(state, task, WIRE0, &six, now_tsc), 10);
+	rig_inject(state, WIRE0, &four);
+	rig_poll(task, now_tsc);
+	assert_true(rig_collect(state, PORT1, &got));
+	assert_memory_equal(got.bytes, four.bytes, four.length); // as it came
+	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.punted"), 2);
+	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.no_route"), 0);
+	wire1_is(task, true, &now_tsc);
+	rig_conserves(task);
+	task_destroy(task);
+}
+
 static void every_burst_is_forwarded_in_order(void **state)
 {
 	struct task *task = rig_open(state, RIG_PLAIN);
@@ -399,6 +467,8 @@ int main(void)
 	        TEST(ipv6_follows_its_prefix),
 	        TEST(a_flow_takes_one_member_of_a_group),
 	        TEST(fragments_of_a_datagram_stay_together),
+	        TEST(nothing_is_sent_by_a_wire_that_is_down),
+	        TEST(a_vnf_that_has_misses_has_what_a_wire_cannot_take),
 	        TEST(every_burst_is_forwarded_in_order),
 	        TEST(control_goes_to_the_vnf),
 	        TEST(punts_are_limited_for_each_vnf),

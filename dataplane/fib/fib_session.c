@@ -184,7 +184,7 @@ static struct fib_answer fib_apply_hops(const struct fib_session *session, const
 
 // --- Messages --------------------------------------------------------------------------------------------------
 
-enum { ETHER_BYTES = 14, ANSWER_BYTES = 60 };
+enum { ETHER_BYTES = 14 };
 
 // The least significant bits of the difference: sequence numbers wrap around, 0 is one of them.
 static int32_t ahead(const struct fib_session *session, uint32_t sequence)
@@ -320,10 +320,11 @@ static struct fib_answer message_handle(struct fib_session *session, const struc
 
 // --- Frames ---------------------------------------------------------------------------------------------
 
+static const uint8_t ours[6] = {0x02, 0xf1, 0xb0, 0, 0, 0};
+
 // The answer, over the message. Where that was sent to a group the answer comes from an address of ours.
 static void answer_write(const struct fib_session *session, uint8_t *frame, struct fib_answer answer)
 {
-	static const uint8_t ours[6] = {0x02, 0xf1, 0xb0, 0, 0, 0};
 	struct fib_message *message = (struct fib_message *)(frame + ETHER_BYTES);
 	struct fib_ack *ack = (struct fib_ack *)(message + 1);
 	bool is_ours =
@@ -340,6 +341,7 @@ static void answer_write(const struct fib_session *session, uint8_t *frame, stru
 	message->count = message->reserved = 0;
 	*ack = (struct fib_ack){
 	        .code = answer.code,
+	        .wires_up = (uint8_t)(((1u << session->wires) - 1) & ~session->wires_down),
 	        .applied = rte_cpu_to_be_16(answer.applied),
 	        .next_sequence = rte_cpu_to_be_32(is_ours ? session->expected : 1),
 	        .window = rte_cpu_to_be_16(FIB_WINDOW),
@@ -363,7 +365,27 @@ unsigned fib_session_handle(struct fib_session *session, uint8_t *frame, unsigne
 	answer = message_handle(session, message, length - ETHER_BYTES, now_tsc);
 	session->codes[answer.code]++;
 	answer_write(session, frame, answer);
-	return ANSWER_BYTES;
+	return FIB_ANSWER_BYTES;
+}
+
+bool fib_session_wires(struct fib_session *session, uint8_t down, uint8_t frame[FIB_ANSWER_BYTES])
+{
+	const struct fib_message notice = {.magic = rte_cpu_to_be_16(FIB_MAGIC),
+	                                   .session = rte_cpu_to_be_32(session->number)};
+
+	if (session->wires_down == down)
+		return false;
+	session->wires_down = down;
+	if (session->state != FIB_SESSION_UP)
+		return false;
+	memcpy(frame, ours, sizeof(ours));
+	memcpy(frame + 6, session->mac, sizeof(session->mac));
+	frame[12] = FIB_ETHER_TYPE >> 8;
+	frame[13] = FIB_ETHER_TYPE & 0xff;
+	memcpy(frame + ETHER_BYTES, &notice, sizeof(notice));
+	answer_write(session, frame, (struct fib_answer){.code = FIB_OK});
+	session->notices++;
+	return true;
 }
 
 // --- Time -----------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ struct fib_session {
 	uint8_t mac[6];     // of the VNF: the source of what leaves for it
 	uint64_t grace_tsc; // routes of a VNF that is gone are kept for so long
 	uint64_t hold_tsc;  // silence after which it is gone
+	uint8_t wires_down; // a bit for each of its wires
 	enum fib_session_state state;
 	uint32_t number, expected;
 	uint64_t heard_tsc, updated_tsc; // the latter: when a record was applied last
@@ -40,13 +41,18 @@ struct fib_session {
 	uint64_t stale_tsc;
 	struct fib_answer answers[FIB_ANSWERS]; // by sequence number
 	// Counted, never reset by the session itself.
-	uint64_t messages, records, codes[FIB_CODES], malformed, lost_peers, flushed;
+	uint64_t messages, records, codes[FIB_CODES], malformed, lost_peers, flushed, notices;
 };
+
+enum { FIB_ANSWER_BYTES = 60 };
 
 // A frame of FIB_ETHER_TYPE from the VNF's port: length bytes at frame, room for at least 60. Returns the
 // length of the answer, 60, which lies there now, addressed to the sender; or 0: no message at all, counted
 // as malformed.
 unsigned fib_session_handle(struct fib_session *session, uint8_t *frame, unsigned length, uint64_t now_tsc);
+
+// What is now known of its wires; true if that is new to a VNF with a session: then a notice to it is in frame.
+bool fib_session_wires(struct fib_session *session, uint8_t down, uint8_t frame[FIB_ANSWER_BYTES]);
 
 // Now and then: silence, grace periods. link_up: whether the VNF's port has its other end.
 void fib_session_tick(struct fib_session *session, bool link_up, uint64_t now_tsc);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <linux/virtio_net.h>
+#include <net/if.h>
 #include <rte_bus.h>
 #include <rte_dev.h>
 #include <rte_eth_vhost.h>
@@ -16,6 +17,8 @@
 #include <rte_ether.h>
 #include <rte_mempool.h>
 #include <rte_vhost.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include "base/listen_socket.h"
 #include "base/log.h"
@@ -159,15 +162,41 @@ static int open_device(struct port *port, const char *devargs)
 	return rc;
 }
 
+static int kernel_socket = -1; // to ask for the state of interfaces; of all ports
+
+// A packet socket says of the interface below it that it is up, whatever it is.
+static void find_interface(struct port *port)
+{
+	struct rte_eth_dev_info info;
+
+	if (rte_eth_dev_info_get(port->port_id, &info) || strcmp(info.driver_name, "net_af_packet") != 0)
+		return;
+	if (kernel_socket < 0)
+		kernel_socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	port->if_index = kernel_socket < 0 ? 0 : info.if_index;
+}
+
+static bool interface_runs(uint32_t index)
+{
+	struct ifreq request = {.ifr_ifindex = (int)index};
+
+	return ioctl(kernel_socket, SIOCGIFNAME, &request) == 0 &&
+	       ioctl(kernel_socket, SIOCGIFFLAGS, &request) == 0 && request.ifr_flags & IFF_RUNNING;
+}
+
 // The kernel shows its stamps to who looks on at an interface, which a driver that bypasses the queueing of the kernel
 // keeps its frames from.
 static int ethdev_open(struct port *port)
 {
 	char devargs[CONFIG_DEVICE_MAX + sizeof(",qdisc_bypass=0")];
+	int rc;
 
 	snprintf(devargs, sizeof(devargs), "%s%s", port->config.device,
 	         port->config.clock == PORT_CLOCK_KERNEL ? ",qdisc_bypass=0" : "");
-	return open_device(port, devargs);
+	rc = open_device(port, devargs);
+	if (rc == 0)
+		find_interface(port);
+	return rc;
 }
 
 // Listens on path; the ring size is the driver's choice (virtio 1.2 s2.6). The port's name makes the device unique.
@@ -195,7 +224,8 @@ static bool ethdev_link_up(const struct port *port)
 {
 	struct rte_eth_link link = {0};
 
-	return rte_eth_link_get_nowait(port->port_id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+	return rte_eth_link_get_nowait(port->port_id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP &&
+	       (port->if_index == 0 || interface_runs(port->if_index));
 }
 
 static uint32_t ethdev_speed_mbps(const struct port *port)

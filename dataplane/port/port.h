@@ -168,8 +168,9 @@ struct port_ops {
 
 struct port {
 	const struct port_ops *ops;
-	void *own;        // of the kind
-	uint16_t port_id; // of an ethdev, or RTE_MAX_ETHPORTS
+	void *own;         // of the kind
+	uint16_t port_id;  // of an ethdev, or RTE_MAX_ETHPORTS
+	uint32_t if_index; // of the kernel's interface whose state is the port's; 0: the device knows its own
 	struct config_port config;
 	char device[CONFIG_DEVICE_MAX]; // ethdev name, as DPDK knows it; "planed" or "virtio" without one
 	struct rte_ether_addr mac;      // without an ethdev

@@ -17,7 +17,7 @@ from planed_rig import PATIENCE_S
 from planebench_fib.agent import Agent, AgentSettings, InterfaceGoneError
 from planebench_fib.agent_kernel import Event, InterfaceGone, NeighbourEvent, RouteEvent, Unsure
 from planebench_fib.agent_mirror import Leg, Path, RouteKind
-from planebench_fib.messages import HopKind, MessageType, Prefix, decode_message
+from planebench_fib.messages import Ack, Code, HopKind, MessageType, Prefix, decode_message
 
 pytestmark = pytest.mark.dataplane
 
@@ -42,6 +42,7 @@ class Kernel:
         self.there: dict[Prefix, Path] = {prefix("192.0.2.0/24"): via(), prefix("10.0.0.2/32"): local()}
         self.resolved: dict[Leg, bytes] = {GATEWAY: PEER}
         self.asked: list[Leg] = []
+        self.dormant: list[tuple[int, bool]] = []
         self.queue: list[Event | OSError] = []
         self._readable, self._far = socket.socketpair()
 
@@ -56,6 +57,9 @@ class Kernel:
 
     def resolve(self, neighbour: Leg) -> None:
         self.asked.append(neighbour)
+
+    def set_dormant(self, interface: int, dormant: bool) -> None:
+        self.dormant.append((interface, dormant))
 
     def events(self) -> Iterator[Event]:
         while self.queue:
@@ -83,6 +87,7 @@ class Wire:
 
     def __init__(self, quota_hops: int) -> None:
         self.deaf = False
+        self.wires_up = 0b11
         self.said: list[MessageType] = []
         self.sessions: set[int] = set()
         self._quota_hops = quota_hops
@@ -108,7 +113,13 @@ class Wire:
         self._answers.append(self._forwarder.handle(frame))
 
     def receive(self, timeout_s: float) -> bytes | None:
-        return self._answers.pop(0) if self._answers else None
+        answer = self._answers.pop(0) if self._answers else None
+        return answer and answer[:31] + bytes([self.wires_up]) + answer[32:]
+
+    def notice(self, session: int, wires_up: int) -> None:
+        """A wire goes down, or comes up."""
+        self.wires_up = wires_up
+        self._answers.append(Ack(MessageType.NOTICE, session, 0, Code.OK, wires_up, 0, 1, 64, 0, 0).encode(MAC, MAC))
 
     def close(self) -> None:
         self._forwarder.__exit__()
@@ -164,6 +175,21 @@ def start() -> Iterator[Start]:
     yield make
     for rig in made:
         rig.forwarder.close()
+
+
+def test_a_wire_that_is_down_is_shown_at_its_interface() -> None:
+    rig = Rig()
+    rig.until(lambda: rig.does("192.0.2.0/24") == FORWARD)
+    assert rig.kernel.dormant == [(OURS, False)], "as an agent before this one may have left it"
+    (session,) = rig.forwarder.sessions
+    for up, wires_up in ((False, 0b01), (True, 0b11)):
+        rig.forwarder.notice(session, wires_up)
+        rig.until(lambda up=up: rig.kernel.dormant[-1] == (OURS, not up))  # type: ignore[misc]
+    assert [facts for event, facts in rig.events if event == "wire"] == [
+        {"wire": 1, "up": False},
+        {"wire": 1, "up": True},
+    ]
+    assert rig.does("192.0.2.0/24") == FORWARD, "the forwarder itself uses no wire that is down"
 
 
 def test_everything_is_announced_then_end_of_rib_then_changes(start: Start) -> None:

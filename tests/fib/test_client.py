@@ -232,7 +232,7 @@ def test_busy_comes_again_later(forwarder: Forwarder) -> None:
             return handle(frame)
         busy -= 1
         message = decode_message(frame)
-        ack = Ack(message.type, message.session, message.sequence, Code.BUSY, 0, message.sequence, 64, 0, 0)
+        ack = Ack(message.type, message.session, message.sequence, Code.BUSY, 3, 0, message.sequence, 64, 0, 0)
         return ack.encode(frame[:6], MAC)
 
     forwarder.handle = often_busy  # type: ignore[method-assign]

@@ -108,6 +108,7 @@ struct fib_client {
 	uint64_t now_ns, last_sent_ns, last_heard_ns, not_before_ns, wait_ns;
 	uint64_t begun_ns, again_ns; // of the session; the wait before the next one
 	bool went_back, up;
+	uint8_t wires_up;
 	uint64_t retransmitted, applied, refused, routes, quota;
 };
 
@@ -412,13 +413,15 @@ void fib_client_received(struct fib_client *client, const uint8_t *frame, unsign
 	memcpy(&message, frame + ETHER_BYTES, sizeof(message));
 	memcpy(&ack, frame + OVERHEAD, sizeof(ack));
 	if (frame[12] != FIB_ETHER_TYPE >> 8 || frame[13] != (FIB_ETHER_TYPE & 0xff) ||
-	    message.magic != htons(FIB_MAGIC) || message.session != htonl(client->session))
+	    message.magic != htons(FIB_MAGIC) || message.session != htonl(client->session) ||
+	    !(message.type & FIB_ACK))
 		return;
 	client->now_ns = now_ns;
 	if (message.version != FIB_MESSAGE_VERSION) {
 		refuse(client, &(struct fib_client_refusal){.type = FIB_HELLO, .code = FIB_VERSION});
 		return;
 	}
+	client->wires_up = ack.wires_up;
 	place = ntohl(message.sequence) - client->base;
 	if (place >= client->known || message.type != (pending_at(client, place)->type | FIB_ACK))
 		return; // answered before
@@ -483,5 +486,6 @@ void fib_client_read(const struct fib_client *client, struct fib_client_status *
 	        .refused = client->refused,
 	        .routes = client->routes,
 	        .quota = client->quota,
+	        .wires_up = client->wires_up,
 	};
 }

@@ -77,6 +77,7 @@ struct fib_client_status {
 	unsigned unanswered;                      // messages
 	uint64_t retransmitted, applied, refused; // messages; records
 	uint64_t routes, quota;                   // of the VNF, as of the last answer
+	uint8_t wires_up; // the same: a bit for each of its wires; new as soon as one goes down or comes up
 };
 
 // Begins a session. NULL: no memory, or a configuration without session or send.
