@@ -146,8 +146,8 @@ class Kernel:
         self._requests.send(message.data)
 
     def set_dormant(self, interface: int, dormant: bool) -> None:
-        """Show at an interface whether the wire behind it is down (RFC 2863): it is not RUNNING then, but has a carrier,
-        for the VNF still talks to the forwarder through it."""
+        """Show at an interface whether the wire behind it is down (RFC 2863): it is not RUNNING then, but has its
+        carrier, for the VNF still talks to the forwarder through it."""
         values = ((_IFLA_OPERSTATE, _DORMANT if dormant else _UP), (_IFLA_LINKMODE, int(dormant)))
         body = struct.pack("4xi8x", interface) + b"".join(_BYTE.pack(5, kind, value) for kind, value in values)
         self._requests.send(_HEADER.pack(_HEADER.size + len(body), rtnl.RTM_SETLINK, NLM_F_REQUEST, 1, 0) + body)

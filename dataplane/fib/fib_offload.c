@@ -408,13 +408,13 @@ static __rte_noinline const struct fib_hop *member6(const struct offload *o, con
 }
 
 // Kinds that a hop has for a packet, beside those of the FIB.
-enum { HOP_WIRE_DOWN = FIB_HOP_GROUP + 1 };
+enum { HOP_WIRE_DOWN = FIB_HOP_GROUP + 1, HOP_TOO_LONG };
 
-// Where a wire is down: each hop as it is for its packet, groups and all. Elsewhere this is no cost.
+// Where a wire is down, or has an MTU: each hop as it is for its packet, groups and all. Elsewhere this is no cost.
 static __rte_noinline void be_careful(const struct offload *o, const struct vnf_frame *frames,
                                       unsigned version, const struct lookups *l, const struct fib_hop **hops)
 {
-	static const struct fib_hop wire_down = {.kind = HOP_WIRE_DOWN};
+	static const struct fib_hop wire_down = {.kind = HOP_WIRE_DOWN}, too_long = {.kind = HOP_TOO_LONG};
 
 	for (unsigned k = 0; k < (version == 4 ? l->n4 : l->n6); k++) {
 		const struct vnf_frame *frame = &frames[version == 4 ? l->frame4[k] : l->frame6[k]];
@@ -425,6 +425,9 @@ static __rte_noinline void be_careful(const struct offload *o, const struct vnf_
 			                   : member6(o, hop, &l->to6[k], frame);
 		if (hop->kind == FIB_HOP_FORWARD && o->wires_down >> hop->port % OFFLOAD_WIRES_MAX & 1)
 			hop = &wire_down;
+		else if (hop->kind == FIB_HOP_FORWARD &&
+		         frame->total > o->frame_max[hop->port % OFFLOAD_WIRES_MAX])
+			hop = &too_long;
 		hops[k] = hop;
 	}
 }
@@ -438,6 +441,10 @@ static __attribute__((noinline)) uint8_t no_way(struct offload *o, struct offloa
 		return offload_punt(o, to, wire, frame, now_tsc);
 	if (hop->kind == FIB_HOP_BLACKHOLE)
 		return VNF_DROP | OFFLOAD_BLACKHOLE;
+	if ((unsigned)hop->kind == HOP_TOO_LONG) { // RFC 1191 s4, RFC 8201: the VNF says so, or fragments
+		to->too_long++;
+		return offload_punt(o, to, wire, frame, now_tsc);
+	}
 	if ((unsigned)hop->kind == HOP_WIRE_DOWN)
 		return to->punts_misses ? offload_punt(o, to, wire, frame, now_tsc)
 		                        : VNF_DROP | OFFLOAD_WIRE_DOWN;
@@ -537,7 +544,7 @@ static void wire_look(struct offload *o)
 
 	o->wire_next = wire + 1 < o->settings.fib.wire_count ? wire + 1 : 0;
 	o->wires_down = (o->wires_down & ~(1u << wire)) | (uint32_t)!up << wire;
-	o->careful = o->wires_down != 0;
+	o->careful = o->wires_down || o->has_mtus;
 }
 
 // Tell the VNF which of its wires are down, if that is new.

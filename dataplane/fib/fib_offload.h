@@ -75,6 +75,11 @@ struct offload_settings {
 	struct vnf_settings vnf;
 	struct offload_fib_settings fib;
 	uint8_t wire_ports[OFFLOAD_WIRES_MAX]; // of the task's ports
+	unsigned mtu_count;
+	struct offload_mtu {
+		char wire[CONFIG_NAME_MAX];
+		uint32_t mtu;
+	} mtus[OFFLOAD_WIRES_MAX];
 	uint64_t punt_pps, punt_burst;
 	unsigned rule_count, vnf_count;
 	struct offload_rule rules[OFFLOAD_RULES_MAX];
@@ -135,7 +140,7 @@ struct offload_vnf {
 	uint8_t macs[2 * RTE_ETHER_ADDR_LEN]; // of frames that it reflects
 	struct offload_session *session;      // NULL: not offloaded
 	struct bucket punts;
-	uint64_t forwarded, punted, limited, no_route, sent;
+	uint64_t forwarded, punted, limited, no_route, too_long, sent;
 } __attribute__((aligned(64)));
 
 struct offload {
@@ -150,12 +155,14 @@ struct offload {
 	struct mac_table *neighbours; // of VNFs (the VNF's number is the VLAN): by which wire they were heard
 	struct mac_counts neighbour_counts;
 	unsigned vnf_count;
-	uint32_t wires_down;          // a bit for each wire, as of the last look at it
-	unsigned wire_next;           // that is looked at next
-	bool careful;                 // not every hop that forwards can be taken as it is
-	uint64_t copies, copies_lost; // of group-addressed frames, beside the one that is a verdict
-	int reader;                   // of the FIB; -1: none
-	unsigned tick_next;           // VNF whose session is looked after next
+	uint32_t wires_down; // a bit for each wire, as of the last look at it
+	unsigned wire_next;  // that is looked at next
+	bool careful;        // not every hop that forwards can be taken as it is
+	bool has_mtus;
+	uint32_t frame_max[OFFLOAD_WIRES_MAX]; // bytes that fit the MTU of each wire
+	uint64_t copies, copies_lost;          // of group-addressed frames, beside the one that is a verdict
+	int reader;                            // of the FIB; -1: none
+	unsigned tick_next;                    // VNF whose session is looked after next
 	struct offload_vnf vnfs[OFFLOAD_VNFS_MAX];
 };
 

@@ -290,6 +290,9 @@ static void settings_are_refused_with_a_sentence(void **state)
 	static const char *const cases[][2] = {
 	        {"{'vnfs': []}", "\"wires\" is missing"},
 	        {"{'wires': ['p0', 'p0'], 'vnfs': []}", "named twice"},
+	        {"{'wires': ['p0'], 'vnfs': [], 'mtus': [{'wire': 'p1', 'mtu': 1500}]}",
+	         "mtus[0].wire: \"p1\" is not one of \"wires\""},
+	        {"{'wires': ['p0'], 'vnfs': [], 'mtus': [{'wire': 'p0', 'mtu': 67}]}", "mtus[0].mtu"},
 	        {"{'wires': ['p9'], 'vnfs': []}", "\"p9\" is not one of the task's \"ports\""},
 	        {"{'wires': ['p0', 'p1'], 'vnfs': []}", "port p2 is neither"},
 	        {"{'wires': ['p0'], 'vnfs': [], 'routes4': 0}", "no route"},

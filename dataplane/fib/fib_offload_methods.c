@@ -558,6 +558,7 @@ const struct counter offload_vnf_counters[] = {
         COUNTER("punted", struct offload_vnf, punted),
         COUNTER("punt_limited", struct offload_vnf, limited),
         COUNTER("no_route", struct offload_vnf, no_route),
+        COUNTER("too_long", struct offload_vnf, too_long),
         COUNTER("sent", struct offload_vnf, sent),
         {0},
 };

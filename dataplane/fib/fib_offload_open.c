@@ -325,6 +325,12 @@ static void sides_set(struct offload *o)
 		o->wire_ports[i] = settings->wire_ports[i];
 		o->wire_of[settings->wire_ports[i]] = (uint8_t)i;
 	}
+	memset(o->frame_max, 0xff, sizeof(o->frame_max));
+	for (unsigned i = 0; i < settings->mtu_count; i++)
+		for (unsigned wire = 0; wire < settings->fib.wire_count; wire++)
+			if (strcmp(settings->fib.wires[wire], settings->mtus[i].wire) == 0)
+				o->frame_max[wire] = RTE_ETHER_HDR_LEN + settings->mtus[i].mtu;
+	o->has_mtus = o->careful = settings->mtu_count > 0;
 	o->vnf_count = settings->vnf_count;
 	for (unsigned i = 0; i < o->vnf_count; i++)
 		vnf_set(o, i);

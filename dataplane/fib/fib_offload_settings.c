@@ -86,6 +86,17 @@ static const struct field punt_fields[] = {
         {0},
 };
 
+static int decode_mtu(const json_t *value, void *out, const char *where, char *error)
+{
+	static const struct field fields[] = {
+	        {.key = "wire", FIELD(FIELD_NAME, struct offload_mtu, wire), .required = true},
+	        {UINT_FIELD("mtu", struct offload_mtu, mtu, RTE_ETHER_MIN_MTU, UINT16_MAX), .required = true},
+	        {0},
+	};
+
+	return schema_decode(value, fields, out, where, error);
+}
+
 // --- The whole object ------------------------------------------------------------------------------------
 
 static const char *const pages_names[] = {"best", "1G", "2M", "thp", "4K", NULL}; // as enum pages
@@ -102,6 +113,8 @@ const struct field offload_fields[] = {
         {CHOICE_FIELD("pages", struct offload_settings, fib.pages, pages_names)},
         {.key = "snapshot", FIELD(FIELD_STRING, struct offload_settings, fib.snapshot)},
         {.key = "punt", .type = FIELD_OBJECT, .fields = punt_fields},
+        {ARRAY_FIELD("mtus", FIELD_CUSTOM, struct offload_settings, mtus, mtu_count, 0, OFFLOAD_WIRES_MAX),
+         .decode = decode_mtu},
         {.key = "vnfs", .type = FIELD_ANY, .required = true},
         {0},
 };
@@ -259,6 +272,10 @@ static int read_wires(const struct config_task *config, struct offload_settings 
 			return config_error(error, "%s.wires: \"%s\" is named twice", where, s->fib.wires[i]);
 		s->wire_ports[i] = (uint8_t)port;
 	}
+	for (unsigned i = 0; i < s->mtu_count; i++)
+		if (index_of(s->fib.wires, s->fib.wire_count, s->mtus[i].wire) < 0)
+			return config_error(error, "%s.mtus[%u].wire: \"%s\" is not one of \"wires\"", where,
+			                    i, s->mtus[i].wire);
 	return 0;
 }
 

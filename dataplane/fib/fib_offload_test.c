@@ -198,6 +198,72 @@ static void a_vnf_that_has_misses_has_what_a_wire_cannot_take(void **state)
 	task_destroy(task);
 }
 
+// --- MTU -------------------------------------------------------------------------------------------------
+
+// Of the second wire; what is longer is the VNF's to answer, within its rate.
+static void what_is_too_long_for_its_wire_is_punted_as_it_came(void **state)
+{
+	struct task *task = open_group(
+	        state,
+	        RIG_SETTINGS(", 'mtus': [{'wire': 'p1', 'mtu': 100}], 'punt': {'rate_pps': 1, 'burst': 66}",
+	                     RIG_VNF(1, "p2", "") ", " RIG_VNF(2, "p3", "")));
+	struct rig_frame four = rig_ipv4(1, HOST_OF_WIRE, 1), six = rig_ipv6(1, global), got;
+	unsigned counts[3] = {0};
+
+	four.length = six.length = 114;
+	rig_change(&four, 17, 100);
+	six.bytes[19] = 60;
+	assert_int_equal(rig_send(state, task, WIRE0, &four, 0), 100);
+	assert_int_equal(rig_send(state, task, WIRE0, &six, 0), 100);
+	four.length = six.length = 115;
+	rig_change(&four, 17, 101);
+	six.bytes[19] = 61;
+	assert_int_equal(rig_send(state, task, WIRE0, &six, 0), 10);
+	rig_inject(state, WIRE0, &four);
+	rig_poll(task, 0);
+	assert_true(rig_collect(state, PORT1, &got));
+	assert_int_equal(got.length, 115);
+	assert_memory_equal(got.bytes, four.bytes, four.length);
+	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.too_long"), 2);
+	for (unsigned flow = 0; flow < 64; flow++) { // by the wire that a flow of a group takes
+		struct rig_frame frame = of_flow(flow, 4);
+		unsigned where;
+
+		frame.length = 115;
+		rig_change(&frame, 17, 101);
+		where = rig_send(state, task, WIRE0, &frame, 0);
+		counts[where == 10 ? 0 : where == 1000 ? 1 : 2]++;
+	}
+	assert_true(counts[0] && counts[1] && !counts[2]);
+	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.too_long"), 2 + counts[0]);
+	for (unsigned i = 0; i < 70; i++)
+		rig_send(state, task, WIRE0, &four, 0);
+	assert_int_equal(rig_number(task, "drops.punt_limited"), 6 + counts[0]);
+	rig_conserves(task);
+	task_destroy(task);
+}
+
+// --- Neighbours ------------------------------------------------------------------------------------------
+
+// A station that was not heard for 300 s may be anywhere: by the VNF's own wire, until it is heard again.
+static void neighbours_age(void **state)
+{
+	struct task *task = rig_open(state, RIG_PLAIN);
+	struct rig_frame hello = rig_ether(1, HOST_OF_WIRE, RTE_ETHER_TYPE_ARP);
+	struct rig_frame answer = rig_ether(HOST_OF_WIRE, 1, RTE_ETHER_TYPE_ARP);
+	uint64_t s = clock_hz();
+
+	assert_int_equal(rig_send(state, task, WIRE0, &hello, s), 10);
+	assert_int_equal(rig_send(state, task, PORT1, &answer, 300 * s), 1000);
+	assert_int_equal(rig_send(state, task, WIRE0, &hello, 300 * s), 10); // it talks: younger
+	assert_int_equal(rig_send(state, task, PORT1, &answer, 599 * s), 1000);
+	assert_int_equal(rig_send(state, task, PORT1, &answer, 602 * s), 100);
+	assert_int_equal(rig_send(state, task, WIRE0, &hello, 602 * s), 10);
+	assert_int_equal(rig_send(state, task, PORT1, &answer, 602 * s), 1000);
+	rig_conserves(task);
+	task_destroy(task);
+}
+
 static void every_burst_is_forwarded_in_order(void **state)
 {
 	struct task *task = rig_open(state, RIG_PLAIN);
@@ -469,6 +535,8 @@ int main(void)
 	        TEST(fragments_of_a_datagram_stay_together),
 	        TEST(nothing_is_sent_by_a_wire_that_is_down),
 	        TEST(a_vnf_that_has_misses_has_what_a_wire_cannot_take),
+	        TEST(what_is_too_long_for_its_wire_is_punted_as_it_came),
+	        TEST(neighbours_age),
 	        TEST(every_burst_is_forwarded_in_order),
 	        TEST(control_goes_to_the_vnf),
 	        TEST(punts_are_limited_for_each_vnf),
