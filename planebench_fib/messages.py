@@ -285,8 +285,8 @@ def decode_message(frame: bytes) -> Message:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """An answer from the forwarder. ``wires_up``: a bit for each of the VNF's wires. ``applied``: records of the message
-    from its first on. ``routes``, ``quota``: the VNF's."""
+    """An answer from the forwarder. ``wires_up``: a bit for each of the VNF's wires. ``applied``: records of the
+    message from its first on. ``routes``, ``quota``: the VNF's."""
 
     type: MessageType
     session: int
