@@ -142,8 +142,12 @@ class Example:
 
     def vnf(self, number: int) -> dict[str, Any]:
         """What ``stats.get`` has of a VNF."""
+        return next(vnf for vnf in self.counted()["fib_offload"]["vnfs"] if vnf["vnf"] == number)
+
+    def counted(self) -> dict[str, Any]:
+        """What ``stats.get`` has of the task."""
         (task,) = self.client.call("stats.get")["tasks"]
-        return next(vnf for vnf in task["fib_offload"]["vnfs"] if vnf["vnf"] == number)
+        return dict(task)
 
     def hop(self, vnf: int, address: str) -> str:
         """What the switch does with packets to an address: "wire0 02:00:00:00:01:01", "local", "none"."""
@@ -172,7 +176,10 @@ class Example:
 
     def route_of_peer(self, address: str) -> str:
         """The kernel's, with the daemon that it is of."""
-        command = ["nsenter", f"--net=/proc/{self.pid('peer')}/ns/net", "ip", "route", "get", "fibmatch", address]
+        return self.ip("peer", "route", "get", "fibmatch", address)
+
+    def ip(self, namespace: str, *arguments: str) -> str:
+        command = ["nsenter", f"--net=/proc/{self.pid(namespace)}/ns/net", "ip", *arguments]
         return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S).stdout
 
     def start_agents(self, *options: str) -> None:

@@ -62,6 +62,7 @@ def test_bgp_routes_are_forwarded_by_the_switch(example: Example) -> None:
     assert example.hop(1, "10.0.0.2") == "local"
 
     a_route_changes(example)
+    a_wire_goes_down(example)
     agents_die(example)
     the_daemon_restarts(example, daemon)
     the_switch_restarts(example)
@@ -90,6 +91,22 @@ def a_route_changes(example: Example) -> None:
     assert there == {OTHER_ROUTER.split()[1]: COUNT}
     example.birdc("peer", "disable", "moved")
     example.until_hop(2, FIRST, PEER)
+
+
+def a_wire_goes_down(example: Example) -> None:
+    """The switch sends nothing by it, and says so; the VNF's interface is not running, and still has its session."""
+    example.ip("switch", "link", "set", "wire0", "down")
+    until(lambda: "state DORMANT" in example.ip("vnf", "link", "show", "vnf0"), "the VNF knows that its wire is down")
+    before = example.counted()["drops"]["wire_down"]
+    example.send_only(FIRST, COUNT)
+    until(lambda: example.counted()["drops"]["wire_down"] == before + COUNT, "all of them have no wire")
+    assert "state UP" in example.ip("vnf", "link", "show", "vnf1")
+    assert {example.vnf(n)["session"]["state"] for n in (1, 2)} == {"up"}
+    example.ip("switch", "link", "set", "wire0", "up")
+    until(lambda: "state UP" in example.ip("vnf", "link", "show", "vnf0"), "the VNF knows that its wire is back")
+    example.until_established()
+    routes_are_there(example)
+    forwarded_by_the_switch(example, FIRST, THIRD)
 
 
 def agents_die(example: Example) -> None:
