@@ -30,6 +30,7 @@ _USAGE, _FAILED, _INTERRUPTED, _CLOSED_PIPE = 2, 4, 130, 141
 _SENTENCES = {
     "session": "session {number} with the forwarder",
     "end_of_rib": "the forwarder has {routes} routes and {next_hops} next hops{remarks}",
+    "wire": "wire {wire} is {state}",
     "lost": "the session is lost: {reason}; trying again",
     "refused": "the forwarder refuses {reason}",
     "overrun": "the kernel could not report all route changes; reading all routes again",
@@ -192,9 +193,10 @@ def show_routes(interface: str, table: str, json: bool) -> None:
     mirror.changes()
     rows: list[dict[str, str]] = []
     for prefix, number in sorted(mirror.told().items(), key=lambda route: (len(route[0].address), *route[0])):
-        mac = mirror.told_hops()[number].mac
+        hops = mirror.told_hops()
+        mac = " ".join(hops[n].mac.hex(":") for n, _ in hops[number].members) or hops[number].mac.hex(":")
         does = "forward" if mac else "blackhole" if number == BLACKHOLE else "local"
-        rows.append({"prefix": str(prefix), "does": does} | ({"mac": mac.hex(":")} if mac else {}))
+        rows.append({"prefix": str(prefix), "does": does} | ({"mac": mac} if mac else {}))
     if json:
         print(json_module.dumps({"interface": interface, "table": table, "routes": rows}, indent=2))
         return
@@ -277,7 +279,7 @@ def _tell_json(event: str, facts: dict[str, Any]) -> None:
 
 
 def _tell_words(event: str, facts: dict[str, Any]) -> None:
-    remarks = f", {facts['multipath']} with several next hops, of which one is used" if facts.get("multipath") else ""
+    remarks = f", {facts['multipath']} with several next hops" if facts.get("multipath") else ""
     remarks += "".join(f"; {count} refused: {why}" for why, count in facts.get("refused", {}).items())
     what = "withdrawn" if facts.get("withdrawn") else "stay for the forwarder's grace period"
     _complain(_SENTENCES[event].format(**facts, remarks=remarks, what=what), 0)
