@@ -7,15 +7,17 @@ One thread, one loop: netlink reports changes, the mirror computes their consequ
 from __future__ import annotations
 
 import errno
+import itertools
 import select
 import socket
+import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from planebench_fib.agent_kernel import InterfaceGone, Kernel, NeighbourEvent, RouteEvent, Unsure
+from planebench_fib.agent_kernel import Event, InterfaceGone, Kernel, NeighbourEvent, RouteEvent, Unsure
 from planebench_fib.agent_mirror import BLACKHOLE, LOCAL, Changes, Hop, Leg, Mirror, Path
 from planebench_fib.client import FibClient
 from planebench_fib.errors import FibSessionLost, FibTimeout, FibUpdateError
@@ -25,9 +27,12 @@ from planebench_fib.transport import PacketTransport
 
 IDLE_S, UNANSWERED_S = 0.25, 0.02
 """How often the client gets its turn: to send a sign of life, or again what got lost."""
-POLL_ROUTES = 1 << 14
+PIECE = 1 << 10
+"""Routes read, heard or said in one go. The client has its turn between, or the forwarder takes the VNF for dead."""
 END_S = 2.0
 """How long the last words may take."""
+_ASKERS = 1 << 12
+"""Agents that were refused; nobody answers them, and those beyond do not learn which process was first."""
 REFRESH_S = 10.0
 """How often neighbours that packets go to are looked after: the kernel itself sees none of those packets."""
 
@@ -37,6 +42,10 @@ Tell = Callable[[str, dict[str, Any]], None]
 
 class InterfaceGoneError(Error):
     """The VNF's interface was removed while the agent ran."""
+
+
+class AgentRunsError(Error):
+    """Another agent runs on the interface: each would end the session of the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +72,38 @@ def interface_index(name: str) -> int:
         raise UsageError(f'no interface "{name}" in this network namespace. Valid: {there}') from None
 
 
+def only_one(interface: str) -> socket.socket:
+    """Return what keeps other agents of this network namespace off an interface while it is open.
+
+    Raises AgentRunsError if there is one.
+    """
+    name = f"\0planebench-fib-agent/{socket.if_indextoname(interface_index(interface))}"
+    held = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        held.bind(name)
+        held.listen(_ASKERS)
+    except OSError as error:
+        held.close()
+        if error.errno != errno.EADDRINUSE:
+            raise
+        raise AgentRunsError(
+            f"an agent runs on interface '{interface}' already{_holder(name)}; end that one or choose another"
+        ) from None
+    return held
+
+
+def _holder(name: str) -> str:
+    """Name the process that has bound an address, if that can be seen (unix(7), SO_PEERCRED)."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.setblocking(False)
+        try:
+            asking.connect(name)
+            pid, _, _ = struct.unpack("3i", asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        except OSError:
+            return ""
+    return f": process {pid}" if pid else ""
+
+
 class Agent:
     """The agent's loop. It owns neither kernel nor transport; :meth:`run` until :meth:`stop`, which a signal handler
     may call."""
@@ -78,6 +119,7 @@ class Agent:
         self._wires: dict[int, bool] = {}
         self._woken, self._wake = socket.socketpair()
         self._unsure = True
+        self._events: Iterator[Event] | None = None
         self._stopped = False
         self._refresh_at = 0.0
         self._settled_at: float | None = None
@@ -115,19 +157,24 @@ class Agent:
     def _lively(self, routes: Iterable[tuple[Prefix, Path]]) -> Iterator[tuple[Prefix, Path]]:
         """Yield the routes, and poll the client meanwhile: reading many takes longer than the forwarder's timeout."""
         for number, route in enumerate(routes):
-            if number % POLL_ROUTES == 0:
+            if number % PIECE == 0:
                 self._patiently(self._client.poll)
             yield route
 
     def _listen(self) -> None:
+        events = self._events or self._kernel.events()
+        self._events = None
         try:
-            for event in self._kernel.events():
-                self._heard(event)
+            heard = list(itertools.islice(events, PIECE))
         except OSError as error:
             if error.errno != errno.ENOBUFS:
                 raise
             self._unsure = True
             self._tell("overrun", {})
+            return
+        self._events = events if len(heard) == PIECE else None
+        for event in heard:
+            self._heard(event)
 
     def _heard(self, event: object) -> None:
         match event:
@@ -186,8 +233,8 @@ class Agent:
             self._mirror.forget()
             self._settled_at = time.monotonic() + self._settings.settle_s
             self._tell("session", {"number": self._client.session})
-        self._say(self._mirror.changes())
-        if self._settled_at is not None and time.monotonic() >= self._settled_at:
+        self._say(self._mirror.changes(PIECE))
+        if self._settled_at is not None and not self._mirror.pending and time.monotonic() >= self._settled_at:
             self._settled_at = None
             self._client.end_of_rib()
             self._client.drain()
@@ -247,6 +294,8 @@ class Agent:
     def _wait(self) -> None:
         """Wait for an event, or until something is due."""
         due_s = UNANSWERED_S if self._client.unanswered else IDLE_S
+        if self._events or (self._up and self._mirror.pending):
+            due_s = 0.0
         if self._settled_at is not None:
             due_s = min(due_s, max(0.0, self._settled_at - time.monotonic()))
         select.select([self._kernel.fileno(), self._transport.fileno(), self._woken.fileno()], [], [], due_s)

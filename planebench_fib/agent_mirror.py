@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import enum
 import functools
+import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -122,6 +123,14 @@ class Mirror:
     _told: dict[Prefix, int] = field(default_factory=dict)
     _told_hops: dict[int, Hop] = field(default_factory=dict)
     _dirty: set[Prefix] = field(default_factory=set)
+    _near: set[Prefix] = field(default_factory=set)
+    """Own addresses and networks on the link as of the last dump: what control needs, and so what is sent first."""
+    _hosts_due: bool = False
+
+    @property
+    def pending(self) -> bool:
+        """Return whether there may be changes to send."""
+        return self._hosts_due or bool(self._dirty)
 
     @property
     def routes(self) -> int:
@@ -151,11 +160,14 @@ class Mirror:
     def load(self, routes: Iterable[tuple[Prefix, Path]]) -> None:
         """Take all routes of a dump, in its order; routes that are not in it are gone."""
         before = self._paths
-        self._paths = {}
+        self._paths, self._near = {}, set()
         for prefix, path in routes:
             have = self._paths.get(prefix)
             self._paths[prefix] = (*have, path) if have else shared(path)
-        self._dirty |= {prefix for prefix in before.keys() | self._paths.keys() if self._differs(prefix, before)}
+            if not (path.rank and path.legs and path.legs[0].gateway):
+                self._near.add(prefix)
+        self._dirty.update(before, self._paths)
+        self._hosts_due = True
 
     def add(self, prefix: Prefix, path: Path, *, replace: bool, append: bool) -> bool:
         """Add or change a route. Return False if it may have replaced an unnamed one; then dump again.
@@ -176,6 +188,7 @@ class Mirror:
             same.remove(path)
         self._paths[prefix] = (*others, *same, path) if append else (path, *same, *others)
         self._dirty.add(prefix)
+        self._hosts_due = True
         return sure
 
     def remove(self, prefix: Prefix, path: Path) -> None:
@@ -195,11 +208,13 @@ class Mirror:
         else:
             self._paths.pop(prefix, None)
         self._dirty.add(prefix)
+        self._hosts_due = True
 
     def load_neighbours(self, neighbours: Mapping[Leg, bytes]) -> None:
         """Take all resolved neighbours on our interfaces, with their MAC addresses."""
         self._dirty |= {_host(neighbour.gateway) for neighbour in self._neighbours.keys() ^ neighbours.keys()}
         self._neighbours = dict(neighbours)
+        self._hosts_due = True
 
     def neighbour(self, neighbour: Leg, mac: bytes) -> None:
         """Take a neighbour on one of our interfaces that is resolved, or no longer (``mac`` empty)."""
@@ -208,15 +223,17 @@ class Mirror:
         else:
             self._neighbours.pop(neighbour, None)
         self._dirty.add(_host(neighbour.gateway))
+        self._hosts_due = True
 
     # What follows from it
 
-    def changes(self) -> Changes:
-        """Return the changes to send now, and consider them sent."""
-        self._find_hosts()
+    def changes(self, most: int | None = None) -> Changes:
+        """Return the changes to send now, of ``most`` prefixes, and consider them sent."""
+        if self._hosts_due:
+            self._find_hosts()
         routes: list[tuple[Prefix, int]] = []
         gone: list[Prefix] = []
-        for prefix in self._dirty:
+        for prefix in self._take(most):
             old, new = self._told.get(prefix), self._wanted(prefix)
             if old == new:
                 continue
@@ -229,7 +246,6 @@ class Mirror:
                 self._users[new] += 1
             if old is not None:
                 self._users[old] -= 1
-        self._dirty.clear()
         hops_gone = self._release()
         return Changes(self._hop_changes(), tuple(routes), tuple(gone), hops_gone)
 
@@ -256,8 +272,19 @@ class Mirror:
         """Return the neighbours that routes lead to, and whether each is resolved."""
         return {to: to in self._neighbours for to in self._numbers if isinstance(to, Leg)}
 
+    def _take(self, most: int | None) -> Collection[Prefix]:
+        """Return the prefixes whose turn it is: what is near before what is behind a gateway."""
+        taken = self._dirty
+        if most is None or len(taken) <= most:
+            self._dirty = set()
+            return taken
+        near = set(itertools.islice((to for to in (*self._near, *self._hosts) if to in taken), most))
+        self._dirty -= near
+        return near or [taken.pop() for _ in range(most)]
+
     def _find_hosts(self) -> None:
         """Update the host routes: of resolved neighbours on connected networks without a longer prefix."""
+        self._hosts_due = False
         hosts = {
             _host(neighbour.gateway): neighbour
             for neighbour in self._neighbours
@@ -352,6 +379,3 @@ class Mirror:
         changed = tuple(hop for hop in now.values() if self._told_hops.get(hop.number) != hop)
         self._told_hops = now
         return changed
-
-    def _differs(self, prefix: Prefix, before: Mapping[Prefix, tuple[Path, ...]]) -> bool:
-        return self._paths.get(prefix) != before.get(prefix)

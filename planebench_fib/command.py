@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from planebench_fib import __version__
-from planebench_fib.agent import Agent, AgentSettings, interface_index
+from planebench_fib.agent import Agent, AgentSettings, interface_index, only_one
 from planebench_fib.agent_kernel import Kernel, table_number
 from planebench_fib.agent_mirror import BLACKHOLE, Mirror
 from planebench_fib.exceptions import Error, UsageError
@@ -173,14 +173,14 @@ def run_agent(
 ) -> None:
     """Mirror routes until SIGTERM or Ctrl-C.
 
-    Raises UsageError or TransportError if something is missing or not allowed.
+    Raises UsageError, TransportError or AgentRunsError if something is missing, not allowed or there already.
     """
     settings = AgentSettings(_wires(interface, wire or ("0",)), _table(table), settle, withdraw)
-    transport = PacketTransport(interface)
-    kernel = Kernel(settings.wires, settings.table)
-    agent = Agent(settings, kernel, transport, _tell_json if json else _tell_words)
-    with _until_signal(agent.stop), contextlib.closing(kernel), transport:
-        agent.run()
+    with only_one(interface), PacketTransport(interface) as transport:
+        kernel = Kernel(settings.wires, settings.table)
+        agent = Agent(settings, kernel, transport, _tell_json if json else _tell_words)
+        with _until_signal(agent.stop), contextlib.closing(kernel):
+            agent.run()
 
 
 def show_routes(interface: str, table: str, json: bool) -> None:
@@ -282,7 +282,8 @@ def _tell_words(event: str, facts: dict[str, Any]) -> None:
     remarks = f", {facts['multipath']} with several next hops" if facts.get("multipath") else ""
     remarks += "".join(f"; {count} refused: {why}" for why, count in facts.get("refused", {}).items())
     what = "withdrawn" if facts.get("withdrawn") else "stay for the forwarder's grace period"
-    _complain(_SENTENCES[event].format(**facts, remarks=remarks, what=what), 0)
+    state = "up" if facts.get("up") else "down"
+    _complain(_SENTENCES[event].format(**facts, remarks=remarks, what=what, state=state), 0)
 
 
 def _complain(text: str, code: int) -> int:

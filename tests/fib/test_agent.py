@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import errno
 import ipaddress
+import itertools
+import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +16,7 @@ import pytest
 from fib_rig import MAC, Forwarder
 from planed_rig import PATIENCE_S
 
-from planebench_fib.agent import Agent, AgentSettings, InterfaceGoneError
+from planebench_fib.agent import PIECE, Agent, AgentRunsError, AgentSettings, InterfaceGoneError, only_one
 from planebench_fib.agent_kernel import Event, InterfaceGone, NeighbourEvent, RouteEvent, Unsure
 from planebench_fib.agent_mirror import Leg, Path, RouteKind
 from planebench_fib.messages import Ack, Code, HopKind, MessageType, Prefix, decode_message
@@ -23,6 +25,7 @@ pytestmark = pytest.mark.dataplane
 
 OURS = 7
 GATEWAY, PEER = Leg(OURS, bytes([10, 0, 0, 1])), bytes.fromhex("020000000101")
+ON_LINK = Leg(OURS, b"")
 FORWARD = "1 2:0:0:0:1:1"
 
 
@@ -287,3 +290,43 @@ def test_an_interface_that_goes_ends_it(start: Start) -> None:
     rig.kernel.queue.append(InterfaceGone(OURS))
     with pytest.raises(InterfaceGoneError, match="interface 7 disappeared"):
         rig.agent.turn()
+
+
+def test_many_routes_are_said_in_pieces_and_what_is_near_first(start: Start) -> None:
+    rig = start()
+    count = 3 * PIECE
+    rig.kernel.there = {prefix(f"20.{i >> 8}.{i & 255}.0/24"): via() for i in range(count)}
+    rig.kernel.there |= {
+        prefix("10.0.0.2/32"): local(),
+        prefix("10.0.0.0/24"): Path(1, 0, RouteKind.UNICAST, (ON_LINK,)),
+    }
+    sizes = [0]
+    while rig.told("end_of_rib") == 0:
+        rig.agent.turn()
+        sizes.append(len(rig.forwarder.routes()))
+        if sizes[-1]:
+            assert (rig.does("10.0.0.2/32"), rig.does("10.0.0.0/24")) == ("LOCAL", "LOCAL")
+    assert sizes[-1] == count + 3  # the gateway is a neighbour on the link, too
+    assert max(new - old for old, new in itertools.pairwise(sizes)) <= PIECE
+
+
+def test_many_events_are_heard_in_pieces(start: Start) -> None:
+    rig = start()
+    rig.until(lambda: rig.told("end_of_rib") == 1)
+    count = 3 * PIECE
+    for i in range(count):
+        rig.kernel.put(f"20.{i >> 8}.{i & 255}.0/24", via())
+    left = count
+    while left:
+        rig.agent.turn()
+        assert left - len(rig.kernel.queue) <= PIECE
+        left = len(rig.kernel.queue)
+    rig.until(lambda: len(rig.forwarder.routes()) == count + 2)
+
+
+def test_an_interface_has_one_agent() -> None:
+    with only_one("lo"):
+        for _ in range(3):
+            with pytest.raises(AgentRunsError, match=f"'lo' already: process {os.getpid()}; end that one"):
+                only_one("lo")
+    only_one("lo").close()
