@@ -23,11 +23,13 @@
 #include "runtime/report.h"
 #include "runtime/ring_limits.h"
 #include "runtime/rpc.h"
+#include "runtime/take_over.h"
+#include "base/listen_socket.h"
 
 enum { EXIT_USAGE = 2 };
 
 struct options {
-	const char *config, *rpc, *check, *facts, *core_distance, *dry_poll, *ring_limits, *isa;
+	const char *config, *rpc, *take_over, *check, *facts, *core_distance, *dry_poll, *ring_limits, *isa;
 	bool version, help;
 };
 
@@ -35,6 +37,8 @@ static const char usage_text[] =
         "usage: planed --config FILE [--rpc PATH]     run until SIGINT, SIGTERM or the RPC shutdown; PATH "
         "is\n"
         "                                             made as a socket, or is a character device\n"
+        "               [--take-over PATH]            have the planed whose control socket that is write its snapshots,\n"
+        "                                             open what it has, then have it end\n"
         "       planed --check FILE                   check a document, and that this machine has what it names\n"
         "                                             and room for it: all but its ports is made\n"
         "       planed --facts FILE                   what {\"generator\": PROFILE} would send, or which routes\n"
@@ -53,6 +57,7 @@ static int parse(int argc, char **argv, struct options *options)
 	static const struct option table[] = {
 	        {"config", required_argument, NULL, 'c'},
 	        {"rpc", required_argument, NULL, 'r'},
+	        {"take-over", required_argument, NULL, 't'},
 	        {"check", required_argument, NULL, 'k'},
 	        {"core-distance", required_argument, NULL, 'd'},
 	        {"facts", required_argument, NULL, 'f'},
@@ -72,6 +77,9 @@ static int parse(int argc, char **argv, struct options *options)
 			break;
 		case 'r':
 			options->rpc = optarg;
+			break;
+		case 't':
+			options->take_over = optarg;
 			break;
 		case 'k':
 			options->check = optarg;
@@ -245,13 +253,21 @@ static int signals_open(void)
 	return fd;
 }
 
+// old: one to take over from that still runs, or NULL.
 static int serve(struct planed *planed, struct config *config, json_t *document, const char *rpc_path,
-                 int signal_fd)
+                 const struct take_over *old, int signal_fd)
 {
 	char error[CONFIG_ERROR_MAX];
 	struct rpc *rpc = NULL;
 
 	planed->rx_pool = eal_pool_create(&config->memory);
+	if (old) {
+		listen_sockets_beside();
+		if (take_over_keep(old)) {
+			config_free(config);
+			return EXIT_FAILURE;
+		}
+	}
 	if (planed->rx_pool == NULL || planed_apply(planed, config, document, NULL, NULL, error)) {
 		LOG_ERROR("%s", planed->rx_pool ? error : "no receive pool");
 		config_free(config);
@@ -259,9 +275,15 @@ static int serve(struct planed *planed, struct config *config, json_t *document,
 	}
 	if (rpc_path && rpc_open(rpc_path, &rpc))
 		return EXIT_FAILURE;
+	if (old) {
+		listen_sockets_in_place();
+		if (take_over_end(old))
+			return EXIT_FAILURE;
+	}
 	LOG_INFO("%s is ready: %u ports, %u tasks, %u workers", planed->config->name, planed->port_count,
 	         planed->task_count, planed->worker_count);
 	rpc_serve(rpc, planed, signal_fd);
+	planed_keep(planed, true);
 	rpc_close(rpc);
 	return EXIT_SUCCESS;
 }
@@ -269,21 +291,28 @@ static int serve(struct planed *planed, struct config *config, json_t *document,
 static int run(const struct options *options)
 {
 	struct planed planed = {0};
+	struct take_over old = {.fd = -1, .pidfd = -1};
 	json_t *document = NULL;
 	struct config *config = load(options->config, &document);
-	int code = EXIT_FAILURE, signal_fd;
+	int code = EXIT_FAILURE, signal_fd, rc = 0;
+	bool beside = options->take_over && config && take_over_overlaps(config);
 
 	if (config == NULL)
 		return EXIT_USAGE;
 	signal_fd = signals_open();
-	if (signal_fd >= 0 && eal_start(config) == 0) {
-		code = serve(&planed, config, document, options->rpc, signal_fd);
+	if (options->take_over)
+		rc = take_over_begin(&old, options->take_over);
+	if (rc == 0 && options->take_over && !beside)
+		rc = take_over_end(&old);
+	if (rc == 0 && signal_fd >= 0 && eal_start(config) == 0) {
+		code = serve(&planed, config, document, options->rpc, beside ? &old : NULL, signal_fd);
 		if (planed_close(&planed))
 			_exit(EXIT_FAILURE); // a thread of ours still uses everything
 		eal_stop();
 	} else {
 		config_free(config);
 	}
+	take_over_close(&old);
 	json_decref(document);
 	return code;
 }

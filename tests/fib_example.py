@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -87,10 +90,13 @@ class Sniffer:
 class Example:
     """All of it, running. The supervisor ends what is left."""
 
-    def __init__(self, supervisor: Supervisor) -> None:
+    def __init__(self, supervisor: Supervisor, **settings: Any) -> None:
+        """``settings``: of the switch, beside those of the example."""
         self.supervisor = supervisor
+        self._settings = settings
         self.folder = supervisor.workdir("example")
         self.agents: list[Process] = []
+        self._switches = itertools.count()
         self._holders = {name: self._namespace(name) for name in NAMES}
         paths = [f"/proc/{holder.pid}/ns/net" for holder in self._holders.values()]
         done = subprocess.run([EXAMPLE / "network.sh", "configure", *paths], capture_output=True, text=True, timeout=60)
@@ -129,12 +135,28 @@ class Example:
     # The switch
 
     def start_switch(self) -> None:
+        self._run_switch()
+        self._connect()
+
+    def take_over(self) -> None:
+        """Another planed of the same document takes over from the one that runs."""
+        old = self.switch
+        self._run_switch("--take-over", str(self.folder / "rpc"))
+        until(lambda: not (old.alive() and self.switch.alive()), "the old one ends")
+        assert old.returncode == 0, self.switch.exit_report()
+        self._connect()
+
+    def _run_switch(self, *options: str) -> None:
         document = json.loads((EXAMPLE / "switch.json").read_text())
         document["workers"][0]["cpu"] = CPU
+        document["tasks"][0]["settings"] |= self._settings
         config, rpc = self.folder / "switch.json", self.folder / "rpc"
         config.write_text(json.dumps(document))
-        self.switch = self._start("switch", "switch", str(find_planed()), "--config", str(config), "--rpc", str(rpc))
-        self.client = PlanedClient(rpc, give_up=self._give_up, timeout_s=PATIENCE_S)
+        argv = (str(find_planed()), "--config", str(config), "--rpc", str(rpc), *options)
+        self.switch = self._start(f"switch{next(self._switches)}", "switch", *argv)
+
+    def _connect(self) -> None:
+        self.client = PlanedClient(self.folder / "rpc", give_up=self._give_up, timeout_s=PATIENCE_S)
 
     def _give_up(self) -> None:
         if not self.switch.alive():
@@ -160,9 +182,9 @@ class Example:
 
     # BIRD and the agents
 
-    def start_bird(self, namespace: str, *options: str) -> Process:
-        control, config = str(self.folder / f"{namespace}.ctl"), str(EXAMPLE / f"{namespace}.conf")
-        return self._start(f"bird-{namespace}", namespace, "bird", "-f", *options, "-c", config, "-s", control)
+    def start_bird(self, namespace: str, *options: str, config: Path | None = None) -> Process:
+        control, config = str(self.folder / f"{namespace}.ctl"), config or EXAMPLE / f"{namespace}.conf"
+        return self._start(f"bird-{namespace}", namespace, "bird", "-f", *options, "-c", str(config), "-s", control)
 
     def birdc(self, namespace: str, *command: str) -> str:
         argv = ["birdc", "-s", str(self.folder / f"{namespace}.ctl"), *command]
@@ -236,6 +258,62 @@ class Example:
         with host:
             for number in range(count):
                 host.sendto(MARK + str(number).encode(), (to, PORT))
+
+
+class Flow:
+    """Numbered datagrams from the host to an address of the peer, at a low rate, until closed."""
+
+    def __init__(self, example: Example, to: str, rate_pps: float) -> None:
+        with inside(example.pid("host")):
+            self._host = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        with inside(example.pid("peer")):
+            self._peer = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._peer.bind((to, PORT))
+        self._peer.settimeout(0.1)
+        self._host.connect((to, PORT))
+        self._sent_s: list[float] = []
+        self._came: Counter[int] = Counter()
+        self._gap_s, self._ending = 1 / rate_pps, threading.Event()
+        self._threads = [threading.Thread(target=run) for run in (self._send, self._receive)]
+        for thread in self._threads:
+            thread.start()
+
+    def _send(self) -> None:
+        while not self._ending.wait(self._gap_s):
+            self._sent_s.append(time.monotonic())
+            self._host.send(MARK + str(len(self._sent_s) - 1).encode())
+
+    def _receive(self) -> None:
+        while not self._ending.is_set():
+            with contextlib.suppress(TimeoutError):
+                self._came[int(self._peer.recv(2048).removeprefix(MARK))] += 1
+
+    def mark(self) -> int:
+        """Wait until one that is sent from now on has come: those before it have, or are lost. Return its number."""
+        first = len(self._sent_s)
+        until(
+            lambda: any(number >= first for number in range(first, len(self._sent_s)) if self._came[number]),
+            "one comes",
+        )
+        return next(number for number in range(first, len(self._sent_s)) if self._came[number])
+
+    def lost(self, first: int, end: int) -> tuple[int, float]:
+        """How many of these did not come; and the longest time in which none did."""
+        lost = [number for number in range(first, end) if not self._came[number]]
+        there = [number for number in range(first, end + 1) if self._came[number]]
+        gaps = (self._sent_s[b] - self._sent_s[a] for a, b in itertools.pairwise(there) if b - a > 1)
+        return len(lost), max(gaps, default=0.0)
+
+    def twice(self, first: int, end: int) -> int:
+        """How many of these came more than once."""
+        return sum(self._came[number] > 1 for number in range(first, end))
+
+    def close(self) -> None:
+        self._ending.set()
+        for thread in self._threads:
+            thread.join()
+        self._host.close()
+        self._peer.close()
 
 
 def _collect(receiver: socket.socket, expected: set[bytes]) -> list[tuple[bytes, Any]]:

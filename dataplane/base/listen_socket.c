@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 
 enum {
 	BACKLOG = 16, // of those that wait
@@ -20,6 +21,9 @@ enum {
 	MS_PER_S = 1000,
 	REST_MS = 100, // without a descriptor for who wants to connect
 };
+
+static bool beside;
+static struct listen_socket *waiting;
 
 static bool somebody_listens(const char *path)
 {
@@ -79,18 +83,53 @@ static int listen_at(const char *path, int type, gid_t group)
 	return -error;
 }
 
+void listen_sockets_beside(void)
+{
+	beside = true;
+}
+
+static bool path_beside(char out[CONFIG_PATH_MAX], const char *path)
+{
+	return (size_t)snprintf(out, CONFIG_PATH_MAX, "%s.new", path) < CONFIG_PATH_MAX;
+}
+
+void listen_sockets_in_place(void)
+{
+	char there[CONFIG_PATH_MAX];
+
+	beside = false;
+	for (; waiting; waiting = waiting->next)
+		if (!path_beside(there, waiting->path) || rename(there, waiting->path))
+			LOG_ERROR("cannot listen on %s: %s", waiting->path, strerror(errno));
+}
+
 int listen_socket_open(struct listen_socket *listener, const char *path, int type, gid_t group,
                        unsigned connections_per_s)
 {
-	int rc = stale_socket_remove(path);
+	char there[CONFIG_PATH_MAX];
+	struct stat file;
+	int rc;
 
 	*listener = (struct listen_socket){.fd = -1};
+	if (beside && !path_beside(there, path))
+		return -ENAMETOOLONG;
+	if (!beside)
+		snprintf(there, sizeof(there), "%s", path);
+	rc = stale_socket_remove(there);
 	if (rc)
 		return rc;
-	listener->fd = listen_at(path, type, group);
+	listener->fd = listen_at(there, type, group);
 	if (listener->fd < 0)
 		return listener->fd;
 	snprintf(listener->path, sizeof(listener->path), "%s", path);
+	if (lstat(there, &file) == 0) {
+		listener->device = file.st_dev;
+		listener->inode = file.st_ino;
+	}
+	if (beside) {
+		listener->next = waiting;
+		waiting = listener;
+	}
 	listener->connections =
 	        bucket_full(CONNECTIONS_BURST, connections_per_s ? connections_per_s : CONNECTIONS_PER_S,
 	                    MS_PER_S, (uint64_t)clock_now_ms());
@@ -122,13 +161,35 @@ void listen_socket_rest(struct listen_socket *listener, uint64_t now_ms, unsigne
 	listener->rest_until_ms = now_ms + ms;
 }
 
+// Whether it was beside its path. Then it is not any more.
+static bool leave_waiting(const struct listen_socket *listener)
+{
+	struct listen_socket **at = &waiting;
+
+	while (*at && *at != listener)
+		at = &(*at)->next;
+	if (*at == NULL)
+		return false;
+	*at = listener->next;
+	return true;
+}
+
 void listen_socket_close(struct listen_socket *listener)
 {
+	char there[CONFIG_PATH_MAX];
+	struct stat file;
+
 	if (listener->fd < 0)
 		return;
 	close(listener->fd);
-	unlink(listener->path);
 	listener->fd = -1;
+	if (leave_waiting(listener)) {
+		if (path_beside(there, listener->path))
+			unlink(there);
+	} else if (lstat(listener->path, &file) == 0 && file.st_ino == listener->inode &&
+	           file.st_dev == listener->device) {
+		unlink(listener->path);
+	}
 }
 
 bool socket_hung_up(int fd)

@@ -13,6 +13,9 @@
 struct listen_socket {
 	int fd; // or -1
 	char path[CONFIG_PATH_MAX];
+	struct listen_socket *next; // of those that are beside their paths
+	dev_t device;
+	ino_t inode; // of the file: at its path may be that of another by now
 	struct bucket connections;
 	uint64_t rest_until_ms; // nobody is let in
 };
@@ -26,6 +29,11 @@ int stale_socket_remove(const char *path);
 int listen_socket_open(struct listen_socket *listener, const char *path, int type, gid_t group,
                        unsigned connections_per_s);
 
+// From now on sockets are opened beside their paths, where another process may listen; then all of them take their places
+// at once, and who connects from then on comes to them. Control thread.
+void listen_sockets_beside(void);
+void listen_sockets_in_place(void);
+
 // Return how many milliseconds it takes until somebody may be let in; 0: now.
 uint64_t listen_socket_wait_ms(struct listen_socket *listener, uint64_t now_ms);
 
@@ -36,7 +44,7 @@ int listen_socket_accept(struct listen_socket *listener, uint64_t now_ms);
 // Let nobody in for so long.
 void listen_socket_rest(struct listen_socket *listener, uint64_t now_ms, unsigned ms);
 
-// Close, and remove the file; one that is closed stays so.
+// Close, and remove the file, if it is still this one's; one that is closed stays so.
 void listen_socket_close(struct listen_socket *listener);
 
 // Whether the other end of a connection has hung up, read or not.

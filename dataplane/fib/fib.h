@@ -184,10 +184,10 @@ struct fib_vnf_stats {
 bool fib_vnf_read(const struct fib *fib, uint16_t vnf, struct fib_vnf_stats *stats); // false: no such VNF
 void fib_read_stats(const struct fib *fib, struct cuckoo_stats *narrow, struct cuckoo_stats *wide);
 
-// Snapshot of everything: VNFs with their quotas, routes, hops, sessions. As cuckoo_save(). The caller has
-// the lock. Loaded, what sessions announced is stale, and a VNF that this FIB knows keeps the quotas it has
+// Snapshot of everything: VNFs with their quotas, routes, hops, sessions. As cuckoo_save(). fib_save() takes the lock while
+// it copies to the file, and readers find all meanwhile; for fib_load() the caller has it. Loaded, what sessions announced is stale, and a VNF that this FIB knows keeps the quotas it has
 // here. What a damaged file says of other VNFs' hops, or of none, is not taken. No reader finds anything
-// meanwhile.
+// while it is loaded.
 int fib_save(struct fib *fib, const char *path, char *error);
 int fib_load(struct fib *fib, const char *path, char *error);
 

@@ -614,6 +614,7 @@ static const struct task_ops fib_offload_ops = {
         .report = offload_report,
         .agree = offload_agree,
         .take_effect = offload_take_effect,
+        .keep = offload_keep,
         .methods = offload_methods,
         .methods_beside = true,
         .ports_min = 2,

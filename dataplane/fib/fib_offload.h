@@ -81,6 +81,7 @@ struct offload_settings {
 		uint32_t mtu;
 	} mtus[OFFLOAD_WIRES_MAX];
 	uint64_t punt_pps, punt_burst;
+	uint32_t snapshot_s; // period in which fib.snapshot is written; 0: at the end only
 	unsigned rule_count, vnf_count;
 	struct offload_rule rules[OFFLOAD_RULES_MAX];
 	struct offload_vnf_settings vnfs[OFFLOAD_VNFS_MAX];
@@ -106,6 +107,9 @@ struct offload_fib {
 	struct offload_fib *next;
 	struct offload_fib_settings settings;
 	unsigned users;
+	int64_t keep_ms, keep_due_ms; // of its snapshot
+	uint64_t edits, kept;         // changes that no session counts; all changes that the snapshot has
+	bool keep_failed;
 	struct fib *fib;
 	struct offload_session
 	        *sessions[FIB_VNFS_MAX]; // by the VNF's number; NULL: not offloaded by any task
@@ -171,6 +175,7 @@ int offload_agree(const struct config_task *a, const struct config_task *b, char
 int offload_open(struct vnf *vnf, const struct config_task *config);
 void offload_close(struct vnf *vnf);
 void offload_take_effect(struct task *task);
+int offload_keep(struct task *task, bool ending);
 extern const struct task_method offload_methods[];
 extern const struct counter offload_counters[], offload_vnf_counters[];
 void offload_report(const struct task *task, json_t *object, uint64_t now_tsc);

@@ -254,6 +254,41 @@ static void a_snapshot_is_there_at_the_next_start(void **state)
 	unlink(path);
 }
 
+// On a timer and at the end, but not without a change.
+static void a_snapshot_is_kept(void **state)
+{
+	char path[] = "/tmp/fib_offload_test.XXXXXX", settings[1024];
+	struct task *task;
+	struct speaker two;
+	int fd = mkstemp(path), ms;
+
+	assert_true(fd >= 0);
+	close(fd);
+	unlink(path);
+	snprintf(settings, sizeof(settings),
+	         RIG_SETTINGS(", 'snapshot': '%s', 'snapshot_s': 7",
+	                      RIG_VNF(1, "p2", "") ", " RIG_VNF(2, "p3", "")),
+	         path);
+	task = rig_open(state, settings);
+	task->ops->take_effect(task);
+	assert_int_equal(task->ops->keep(task, true), 7000);
+	assert_int_equal(access(path, F_OK), -1); // nothing has changed
+	two = announced(state, task, 2, 1, 7);
+	ms = task->ops->keep(task, false);
+	assert_true(ms > 0 && ms <= 7000);
+	assert_int_equal(access(path, F_OK), -1); // it is not due
+	assert_int_equal(task->ops->keep(task, true), 7000);
+	assert_int_equal(access(path, F_OK), 0);
+	unlink(path);
+	task->ops->keep(task, true);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(tell_route(state, task, &two, FIB_ADD, 2, 0, 0), FIB_OK);
+	task->ops->keep(task, true);
+	assert_int_equal(access(path, F_OK), 0);
+	task_destroy(task);
+	unlink(path);
+}
+
 // What is refused leaves sessions as they are; a file that proves unusable on the way has emptied the FIB.
 static void a_load_that_fails_ends_no_session(void **state)
 {
@@ -347,6 +382,7 @@ int main(void)
 	        TEST(a_vnf_that_is_taken_out_leaves_no_routes),
 	        TEST(tasks_with_one_fib_must_be_alike),
 	        TEST(a_snapshot_is_there_at_the_next_start),
+	        TEST(a_snapshot_is_kept),
 	        TEST(a_load_that_fails_ends_no_session),
 	        TEST(settings_are_refused_with_a_sentence),
 	};

@@ -271,6 +271,7 @@ static json_t *call_route_set(struct task *task, const void *given, uint64_t now
 	if (!find_vnf(o, params, error))
 		return NULL;
 	offload_fib_lock(o->fib->fib);
+	o->fib->edits++;
 	status = fib_route_set(o->fib->fib, (uint16_t)params->vnf, FIB_OPERATOR, FIB_REPLACE, &params->prefix,
 	                       (uint16_t)params->number);
 	fib_unlock(o->fib->fib);
@@ -288,6 +289,7 @@ static json_t *call_route_delete(struct task *task, const void *given, uint64_t 
 	if (!find_vnf(o, params, error))
 		return NULL;
 	offload_fib_lock(o->fib->fib);
+	o->fib->edits++;
 	status = fib_route_delete(o->fib->fib, (uint16_t)params->vnf, &params->prefix);
 	fib_unlock(o->fib->fib);
 	return status ? refusal(status, error) : json_object();
@@ -342,6 +344,7 @@ static json_t *call_next_hop_set(struct task *task, const void *given, uint64_t 
 	if (params->kind == FIB_HOP_FORWARD && forwarding_hop(o, v, params, &hop, error))
 		return NULL;
 	offload_fib_lock(fib);
+	o->fib->edits++;
 	if (params->kind == FIB_HOP_NONE)
 		status = fib_hop_delete(fib, v->number, FIB_OPERATOR, (uint16_t)params->number);
 	else if (params->kind == FIB_HOP_GROUP)
@@ -456,6 +459,7 @@ static json_t *call_load_synthetic(struct task *task, const void *given, uint64_
 
 	if (!v || forwarding_hop(o, v, params, &hop, error))
 		return NULL;
+	o->fib->edits++;
 	status = set_hops(o, v, params, &hop);
 	if (status == 0)
 		status = set_routes(o, v->number, params);
@@ -475,6 +479,7 @@ static json_t *call_flush(struct task *task, const void *params, uint64_t now_ts
 	if (!v)
 		return NULL;
 	offload_fib_lock(o->fib->fib);
+	o->fib->edits++;
 	fib_vnf_read(o->fib->fib, v->number, &stats);
 	fib_flush(o->fib->fib, v->number, FIB_FLUSH_ALL);
 	offload_session_forget(v->session);
@@ -484,43 +489,48 @@ static json_t *call_flush(struct task *task, const void *params, uint64_t now_ts
 
 // --- save, load ------------------------------------------------------------------------------------------
 
-// As fib_save(), _load().
-typedef int snapshot_action(struct fib *fib, const char *path, char *error);
-
 static const struct field path_fields[] = {{.key = "path", FIELD(FIELD_STRING, struct offload_params, path)},
                                            {0}};
 
+static int load(struct offload_fib *fib, const char *path, char *reason)
+{
+	uint32_t forgotten;
+	int status;
+
+	fib->edits++;
+	offload_fib_lock(fib->fib);
+	forgotten = fib_forgotten(fib->fib);
+	status = fib_load(fib->fib, path, reason);
+	if (fib_forgotten(fib->fib) != forgotten) // a file that was refused has not ended any session
+		offload_fib_loaded(fib);
+	fib_unlock(fib->fib);
+	return status;
+}
+
 // With the path given, or that of the settings.
-static json_t *with_snapshot(struct task *task, const struct offload_params *params, snapshot_action *act,
-                             char *error)
+static json_t *with_snapshot(struct task *task, const struct offload_params *params, bool save, char *error)
 {
 	struct offload *o = (struct offload *)task;
 	const char *path = params->path[0] ? params->path : o->settings.fib.snapshot;
 	char reason[CONFIG_ERROR_MAX] = "";
-	uint32_t forgotten;
 	int status;
 
 	if (!path[0])
 		return config_error_null(
 		        error, "params.path: missing, and the task has no \"snapshot\"; give one of them");
-	offload_fib_lock(o->fib->fib);
-	forgotten = fib_forgotten(o->fib->fib);
-	status = act(o->fib->fib, path, reason);
-	if (fib_forgotten(o->fib->fib) != forgotten) // a file that was refused has not ended any session
-		offload_fib_loaded(o->fib);
-	fib_unlock(o->fib->fib);
+	status = save ? fib_save(o->fib->fib, path, reason) : load(o->fib, path, reason);
 	return status ? config_error_null(error, "%.100s: %.140s", path, reason)
 	              : json_pack("{s:s}", "path", path);
 }
 
 static json_t *call_save(struct task *task, const void *params, uint64_t now_tsc, char *error)
 {
-	return with_snapshot(task, params, fib_save, error);
+	return with_snapshot(task, params, true, error);
 }
 
 static json_t *call_load(struct task *task, const void *params, uint64_t now_tsc, char *error)
 {
-	return with_snapshot(task, params, fib_load, error);
+	return with_snapshot(task, params, false, error);
 }
 
 const struct task_method offload_methods[] = {

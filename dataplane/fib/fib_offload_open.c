@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // fib_offload: made, replaced and ended. Control thread.
 #include <errno.h>
+#include <rte_cycles.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +71,11 @@ static int vnf_get(struct offload_fib *fib, const struct offload_vnf_settings *s
 	return 0;
 }
 
+static uint64_t session_changes(const struct offload_session *session)
+{
+	return session->fib_session.records + session->fib_session.flushed;
+}
+
 static void vnf_flush(struct offload_fib *fib, uint16_t number)
 {
 	const struct fib_vnf_config nothing = {.vnf = number};
@@ -83,6 +89,7 @@ static void vnf_put(struct offload_fib *fib, const struct offload_vnf_settings *
 {
 	if (--fib->sessions[settings->vnf]->users > 0)
 		return;
+	fib->edits += 1 + session_changes(fib->sessions[settings->vnf]);
 	vnf_flush(fib, settings->vnf);
 	free(fib->sessions[settings->vnf]);
 	fib->sessions[settings->vnf] = NULL;
@@ -102,6 +109,45 @@ static void snapshot_load(struct offload_fib *fib, const char *task)
 	if (fib_load(fib->fib, path, error) != 0)
 		LOG_WARN("task %s: snapshot %s: %s; the FIB begins empty", task, path, error);
 	fib_unlock(fib->fib);
+}
+
+// Grows with the FIB's changes. A message that is applied at this moment is counted the next time.
+static uint64_t changes(const struct offload_fib *fib)
+{
+	uint64_t count = fib->edits;
+
+	for (unsigned number = 1; number < FIB_VNFS_MAX; number++)
+		if (fib->sessions[number])
+			count += session_changes(fib->sessions[number]);
+	return count;
+}
+
+static void snapshot_save(struct offload_fib *fib, const char *task)
+{
+	char error[CONFIG_ERROR_MAX] = "";
+	uint64_t count = changes(fib);
+
+	if (count == fib->kept)
+		return;
+	if (fib_save(fib->fib, fib->settings.snapshot, error) == 0)
+		fib->kept = count;
+	else if (!fib->keep_failed)
+		LOG_WARN("task %s: snapshot %s: %s", task, fib->settings.snapshot, error);
+	fib->keep_failed = fib->kept != count;
+}
+
+int offload_keep(struct task *task, bool ending)
+{
+	struct offload_fib *fib = ((struct offload *)task)->fib;
+	int64_t now_ms = clock_now_ms();
+
+	if (!fib->settings.snapshot[0] || (fib->keep_ms == 0 && !ending))
+		return -1;
+	if (now_ms < fib->keep_due_ms && !ending)
+		return (int)(fib->keep_due_ms - now_ms);
+	fib->keep_due_ms = now_ms + fib->keep_ms;
+	snapshot_save(fib, task->name);
+	return (int)fib->keep_ms;
 }
 
 // What a snapshot has of VNFs that nobody offloads here. With the lock.
@@ -212,6 +258,7 @@ void offload_fib_put(struct offload_fib *fib, const struct offload_settings *set
 
 void offload_fib_set(struct offload_fib *fib, const struct offload_settings *settings)
 {
+	fib->keep_ms = (int64_t)settings->snapshot_s * MS_PER_S;
 	offload_fib_lock(fib->fib);
 	for (unsigned i = 0; i < settings->vnf_count; i++) {
 		const struct offload_vnf_settings *vnf = &settings->vnfs[i];
@@ -235,6 +282,10 @@ int offload_agree(const struct config_task *a, const struct config_task *b, char
 {
 	const struct offload_settings *of_a = a->settings, *of_b = b->settings;
 
+	if (strcmp(of_a->fib.name, of_b->fib.name) != 0 && of_a->fib.snapshot[0] &&
+	    strcmp(of_a->fib.snapshot, of_b->fib.snapshot) == 0)
+		return config_error(error, "tasks %s and %s have the same \"snapshot\"; give each its own",
+		                    a->name, b->name);
 	if (strcmp(of_a->fib.name, of_b->fib.name) != 0 ||
 	    (memcmp(of_a, of_b, sizeof(*of_a)) == 0 && memcmp(a->ports, b->ports, sizeof(a->ports)) == 0))
 		return 0;

@@ -15,6 +15,7 @@ enum {
 	PUNT_BURST_DEFAULT = 64,
 	GRACE_S_DEFAULT = 30,
 	HOLD_S_DEFAULT = 3,
+	SNAPSHOT_S_DEFAULT = 60,
 	SECONDS_MAX = 86400,
 	WHERE_MAX = 48,
 };
@@ -112,6 +113,7 @@ const struct field offload_fields[] = {
         {UINT_FIELD("routes6", struct offload_settings, fib.routes6, 0, ROUTES_MAX)},
         {CHOICE_FIELD("pages", struct offload_settings, fib.pages, pages_names)},
         {.key = "snapshot", FIELD(FIELD_STRING, struct offload_settings, fib.snapshot)},
+        {UINT_FIELD("snapshot_s", struct offload_settings, snapshot_s, 0, SECONDS_MAX)},
         {.key = "punt", .type = FIELD_OBJECT, .fields = punt_fields},
         {ARRAY_FIELD("mtus", FIELD_CUSTOM, struct offload_settings, mtus, mtu_count, 0, OFFLOAD_WIRES_MAX),
          .decode = decode_mtu},
@@ -123,6 +125,7 @@ const struct offload_settings offload_defaults = {
         .fib.routes4 = ROUTES4_DEFAULT,
         .punt_pps = PUNT_PPS_DEFAULT,
         .punt_burst = PUNT_BURST_DEFAULT,
+        .snapshot_s = SNAPSHOT_S_DEFAULT,
 };
 
 static const struct field vnf_fields[] = {

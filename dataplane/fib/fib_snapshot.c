@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,8 +140,21 @@ static int write_parts(const struct fib *fib, const struct fib_snapshot *s, int 
 	return rc;
 }
 
+// With the lock for as long as the file system takes the bytes, not until they are on a disk.
+static int write_locked(struct fib *fib, struct fib_snapshot *s, int fd, char *error)
+{
+	int rc;
+
+	while (!fib_trylock(fib))
+		sched_yield();
+	collect(fib, s);
+	rc = write_parts(fib, s, fd, error);
+	fib_unlock(fib);
+	return rc;
+}
+
 // Whole or not at all: written beside it, then put in its place.
-static int write_file(const struct fib *fib, const struct fib_snapshot *s, const char *path, char *error)
+static int write_file(struct fib *fib, struct fib_snapshot *s, const char *path, char *error)
 {
 	char beside[PATH_MAX];
 	int fd, rc;
@@ -155,7 +169,7 @@ static int write_file(const struct fib *fib, const struct fib_snapshot *s, const
 		FAIL(error, "cannot write '%.180s': %s", beside, strerror(errno));
 		return -errno;
 	}
-	rc = write_parts(fib, s, fd, error);
+	rc = write_locked(fib, s, fd, error);
 	if ((rc == 0 && fsync(fd)) | close(fd) || (rc == 0 && rename(beside, path))) {
 		rc = -errno;
 		FAIL(error, "cannot write '%.180s': %s", path, strerror(-rc));
@@ -172,8 +186,6 @@ int fib_save(struct fib *fib, const char *path, char *error)
 
 	if (rc)
 		FAIL(error, "no memory for the snapshot's head");
-	else
-		collect(fib, &s);
 	if (rc == 0)
 		rc = write_file(fib, &s, path, error);
 	snapshot_free(&s);

@@ -397,6 +397,20 @@ int planed_look_after_workers(const struct planed *planed)
 	return drivers ? WORKER_LOOK_MS : -1;
 }
 
+int planed_keep(const struct planed *planed, bool ending)
+{
+	int least = -1;
+
+	for (unsigned i = 0; i < planed->task_count; i++) {
+		struct task *task = planed->tasks[i];
+		int ms = task->ops->keep ? task->ops->keep(task, ending) : -1;
+
+		if (ms >= 0 && (least < 0 || ms < least))
+			least = ms;
+	}
+	return least;
+}
+
 int planed_park(const struct planed *planed, char *error)
 {
 	return park(planed, NULL, error);

@@ -176,6 +176,12 @@ static json_t *call_task(struct planed *planed, const struct task_ops *kind, con
 	return result;
 }
 
+static json_t *do_keep(struct planed *planed, const json_t *params, int *code, char *error)
+{
+	planed_keep(planed, true);
+	return json_object();
+}
+
 static json_t *do_shutdown(struct planed *planed, const json_t *params, int *code, char *error)
 {
 	planed->ending = true;
@@ -197,6 +203,7 @@ static const struct {
         {"stats.get", do_stats_get, false},
         {"stats.clear", do_stats_clear, false},
         {"stamps.get", do_stamps_get, true},
+        {"keep", do_keep, false},
         {"shutdown", do_shutdown, false},
 };
 enum { METHOD_COUNT = sizeof(methods) / sizeof(methods[0]) };

@@ -55,5 +55,9 @@ int planed_wait_turn(const struct planed *planed, char *error);
 // milliseconds to call it again; -1: never, so that nobody's CPU is taken for it in vain.
 int planed_look_after_workers(const struct planed *planed);
 
+// Have tasks keep in files what outlives the process (task_ops.keep), while workers run. As above: after how many
+// milliseconds to call it again, or -1.
+int planed_keep(const struct planed *planed, bool ending);
+
 // The task of this name, or NULL.
 struct task *planed_find_task(const struct planed *planed, const char *name);

@@ -343,12 +343,15 @@ static nfds_t wait_for(struct rpc *rpc, struct pollfd *fds)
 	return count;
 }
 
-// How long nothing may be to do but at the descriptors; else there is in ms, or never (-1).
-static int idle_ms(struct rpc *rpc, int ms)
+// How long nothing may be to do but at the descriptors; -1: for ever.
+static int idle_ms(struct rpc *rpc, const struct planed *planed)
 {
+	int ms = planed_look_after_workers(planed), keep_ms = planed_keep(planed, false);
+
+	if (keep_ms >= 0 && (ms < 0 || keep_ms < ms))
+		ms = keep_ms;
 	if (rpc && (rpc->hung_up || is_crowded(rpc)))
 		ms = AGAIN_MS;
-
 	for (unsigned i = 0; rpc && i < rpc->client_count; i++) {
 		if (end_of_line(&rpc->clients[i]))
 			return 0;
@@ -366,7 +369,7 @@ void rpc_serve(struct rpc *rpc, struct planed *planed, int signal_fd)
 	while (!planed->ending) {
 		nfds_t count = 1 + (rpc ? wait_for(rpc, fds + 1) : 0);
 
-		if (poll(fds, count, idle_ms(rpc, planed_look_after_workers(planed))) < 0)
+		if (poll(fds, count, idle_ms(rpc, planed)) < 0)
 			continue;
 		if (fds[0].revents)
 			break;

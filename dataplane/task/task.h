@@ -154,6 +154,10 @@ struct task_ops {
 	// now on. No worker runs. May be NULL.
 	void (*take_effect)(struct task *task);
 
+	// Keep in a file what outlives the process, while the worker runs: if it is due, or ending, and there is anything new.
+	// Returns the milliseconds after which to call it again, or -1 for never. May be NULL.
+	int (*keep)(struct task *task, bool ending);
+
 	// Do a bounded amount of work. now_tsc: time of this call. Returns the number of packets handled, 0
 	// when idle.
 	unsigned (*poll)(struct task *task, uint64_t now_tsc);

@@ -17,11 +17,25 @@ from typing import Any
 
 import pytest
 from nf.nat44_frames import udp
-from planed_rig import CPU, OTHER_CPU, Document, Planed, document, load, stream, task, until, vhost, virtio
+from planed_rig import (
+    CPU,
+    OTHER_CPU,
+    PATIENCE_S,
+    Document,
+    Planed,
+    document,
+    load,
+    planed_binary,
+    stream,
+    task,
+    until,
+    vhost,
+    virtio,
+)
 from station import BROADCAST, Station
 
-from planebench.host.process import Supervisor, stretched
-from planebench.planed.client import RpcError
+from planebench.host.process import Process, Supervisor, stretched
+from planebench.planed.client import PlanedClient, RpcError
 from planebench_fib.client import FibClient
 from planebench_fib.errors import FibUpdateError
 
@@ -377,3 +391,61 @@ def test_63_vnfs(supervisor: Supervisor, tmp_path: Path) -> None:
     # An echo's frames come back with the address of its port as source, which is not the VNF's.
     until(lambda: switch.counted()["drops"]["spoofed"] == MANY, "all echoes are refused")
     assert conserves(switch.counted())
+
+
+def started(supervisor: Supervisor, folder: Path, name: str) -> tuple[Planed, Guest]:
+    """A forwarder that keeps a snapshot, and its VNF."""
+    keys = {**settings(1, grace_s=600), "snapshot": str(folder / "snapshot"), "snapshot_s": 1}
+    ports = [vhost(port, folder / port) for port in (*WIRES, "vnf1")]
+    switch = task("sw", "fib_offload", *WIRES, "vnf1", settings=keys)
+    return Planed(supervisor, name, document(name, ports, [switch])), Guest(folder / "vnf1", vnf_mac(1))
+
+
+def forwards_what_was_announced(planed: Planed, folder: Path) -> None:
+    wires = [Guest(folder / name) for name in WIRES]
+    with PlanedClient(planed.rpc, timeout_s=PATIENCE_S) as client:
+        for name in WIRES:
+            until(lambda n=name: link_up(client, n), "the wire is up")  # type: ignore[misc]
+    assert addresses(arrives(wires[1], wires[0], packet(1, "10.1.2.3"))) == (FAR, vnf_mac(1))
+
+
+def link_up(client: PlanedClient, name: str) -> bool:
+    return bool(next(port for port in client.call("ports.get")["ports"] if port["name"] == name)["link_up"])
+
+
+def again(supervisor: Supervisor, planed: Planed, *options: str) -> Process:
+    argv = [planed_binary(), "--config", str(planed.workdir / "config.json"), "--rpc", str(planed.rpc), *options]
+    return supervisor.spawn("again", argv, cpus=frozenset((CPU, OTHER_CPU)), workdir=planed.workdir)
+
+
+def test_a_killed_forwarder_begins_with_its_routes(supervisor: Supervisor, tmp_path: Path) -> None:
+    planed, guest = started(supervisor, tmp_path, "killed")
+    client = announced(guest, 1, FAR)
+    (tmp_path / "snapshot").unlink(missing_ok=True)
+    client.add("10.2.0.0/16", 1)
+    client.drain()
+    until(lambda: (tmp_path / "snapshot").exists(), "the snapshot is written")
+    planed.process.kill()
+    again(supervisor, planed)
+    forwards_what_was_announced(planed, tmp_path)
+
+
+def test_another_planed_takes_over(supervisor: Supervisor, tmp_path: Path) -> None:
+    planed, guest = started(supervisor, tmp_path, "upgraded")
+    announced(guest, 1, FAR)
+    new = again(supervisor, planed, "--take-over", str(planed.rpc))
+    until(lambda: not planed.process.alive(), "the old one ends")
+    assert planed.process.returncode == 0, new.exit_report()
+    forwards_what_was_announced(planed, tmp_path)
+    new.terminate()
+    assert new.returncode == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["snapshot"], "no socket is left"
+
+
+def test_a_take_over_that_fails_leaves_the_old_one(supervisor: Supervisor, tmp_path: Path) -> None:
+    planed, guest = started(supervisor, tmp_path, "stays")
+    announced(guest, 1, FAR)
+    nobody = again(supervisor, planed, "--take-over", str(tmp_path / "nobody"))
+    until(lambda: not nobody.alive(), "it ends")
+    assert nobody.returncode == 1 and "no planed answers there" in nobody.log_tail()
+    forwards_what_was_announced(planed, tmp_path)
