@@ -263,6 +263,7 @@ static int serve(struct planed *planed, struct config *config, json_t *document,
 	planed->rx_pool = eal_pool_create(&config->memory);
 	if (old) {
 		listen_sockets_beside();
+		planed->takes_over = true;
 		if (take_over_keep(old)) {
 			config_free(config);
 			return EXIT_FAILURE;

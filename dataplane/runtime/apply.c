@@ -257,6 +257,17 @@ static void note_tasks(const struct planed *set, const struct planed *other, jso
 			note(names, "task", set->tasks[i]->name);
 }
 
+// A bounded number of frames, and at least those that a ring holds.
+static void drain(const struct port *port)
+{
+	enum { BURSTS = 256 };
+	struct view view;
+
+	for (uint16_t queue = 0; queue < RTE_MAX(port->config.queues, 1u); queue++)
+		for (unsigned i = 0; i < BURSTS && port_peek(port, queue, &view, CONFIG_BURST_MAX); i++)
+			port_release(port, queue, &view);
+}
+
 int planed_apply(struct planed *planed, struct config *config, json_t *document, json_t *added,
                  json_t *removed, char error[static CONFIG_ERROR_MAX])
 {
@@ -288,6 +299,8 @@ int planed_apply(struct planed *planed, struct config *config, json_t *document,
 	}
 	config_free(planed->config);
 	json_decref(planed->document);
+	for (unsigned i = 0; planed->takes_over && i < next.set.port_count; i++)
+		drain(next.set.ports[i]);
 	next.set.document = json_incref(document);
 	*planed = next.set;
 	planed_run(planed);

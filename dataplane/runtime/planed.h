@@ -21,7 +21,8 @@ struct planed {
 	struct port *ports[CONFIG_PORTS_MAX];
 	struct task *tasks[CONFIG_TASKS_MAX];
 	struct worker *workers[CONFIG_WORKERS_MAX];
-	bool ending; // set by the RPC shutdown
+	bool ending;     // set by the RPC shutdown
+	bool takes_over; // what came before the workers run is handled by another process
 };
 
 // Make config the one in force: open ports that are new, close those that are gone, replace tasks and

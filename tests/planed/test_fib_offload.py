@@ -402,8 +402,8 @@ def started(supervisor: Supervisor, folder: Path, name: str) -> tuple[Planed, Gu
 
 
 def forwards_what_was_announced(planed: Planed, folder: Path) -> None:
-    wires = [Guest(folder / name) for name in WIRES]
     with PlanedClient(planed.rpc, timeout_s=PATIENCE_S) as client:
+        wires = [Guest(folder / name) for name in WIRES]
         for name in WIRES:
             until(lambda n=name: link_up(client, n), "the wire is up")  # type: ignore[misc]
     assert addresses(arrives(wires[1], wires[0], packet(1, "10.1.2.3"))) == (FAR, vnf_mac(1))
