@@ -285,6 +285,7 @@ static int serve(struct planed *planed, struct config *config, json_t *document,
 	         planed->task_count, planed->worker_count);
 	rpc_serve(rpc, planed, signal_fd);
 	planed_keep(planed, true);
+	planed_wait_turn(planed, error); // what has come by now is forwarded, or it takes too long
 	rpc_close(rpc);
 	return EXIT_SUCCESS;
 }
