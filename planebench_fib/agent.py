@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from planebench_fib.agent_fpm import Fpm
 from planebench_fib.agent_kernel import Event, InterfaceGone, Kernel, NeighbourEvent, RouteEvent, Unsure
 from planebench_fib.agent_mirror import BLACKHOLE, LOCAL, Changes, Hop, Leg, Mirror, Path
 from planebench_fib.client import FibClient
@@ -108,7 +109,7 @@ class Agent:
     """The agent's loop. It owns neither kernel nor transport; :meth:`run` until :meth:`stop`, which a signal handler
     may call."""
 
-    def __init__(self, settings: AgentSettings, kernel: Kernel, transport: PacketTransport, tell: Tell) -> None:
+    def __init__(self, settings: AgentSettings, kernel: Kernel | Fpm, transport: PacketTransport, tell: Tell) -> None:
         self._settings, self._kernel, self._transport, self._tell = settings, kernel, transport, tell
         self._mirror = Mirror(settings.wires)
         self._client = self._new_client()
@@ -234,7 +235,8 @@ class Agent:
             self._settled_at = time.monotonic() + self._settings.settle_s
             self._tell("session", {"number": self._client.session})
         self._say(self._mirror.changes(PIECE))
-        if self._settled_at is not None and not self._mirror.pending and time.monotonic() >= self._settled_at:
+        told = self._kernel.complete and not self._mirror.pending
+        if self._settled_at is not None and told and time.monotonic() >= self._settled_at:
             self._settled_at = None
             self._client.end_of_rib()
             self._client.drain()
@@ -296,7 +298,7 @@ class Agent:
         due_s = UNANSWERED_S if self._client.unanswered else IDLE_S
         if self._events or (self._up and self._mirror.pending):
             due_s = 0.0
-        if self._settled_at is not None:
+        if self._settled_at is not None and self._kernel.complete:
             due_s = min(due_s, max(0.0, self._settled_at - time.monotonic()))
         select.select([self._kernel.fileno(), self._transport.fileno(), self._woken.fileno()], [], [], due_s)
 

@@ -7,11 +7,13 @@ system calls do.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import socket
 import struct
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pyroute2.netlink import (
     NLM_F_APPEND,
@@ -27,7 +29,7 @@ from pyroute2.netlink.rtnl.ifinfmsg import IFF_UP
 from pyroute2.netlink.rtnl.ndmsg import NTF_USE, ndmsg
 
 from planebench_fib.agent_mirror import Leg, Path
-from planebench_fib.agent_route import attributes, parse_route
+from planebench_fib.agent_route import ROUTE, RouteParser, attributes
 from planebench_fib.messages import Prefix
 
 MAIN_TABLE, LOCAL_TABLE = 254, 255
@@ -36,11 +38,13 @@ _TABLES = {"main": MAIN_TABLE, "default": 253, "local": LOCAL_TABLE}
 _GROUPS = (
     rtnl.RTMGRP_LINK | rtnl.RTMGRP_NEIGH | rtnl.RTMGRP_IPV4_IFADDR | rtnl.RTMGRP_IPV4_ROUTE | rtnl.RTMGRP_IPV6_ROUTE
 )
-_RECEIVE_BYTES = 1 << 20
+_RECEIVE_BYTES, _EVENT_BYTES = 1 << 20, 1 << 15
+"""For a part of a dump, and for one event."""
 _EVENTS_BYTES = 32 << 20
 """Room for some 100,000 routes that change at once; beyond, the kernel drops some and says ENOBUFS."""
-_SO_RCVBUFFORCE = 33
+_SO_RCVBUFFORCE, _SO_ATTACH_FILTER = 33, 26
 _HEADER = struct.Struct("IHHII")  # length, type, flags, sequence, port
+_PROTOCOL_AT = 5  # of the header of a route
 _NEIGHBOUR, _NEIGHBOUR_BYTES = struct.Struct("B3xiH"), 12
 _NDA_DST, _NDA_LLADDR = 1, 2
 _BYTE = struct.Struct("HHB3x")
@@ -53,8 +57,7 @@ _FRESH = 0x02 | 0x08 | 0x10 | 0x40 | 0x80
 """The same without stale: the kernel knows it, or finds out at this moment."""
 
 
-@dataclass(frozen=True, slots=True)
-class RouteEvent:
+class RouteEvent(NamedTuple):
     """A route was added or changed (``there``), or removed."""
 
     prefix: Prefix
@@ -94,11 +97,23 @@ def table_number(name: str) -> int:
 
 
 class Kernel:
-    """The routes of ``table`` and of the table of local addresses, and the neighbours on ``interfaces``, by index."""
+    """The routes of ``table`` and of the table of local addresses, and the neighbours on ``interfaces``, by index.
 
-    def __init__(self, interfaces: Collection[int], table: int) -> None:
-        self._interfaces, self._tables = interfaces, {table: 1, LOCAL_TABLE: 0}
+    Routes whose protocol (rtnetlink(7), rtm_protocol) is one of ``without`` are left out.
+    """
+
+    complete = True
+    """A dump has all routes that there are."""
+
+    def __init__(self, interfaces: Collection[int], table: int, without: Collection[int] = ()) -> None:
+        self._interfaces, self._without = interfaces, without
+        tables = {table: 1, LOCAL_TABLE: 0}
+        self._alive, self._gone = (
+            RouteParser(tables, destination_at=ROUTE.size + 12, alive=alive) for alive in (True, False)
+        )
         self._events = _netlink_socket(_GROUPS)
+        if without:
+            _leave_out(self._events, without)
         self._events.setblocking(False)
         self._requests = _netlink_socket(0)
 
@@ -116,17 +131,22 @@ class Kernel:
         again."""
         while True:
             try:
-                data = self._events.recv(_RECEIVE_BYTES)
+                data = self._events.recv(_EVENT_BYTES)
             except BlockingIOError:
                 return
-            for kind, flags, at, end in _messages(data):
-                yield from self._event(kind, flags, data, at, end)
+            for kind, flags, at, end in messages(data, 0, len(data)):
+                if kind in (rtnl.RTM_NEWROUTE, rtnl.RTM_DELROUTE):
+                    there = kind == rtnl.RTM_NEWROUTE
+                    if found := (self._alive if there else self._gone).parse(data, at, end):
+                        yield RouteEvent(*found, there, bool(flags & NLM_F_REPLACE), bool(flags & NLM_F_APPEND))
+                else:
+                    yield from self._event(kind, data, at, end)
 
     def routes(self) -> Iterator[tuple[Prefix, Path]]:
         """Yield all present routes."""
         for family in (socket.AF_INET, socket.AF_INET6):
             for data, at, end in self._dump(rtnl.RTM_GETROUTE, struct.pack("B11x", family)):
-                if found := parse_route(data, at, end, self._tables, alive=True):
+                if data[at + _PROTOCOL_AT] not in self._without and (found := self._alive.parse(data, at, end)):
                     yield found
 
     def neighbours(self) -> dict[Leg, bytes]:
@@ -159,7 +179,7 @@ class Kernel:
         self._requests.send(header + body)
         while True:
             data = self._requests.recv(_RECEIVE_BYTES)
-            for answer, _, at, end in _messages(data):
+            for answer, _, at, end in messages(data, 0, len(data)):
                 if answer == NLMSG_ERROR:
                     code = -struct.unpack_from("i", data, at)[0]
                     raise OSError(code, f"cannot read the kernel's routes: {os.strerror(code)}")
@@ -167,12 +187,8 @@ class Kernel:
                     return
                 yield data, at, end
 
-    def _event(self, kind: int, flags: int, data: bytes, at: int, end: int) -> Iterator[Event]:
-        if kind in (rtnl.RTM_NEWROUTE, rtnl.RTM_DELROUTE):
-            there = kind == rtnl.RTM_NEWROUTE
-            if found := parse_route(data, at, end, self._tables, alive=there):
-                yield RouteEvent(*found, there, bool(flags & NLM_F_REPLACE), bool(flags & NLM_F_APPEND))
-        elif kind in (rtnl.RTM_NEWNEIGH, rtnl.RTM_DELNEIGH):
+    def _event(self, kind: int, data: bytes, at: int, end: int) -> Iterator[Event]:
+        if kind in (rtnl.RTM_NEWNEIGH, rtnl.RTM_DELNEIGH):
             if event := self._neighbour(data, at, end):
                 yield NeighbourEvent(event.neighbour, b"", False) if kind == rtnl.RTM_DELNEIGH else event
         elif kind in (rtnl.RTM_NEWLINK, rtnl.RTM_DELLINK):
@@ -195,10 +211,9 @@ class Kernel:
         return NeighbourEvent(Leg(interface, address), mac, bool(state & _FRESH))
 
 
-def _messages(data: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Yield type, flags, and the first and last position of the body of each message."""
-    at = 0
-    while at + _HEADER.size <= len(data):
+def messages(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+    """Yield type, flags, and the first and last position of the body of each message between two positions."""
+    while at + _HEADER.size <= end:
         length, kind, flags, _, _ = _HEADER.unpack_from(data, at)
         if length < _HEADER.size:
             return
@@ -218,6 +233,22 @@ def _netlink_socket(groups: int) -> socket.socket:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _EVENTS_BYTES)
     made.bind((0, groups))
     return made
+
+
+def _leave_out(events: socket.socket, protocols: Collection[int]) -> None:
+    """Have the kernel not report routes of these protocols: a full table of them would be an overrun (socket(7), BPF).
+
+    The program loads the type of a message, and of a route the protocol, and jumps to the end: the length to keep.
+    """
+    load_type, load_protocol, equal, keep = 0x28, 0x30, 0x15, 0x06
+    protocol_at = _HEADER.size + _PROTOCOL_AT
+    types = [socket.htons(kind) for kind in (rtnl.RTM_NEWROUTE, rtnl.RTM_DELROUTE)]
+    program = [(load_type, 0, 0, 4), (equal, 1, 0, types[0]), (equal, 0, len(protocols) + 1, types[1])]
+    program.append((load_protocol, 0, 0, protocol_at))
+    program += [(equal, len(protocols) - place, 0, protocol) for place, protocol in enumerate(protocols)]
+    program += [(keep, 0, 0, 0xFFFFFFFF), (keep, 0, 0, 0)]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in program))
+    events.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HP", len(program), ctypes.addressof(code)))
 
 
 def _drain(requests: socket.socket) -> None:

@@ -123,6 +123,8 @@ class Mirror:
     _told: dict[Prefix, int] = field(default_factory=dict)
     _told_hops: dict[int, Hop] = field(default_factory=dict)
     _dirty: set[Prefix] = field(default_factory=set)
+    _recent: tuple[Path, ...] = (Path(0, 0, RouteKind.LOCAL),)
+    """Of the last new route: the next one has mostly the same."""
     _near: set[Prefix] = field(default_factory=set)
     """Own addresses and networks on the link as of the last dump: what control needs, and so what is sent first."""
     _hosts_due: bool = False
@@ -175,7 +177,14 @@ class Mirror:
         IPv6 reports all legs each time and orders routes of equal metric in its own way; IPv4 reports how a route
         relates to others.
         """
-        have = self._paths.get(prefix, ())
+        have = self._paths.get(prefix)
+        if not have:
+            if self._recent[0] is not path:
+                self._recent = shared(path)
+            self._paths[prefix] = self._recent
+            self._dirty.add(prefix)
+            self._hosts_due = True
+            return True
         same = [one for one in have if (one.rank, one.metric) == (path.rank, path.metric)]
         others = tuple(one for one in have if one not in same)
         sure = True
@@ -233,8 +242,9 @@ class Mirror:
             self._find_hosts()
         routes: list[tuple[Prefix, int]] = []
         gone: list[Prefix] = []
+        known: dict[int, int] = {}
         for prefix in self._take(most):
-            old, new = self._told.get(prefix), self._wanted(prefix)
+            old, new = self._told.get(prefix), self._wanted(prefix, known)
             if old == new:
                 continue
             if new is None:
@@ -320,10 +330,13 @@ class Mirror:
     def _leg(self, path: Path) -> Leg | None:
         return next(iter(self._ways(path)), None)
 
-    def _wanted(self, prefix: Prefix) -> int | None:
+    def _wanted(self, prefix: Prefix, known: dict[int, int]) -> int | None:
+        """Return the next hop of a prefix; ``known`` remembers those of paths that need no prefix, by their id()."""
         paths = self._paths.get(prefix)
         if not paths:
             return self._number(self._hosts[prefix]) if prefix in self._hosts else None
+        if (number := known.get(id(paths))) is not None:
+            return number
         path = self._best(paths)
         if path.kind is RouteKind.BLACKHOLE:
             return BLACKHOLE
@@ -331,13 +344,13 @@ class Mirror:
         if not ways:
             return LOCAL
         if len(ways) > 1:
-            return self._group_number(Spread(tuple(ways.items())[:MEMBERS_MAX]))
+            return known.setdefault(id(paths), self._group_number(Spread(tuple(ways.items())[:MEMBERS_MAX])))
         leg = next(iter(ways))
-        if not leg.gateway:  # a network on the link; of one address, the neighbour itself
-            leg = Leg(leg.interface, prefix.address)
-            if prefix != _host(prefix.address) or leg not in self._neighbours:
-                return LOCAL
-        return self._number(leg)
+        if leg.gateway:
+            return known.setdefault(id(paths), self._number(leg))
+        # A network on the link; of one address, the neighbour itself.
+        leg = Leg(leg.interface, prefix.address)
+        return self._number(leg) if prefix == _host(prefix.address) and leg in self._neighbours else LOCAL
 
     def _number(self, neighbour: Leg | Spread) -> int:
         """Return the next hop of a neighbour or group; LOCAL if all numbers are in use or the forwarder refused it."""

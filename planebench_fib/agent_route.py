@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pyroute2.netlink import rtnl
@@ -25,6 +25,9 @@ _ALIGN = 3
 _KIND_MASK = 0x3FFF
 _RTM_F_CLONED = 0x200
 _DST, _OIF, _GATEWAY, _PRIORITY, _MULTIPATH, _TABLE, _VIA, _ENCAP = 1, 4, 5, 6, 9, 15, 18, 22
+
+_DESTINATION4, _DESTINATION6 = _ATTRIBUTE.pack(8, _DST), _ATTRIBUTE.pack(20, _DST)
+_KNOWN_MAX = 1 << 16
 
 _KINDS = {
     rtnl.rt_type["unicast"]: RouteKind.UNICAST,
@@ -69,6 +72,53 @@ def parse_route(
     return prefix, Path(
         rank, _number(found.get(_PRIORITY)), kind, legs, weights if any(weight > 1 for weight in weights) else ()
     )
+
+
+class RouteParser:
+    """:func:`parse_route` for many routes: most differ in their destinations alone, so the rest is parsed once.
+
+    ``destination_at``: where in a message the address is, if it is there. ``accept`` may refuse a message.
+    """
+
+    def __init__(
+        self,
+        tables: Mapping[int, int],
+        *,
+        destination_at: int,
+        alive: bool,
+        accept: Callable[[bytes], bool] | None = None,
+    ) -> None:
+        self._tables, self._alive, self._accept = tables, alive, accept
+        self._at = destination_at
+        self._known: dict[bytes, Path | None] = {}
+
+    def parse(self, data: bytes, at: int, end: int) -> tuple[Prefix, Path] | None:
+        """Return the route whose header is at ``at``; None if it is not mirrored."""
+        first = at + self._at
+        if end <= first:
+            return self._parse(data[at:end])
+        four = data[at] == socket.AF_INET
+        octet = data[first]
+        if not (0 < octet < 224 and octet != 127 if four else 0x20 <= octet < 0x40):
+            return self._parse(data[at:end])  # whether it is mirrored may depend on the address
+        last = first + (4 if four else 16)
+        rest = data[at:first] + data[last:end]
+        try:
+            path = self._known[rest]
+        except KeyError:
+            found = self._parse(data[at:end])
+            path = found[1] if found else None
+            if data[first - _ATTRIBUTE.size : first] == (_DESTINATION4 if four else _DESTINATION6):
+                if len(self._known) >= _KNOWN_MAX:
+                    self._known.clear()
+                self._known[rest] = path
+            return found
+        return (Prefix(data[first:last], data[at + 1]), path) if path else None
+
+    def _parse(self, message: bytes) -> tuple[Prefix, Path] | None:
+        if self._accept and not self._accept(message):
+            return None
+        return parse_route(message, 0, len(message), self._tables, alive=self._alive)
 
 
 def attributes(data: bytes, at: int, end: int) -> dict[int, bytes]:

@@ -40,11 +40,11 @@ from planebench_fib.messages import (
     MessageType,
     Op,
     PrefixLike,
-    RouteRecord,
     VersionError,
     decode_ack,
     decode_record,
     encode_frame,
+    encode_route,
     mac_of,
     prefix_of,
     record_bytes,
@@ -66,6 +66,7 @@ class _Pending:
     family: int = 0
     records: list[bytes] = field(default_factory=list)
     open: bool = True
+    records_max: int = 0
 
 
 class FibClient:
@@ -206,9 +207,9 @@ class FibClient:
     # Collecting
 
     def _route(self, op: Op, prefix: PrefixLike, hop: int) -> None:
-        record = RouteRecord(op, prefix_of(prefix), hop)
+        to = prefix_of(prefix)
         _check_number(hop)
-        self._append(MessageType.ROUTES, 4 if len(record.prefix.address) == 4 else 6, record.encode())
+        self._append(MessageType.ROUTES, 4 if len(to.address) == 4 else 6, encode_route(op, to, hop))
 
     def _hop(self, record: HopRecord) -> None:
         _check_number(record.number)
@@ -220,12 +221,12 @@ class FibClient:
         last = self._queue[-1] if self._queue else None
         if record is None or not (last and last.open and (last.type, last.family) == (kind, family)):
             self._wait_for_room()
-            last = _Pending(kind, family, open=record is not None)
+            room = self._frame_bytes - OVERHEAD_BYTES
+            last = _Pending(kind, family, open=record is not None, records_max=room // record_bytes(kind, family))
             self._queue.append(last)
         if record is not None:
             last.records.append(record)
-            size = record_bytes(kind, family)
-            if OVERHEAD_BYTES + (len(last.records) + 1) * size > self._frame_bytes:
+            if len(last.records) >= last.records_max:
                 last.open = False
                 self._send(everything=False)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import json as json_module
 import os
 import signal
@@ -19,6 +20,7 @@ from typing import Any, NoReturn
 
 from planebench_fib import __version__
 from planebench_fib.agent import Agent, AgentSettings, interface_index, only_one
+from planebench_fib.agent_fpm import source
 from planebench_fib.agent_kernel import Kernel, table_number
 from planebench_fib.agent_mirror import BLACKHOLE, Mirror
 from planebench_fib.exceptions import Error, UsageError
@@ -34,6 +36,7 @@ _SENTENCES = {
     "lost": "the session is lost: {reason}; trying again",
     "refused": "the forwarder refuses {reason}",
     "overrun": "the kernel could not report all route changes; reading all routes again",
+    "source": "{what}",
     "ended": "ended; {routes} routes {what}",
 }
 
@@ -96,6 +99,12 @@ def parser(program: str) -> argparse.ArgumentParser:
         default=0.0,
         metavar="SECONDS",
         help="keep the previous routes so long while a routing daemon starts (default: 0)",
+    )
+    agent.add_argument(
+        "--fpm",
+        default="",
+        metavar="ADDRESS:PORT",
+        help="take routes from FRR's zebra, which connects to this address, not from the kernel",
     )
     agent.add_argument(
         "--withdraw",
@@ -169,16 +178,18 @@ _seconds.__name__ = "number of seconds"  # argparse: invalid ... value
 
 
 def run_agent(
-    interface: str, wire: Sequence[str] | None, table: str, settle: float, withdraw: bool, json: bool
+    interface: str, wire: Sequence[str] | None, table: str, settle: float, fpm: str, withdraw: bool, json: bool
 ) -> None:
     """Mirror routes until SIGTERM or Ctrl-C.
 
     Raises UsageError, TransportError or AgentRunsError if something is missing, not allowed or there already.
     """
     settings = AgentSettings(_wires(interface, wire or ("0",)), _table(table), settle, withdraw)
+    gc.set_threshold(100_000, 20, 1000)  # looks at every route for garbage; by default a third of the time goes there
+    tell = _tell_json if json else _tell_words
     with only_one(interface), PacketTransport(interface) as transport:
-        kernel = Kernel(settings.wires, settings.table)
-        agent = Agent(settings, kernel, transport, _tell_json if json else _tell_words)
+        kernel = source(settings.wires, settings.table, fpm, tell, settle_s=settle)
+        agent = Agent(settings, kernel, transport, tell)
         with _until_signal(agent.stop), contextlib.closing(kernel):
             agent.run()
 

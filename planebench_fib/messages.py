@@ -146,7 +146,12 @@ class RouteRecord:
 
     def encode(self) -> bytes:
         """Return 8 or 20 bytes."""
-        return _ROUTE.pack(self.op, self.prefix.length, self.hop) + self.prefix.address
+        return encode_route(self.op, self.prefix, self.hop)
+
+
+def encode_route(op: Op, prefix: Prefix, hop: int) -> bytes:
+    """Return the record of a route, 8 or 20 bytes."""
+    return _ROUTE.pack(op, prefix.length, hop) + prefix.address
 
 
 @dataclass(frozen=True, slots=True)

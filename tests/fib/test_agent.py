@@ -41,6 +41,8 @@ def via(leg: Leg = GATEWAY) -> Path:
 class Kernel:
     """Routes and neighbours, and events that the test puts there; an OSError among them is raised."""
 
+    complete = True
+
     def __init__(self) -> None:
         self.there: dict[Prefix, Path] = {prefix("192.0.2.0/24"): via(), prefix("10.0.0.2/32"): local()}
         self.resolved: dict[Leg, bytes] = {GATEWAY: PEER}

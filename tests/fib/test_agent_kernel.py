@@ -205,6 +205,32 @@ def test_what_is_said_and_what_is_not(namespace: Namespace) -> None:
     kernel.close()
 
 
+def test_routes_of_some_protocols_are_left_out(namespace: Namespace) -> None:
+    """Neither reported nor dumped: a routing daemon tells of its own in another way."""
+    with inside(namespace.pid):
+        kernel = Kernel((namespace.vnf0,), agent_kernel.MAIN_TABLE, without=(11, 186, 196))
+    list(kernel.events())
+    namespace.ip(
+        """
+        route add 192.0.2.0/24 via 10.0.0.1 proto 186
+        route add 2001:db8:1::/48 via 2001:db8::1 proto 196
+        route add 192.0.3.0/24 via 10.0.0.1 proto 11
+        route add 198.51.100.0/24 via 10.0.0.1 proto 185
+        route add 2001:db8:2::/48 via 2001:db8::1
+        route del 192.0.2.0/24
+        neigh add 10.0.0.1 lladdr 02:00:00:00:00:01 dev vnf0 nud permanent
+        """
+    )
+    assert namespace.said == ""
+    events = list(kernel.events())
+    ours = {prefix("198.51.100.0/24"), prefix("2001:db8:2::/48")}
+    assert {event.prefix for event in events if isinstance(event, RouteEvent)} == ours
+    assert any(isinstance(event, NeighbourEvent) for event in events)
+    dumped = {to for to, way in kernel.routes() if any(leg.gateway for leg in way.legs)}
+    assert dumped == ours
+    kernel.close()
+
+
 def test_an_overrun_is_seen(namespace: Namespace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent_kernel, "_EVENTS_BYTES", 4096)
     kernel = namespace.kernel()
