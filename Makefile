@@ -74,8 +74,9 @@ test-requirements:
 	@scripts/setup.sh qemu-system-x86 busybox-static || echo "test: no QEMU, so tests with guests are skipped"
 	@scripts/setup.sh syslinux mtools qemu-utils || echo "test: no tools for disk images, so the test of one as a VNF is skipped"
 	@scripts/setup.sh bubblewrap || echo "test: no bubblewrap, so tests with containers are skipped"
-	@# The package starts a server that listens on port 22: only where the machine, a container, says that none starts.
+	@# These packages start a server and a router: only where the machine, a container, says that none starts.
 	@[ ! -x /usr/sbin/policy-rc.d ] || scripts/setup.sh openssh-server || echo "test: no sshd, so tests of two hosts are skipped"
+	@[ ! -x /usr/sbin/policy-rc.d ] || scripts/setup.sh frr || echo "test: no FRR, so the example with it is skipped"
 
 # Into the build folder of setup, so that planed is compiled once.
 unit-tests:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The example of docs/fib-agent.md with its own files, in namespaces that end with their holders: BIRD on both sides,
-planed between them, the agents, and datagrams that are counted one by one."""
+"""The example of docs/fib-agent.md with its files, in namespaces that end with their holders: BIRD at the peer, BIRD
+or FRR in the VNF, planed between them, the agents, and datagrams that are counted one by one."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -32,6 +33,7 @@ from planebench.planed.client import PlanedClient
 EXAMPLE = Path(__file__).resolve().parents[1] / "docs" / "examples" / "fib-agent"
 NAMES = ("peer", "other", "vnf", "switch", "host")
 NEEDED = ("bird", "birdc", "ethtool", "ip", "nsenter", "sysctl")
+FRR = Path("/usr/lib/frr")
 PORT = 9999
 MARK = b"fib-agent "
 CHUNK = 50
@@ -41,12 +43,14 @@ _ETH_P_ALL = 3
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def missing() -> str:
-    """Why the example cannot run here; nothing if it can."""
+def missing(*, frr: bool = False) -> str:
+    """Why the example cannot run here, with FRR in the VNF; nothing if it can."""
     if os.geteuid() != 0:
         return "needs root: network namespaces, packet sockets"
     absent = [name for name in NEEDED if shutil.which(name) is None]
-    return f"{', '.join(absent)} not here: scripts/setup.sh bird2 ethtool" if absent else ""
+    if frr and not (FRR / "zebra").exists():
+        absent.append("frr")
+    return f"{', '.join(absent)} not here: scripts/setup.sh bird2 ethtool frr" if absent else ""
 
 
 @contextlib.contextmanager
@@ -180,11 +184,24 @@ class Example:
     def until_hop(self, vnf: int, address: str, hop: str) -> None:
         until(lambda: self.hop(vnf, address) == hop, f"packets of VNF {vnf} to {address} go {hop}")
 
-    # BIRD and the agents
+    # The daemons and the agents
 
     def start_bird(self, namespace: str, *options: str, config: Path | None = None) -> Process:
         control, config = str(self.folder / f"{namespace}.ctl"), config or EXAMPLE / f"{namespace}.conf"
         return self._start(f"bird-{namespace}", namespace, "bird", "-f", *options, "-c", str(config), "-s", control)
+
+    def start_frr(self, *, fpm: bool) -> list[Process]:
+        """zebra and bgpd of the VNF. With ``-K``, zebra keeps for so long what it finds in the kernel."""
+        here = tempfile.mkdtemp(prefix="fib-frr-", dir="/tmp")  # they change their user, who cannot reach our folder
+        self.supervisor.track_path(Path(here))
+        shutil.chown(here, "frr", "frr")
+        common = ("-z", f"{here}/zserv.api", "--vty_socket", here, "-P", "0")
+        zebra = ("-M", "dplane_fpm_nl", "-f", str(EXAMPLE / "zebra.conf")) if fpm else ("-f", "/dev/null")
+        bgpd = ("-f", str(EXAMPLE / "bgpd.conf"))
+        started = [self._start("zebra", "vnf", f"{FRR}/zebra", *common, "-i", f"{here}/zebra.pid", "-K", "20", *zebra)]
+        until(lambda: Path(here, "zserv.api").exists(), "zebra serves")  # bgpd looks for it again only 10 s later
+        started.append(self._start("bgpd", "vnf", f"{FRR}/bgpd", *common, "-i", f"{here}/bgpd.pid", *bgpd))
+        return started
 
     def birdc(self, namespace: str, *command: str) -> str:
         argv = ["birdc", "-s", str(self.folder / f"{namespace}.ctl"), *command]
@@ -192,7 +209,7 @@ class Example:
 
     def until_established(self) -> None:
         """And the peer knows the way back: the VNF announces its networks."""
-        until(lambda: "Established" in self.birdc("vnf", "show", "protocols", "peer"), "BGP is established")
+        until(lambda: "Established" in self.birdc("peer", "show", "protocols", "vnf"), "BGP is established")
         for address in ("10.0.9.2", "2001:db8:9::2"):
             until(lambda to=address: "bird" in self.route_of_peer(to), "the peer has learned")  # type: ignore[misc]
 
@@ -204,8 +221,8 @@ class Example:
         command = ["nsenter", f"--net=/proc/{self.pid(namespace)}/ns/net", "ip", *arguments]
         return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S).stdout
 
-    def start_agents(self, *options: str) -> None:
-        """One for each port of the VNF, as root of the VNF would."""
+    def start_agents(self, *, fpm: bool = False) -> None:
+        """One for each port of the VNF, as root of the VNF would; with ``fpm`` the second has its routes from zebra."""
         env = {"PYTHONPATH": str(Path(planebench.__file__).parents[1])}
         wires = ("--wire", "vnf0=0", "--wire", "vnf1=1")
         self.agents = [
@@ -213,7 +230,7 @@ class Example:
                 f"agent-{interface}",
                 "vnf",
                 *(sys.executable, "-m", "planebench_fib", "agent", "--interface", interface, *wires, "--json"),
-                *options,
+                *(("--fpm", "127.0.0.1:2620") if fpm and interface == "vnf1" else ()),
                 env=env,
             )
             for interface in ("vnf0", "vnf1")

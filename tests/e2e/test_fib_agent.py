@@ -11,7 +11,7 @@ import pytest
 from fib_example import Example, missing
 from planed_rig import until
 
-from planebench.host.process import Supervisor
+from planebench.host.process import Process, Supervisor
 from planebench_fib import status
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.root, pytest.mark.slow]
@@ -21,9 +21,15 @@ FIRST, SECOND, THIRD = "192.0.2.1", "198.51.100.1", "2001:db8:1::1"
 COUNT = 120
 
 
+@pytest.fixture(params=["bird", "frr", "frr-fpm"])
+def daemon(request: pytest.FixtureRequest) -> str:
+    """Return the routing daemon of the VNF, and how the second agent has its routes from it."""
+    return str(request.param)
+
+
 @pytest.fixture
-def example() -> Iterator[Example]:
-    if reason := missing():
+def example(daemon: str) -> Iterator[Example]:
+    if reason := missing(frr=daemon != "bird"):
         pytest.skip(reason)
     with Supervisor(Path("/tmp")) as supervisor:
         made = Example(supervisor)
@@ -49,11 +55,18 @@ def routes_are_there(example: Example) -> None:
     example.until_hop(2, THIRD, PEER)
 
 
-def test_bgp_routes_are_forwarded_by_the_switch(example: Example) -> None:
-    peer, daemon = example.start_bird("peer"), example.start_bird("vnf", "-R")
-    example.start_agents()
+def start(example: Example, daemon: str) -> list[Process]:
+    """Start the VNF's daemon."""
+    return [example.start_bird("vnf", "-R")] if daemon == "bird" else example.start_frr(fpm=daemon == "frr-fpm")
+
+
+def test_bgp_routes_are_forwarded_by_the_switch(example: Example, daemon: str) -> None:
+    peer, processes = example.start_bird("peer"), start(example, daemon)
+    example.start_agents(fpm=daemon == "frr-fpm")
     example.until_established()
     routes_are_there(example)
+    for host in ("10.0.9.2", "2001:db8:9::2"):
+        until(lambda to=host: example.hop(1, to) != "none", "the way back is there")  # type: ignore[misc]
     for address in (FIRST, THIRD):  # the VNF gets to know the host, and so the switch
         assert example.exchange(address, 1) == (1, 1)
     example.until_hop(1, "10.0.9.2", HOST)
@@ -62,9 +75,10 @@ def test_bgp_routes_are_forwarded_by_the_switch(example: Example) -> None:
     assert example.hop(1, "10.0.0.2") == "local"
 
     a_route_changes(example)
-    a_wire_goes_down(example)
-    agents_die(example)
-    the_daemon_restarts(example, daemon)
+    if daemon == "bird":  # zebra removes routes by an interface that does not run
+        a_wire_goes_down(example)
+    agents_die(example, daemon)
+    the_daemon_restarts(example, daemon, processes)
     the_switch_restarts(example)
 
     for agent in example.agents:
@@ -109,7 +123,7 @@ def a_wire_goes_down(example: Example) -> None:
     forwarded_by_the_switch(example, FIRST, THIRD)
 
 
-def agents_die(example: Example) -> None:
+def agents_die(example: Example, daemon: str) -> None:
     """Routes stay for the grace period, and are not counted twice when the next agents have announced theirs."""
     until(lambda: example.vnf(1)["routes4"] == example.vnf(2)["routes4"], "both have announced what their kernel has")
     example.kill(*example.agents)
@@ -119,7 +133,7 @@ def agents_die(example: Example) -> None:
     assert [(it.state, it.stale) for it in fib.vnfs] == [("stale", it.routes4 + it.routes6) for it in fib.vnfs]
     assert [it.routes4 for it in fib.vnfs] == routes
     forwarded_by_the_switch(example, FIRST, SECOND, THIRD)
-    example.start_agents()
+    example.start_agents(fpm=daemon == "frr-fpm")
     until(lambda: {example.vnf(n)["session"]["state"] for n in (1, 2)} == {"up"}, "there are new sessions")
     until(lambda: [example.vnf(n)["stale"] for n in (1, 2)] == [0, 0], "the new sessions have announced all")
     (fib,) = status.ask(example.folder / "rpc")
@@ -129,11 +143,11 @@ def agents_die(example: Example) -> None:
     forwarded_by_the_switch(example, FIRST, SECOND, THIRD)
 
 
-def the_daemon_restarts(example: Example, daemon: object) -> None:
+def the_daemon_restarts(example: Example, daemon: str, processes: list[Process]) -> None:
     """The kernel keeps its routes, and so does the switch."""
-    example.kill(daemon)  # type: ignore[arg-type]
+    example.kill(*processes)
     forwarded_by_the_switch(example, FIRST, THIRD)
-    example.start_bird("vnf", "-R")
+    start(example, daemon)
     example.until_established()
     routes_are_there(example)
     forwarded_by_the_switch(example, FIRST, SECOND, THIRD)
