@@ -258,8 +258,7 @@ class Agent:
     def _say(self, changes: Changes) -> None:
         for hop in changes.hops:
             self._say_hop(hop)
-        for prefix, number in changes.routes:
-            self._client.replace(prefix, number)
+        self._client.replace_all(changes.routes)
         for prefix in changes.routes_gone:
             self._client.delete(prefix)
         for number in changes.hops_gone:

@@ -96,6 +96,10 @@ def _host(address: bytes) -> Prefix:
     return Prefix(address, len(address) * 8)
 
 
+def _family(route: tuple[Prefix, int]) -> int:
+    return len(route[0].address)
+
+
 @functools.lru_cache(maxsize=1 << 16)
 def shared(path: Path) -> tuple[Path, ...]:
     """Return a tuple of one path, the same object for equal paths: a million routes lead to few places."""
@@ -257,6 +261,7 @@ class Mirror:
             if old is not None:
                 self._users[old] -= 1
         hops_gone = self._release()
+        routes.sort(key=_family)  # a message has routes of one
         return Changes(self._hop_changes(), tuple(routes), tuple(gone), hops_gone)
 
     def forget(self) -> None:

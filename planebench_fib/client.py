@@ -39,6 +39,7 @@ from planebench_fib.messages import (
     MessageError,
     MessageType,
     Op,
+    Prefix,
     PrefixLike,
     VersionError,
     decode_ack,
@@ -146,6 +147,16 @@ class FibClient:
     def replace(self, prefix: PrefixLike, hop: int) -> None:
         """Add or replace a route."""
         self._route(Op.REPLACE, prefix, hop)
+
+    def replace_all(self, routes: Iterable[tuple[Prefix, int]]) -> None:
+        """Add or replace many routes at less cost. Families should not alternate: a message has one."""
+        heads: dict[tuple[int, int], bytes] = {}
+        for (address, length), hop in routes:
+            head = heads.get((length, hop))
+            if head is None:
+                _check_number(hop)
+                head = heads[length, hop] = encode_route(Op.REPLACE, Prefix(b"", length), hop)
+            self._append(MessageType.ROUTES, 4 if len(address) == 4 else 6, head + address)
 
     def delete(self, prefix: PrefixLike) -> None:
         """Delete a route."""

@@ -17,7 +17,7 @@ from nf_rig import program
 from planebench_fib.client import FibClient
 from planebench_fib.errors import FibSessionLost, FibTimeout, FibUpdateError
 from planebench_fib.exceptions import UsageError
-from planebench_fib.messages import Ack, Code, MessageType, Op, decode_message
+from planebench_fib.messages import Ack, Code, MessageType, Op, decode_message, prefix_of
 from planebench_fib.transport import PacketTransport, TransportError
 
 pytestmark = pytest.mark.dataplane
@@ -31,6 +31,24 @@ def forwarder() -> Iterator[Forwarder]:
 
 def client_of(link: Link, **more: object) -> FibClient:
     return FibClient(link, session=100, clock=link.clock, **more)  # type: ignore[arg-type]
+
+
+def test_many_routes_at_once(forwarder: Forwarder) -> None:
+    link = Link(forwarder)
+    many = [(prefix_of(f"20.{i >> 8}.{i & 255}.0/24"), 1 + i % 2) for i in range(1000)]
+    with client_of(link) as fib:
+        fib.hop_local(1)
+        fib.hop_blackhole(2)
+        fib.replace_all([*many, (prefix_of("2001:db8::/32"), 1)])
+        with pytest.raises(UsageError, match="next hop 4096"):
+            fib.replace_all([(many[0][0], 4096)])
+        fib.end_of_rib()
+        fib.drain()
+        assert fib.routes == 1001
+    assert {to: one.hop for to, one in forwarder.routes().items()} == {str(to): hop for to, hop in many} | {
+        "2001:db8::/32": 1
+    }
+    assert len(link.sent) == 10, "messages are full"
 
 
 def test_what_is_announced_is_there(forwarder: Forwarder) -> None:
