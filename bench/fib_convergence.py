@@ -334,11 +334,8 @@ class Rig:
         return agent
 
     def flush_kernel(self) -> None:
-        """Remove what a daemon left."""
-        for family in ("-4", "-6"):
-            for protocol in ("bird", "bgp", "static"):
-                words = ["nsenter", f"--net=/proc/{self._pids['vnf']}/ns/net", "ip", family, "route", "flush", "proto"]
-                subprocess.run([*words, protocol], capture_output=True, check=False)
+        """Remove what a daemon left: with its interface all routes go at once."""
+        self._ip("vnf", "link set up0 down\nlink set up0 up\naddress replace 2001:db8::2/64 dev up0 nodad\n")
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
@@ -490,7 +487,8 @@ def alone_is_good(found: dict[str, Converged]) -> bool:
     """Print whether the forwarder takes routes fast enough."""
     if not {"kernel", "client-c"} <= found.keys():
         return True
-    times = found["kernel"].kernel_s / found["client-c"].forwarder_s
+    kernel_s = min(found["kernel"].kernel_s, found["kernel"].cpu_s)  # beside other programs it takes longer
+    times = kernel_s / found["client-c"].forwarder_s
     good = times >= TIMES_KERNEL
     state = "cleared" if good else "MISSED "
     print(f"{state}  client-c: {times:.2f} times the kernel's routes a second, at least {TIMES_KERNEL}")
