@@ -114,6 +114,10 @@ class Fpm:
         """Return the file descriptor to wait for events."""
         return self._ready.fileno()
 
+    def set_dormant(self, interface: int, dormant: bool) -> None:
+        """Show that an interface has no wire, or has one again, as the kernel's does."""
+        self._kernel.set_dormant(interface, dormant)
+
     def close(self) -> None:
         """Close all sockets."""
         self._hang_up()

@@ -216,6 +216,10 @@ class Subject:
     dirty: bool = False
     switch: str = ""
 
+    def builds(self, switch: str) -> bool:
+        """Return whether the switch with this label is built from the source tree."""
+        return self.switch in ("", switch)
+
 
 @dataclass(frozen=True, slots=True)
 class RunHeader:
