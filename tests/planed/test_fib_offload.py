@@ -406,7 +406,13 @@ def forwards_what_was_announced(planed: Planed, folder: Path) -> None:
         wires = [Guest(folder / name) for name in WIRES]
         for name in WIRES:
             until(lambda n=name: link_up(client, n), "the wire is up")  # type: ignore[misc]
-    assert addresses(arrives(wires[1], wires[0], packet(1, "10.1.2.3"))) == (FAR, vnf_mac(1))
+
+    def comes() -> bool:
+        wires[0].send(packet(1, "10.1.2.3"))  # until the forwarder has looked at its wires, which takes milliseconds
+        return bool(wires[1].look())
+
+    until(comes, "a frame arrives")
+    assert addresses(wires[1].others[0]) == (FAR, vnf_mac(1))
 
 
 def link_up(client: PlanedClient, name: str) -> bool:
