@@ -37,10 +37,6 @@ def test_search_knows_only_the_model_and_mlrsearch():
                     assert name not in ("os", "time", "pathlib", "random", "socket", "subprocess"), path.name
 
 
-def test_every_method_has_words():
-    assert all(m.title and m.standard for m in METHODS.values())
-
-
 def test_an_unknown_method_is_named():
     with pytest.raises(UsageError, match=r'unknown search "ndd", did you mean ndr\? Valid: carried, ndr'):
         step("ndd", SearchSettings(), make_point(), [])

@@ -105,7 +105,7 @@ def test_nan_cannot_be_stored() -> None:
 
 
 def test_what_was_sent_and_the_anatomy_come_back_as_they_went() -> None:
-    sent = TrafficSent("n0->n1", 3, 192, ((64, 3),), 2, (2, 1), None, 5, 1, 0, {"not_ip": 4})
+    sent = TrafficSent("n0->n1", 3, 192, ((64, 3),), 2, (2, 1), None, 9, 7, 5, 1, 0, {"not_ip": 4})
     part = AnatomyPart("hop 1", "switch", 1.5, 1.0, 2.0, "", 1.0, 1.5)
     anatomy = Anatomy("n0->n1", 3, {"did not reach vnf0": 1}, (part,), None, "no probe")
     trial = make_trial(sent=(sent,), anatomy=(anatomy,))
