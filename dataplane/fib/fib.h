@@ -113,6 +113,13 @@ void fib_find6(const struct fib *fib, const struct fib_query6 *queries, unsigned
 const struct fib_hop *fib_hop_of_flow(const struct fib *fib, const struct fib_hop *group, uint32_t flow,
                                       uint32_t down);
 
+// The same of what a lookup has found, group or not. A group whose members were flushed since is looked up again: the route
+// may be another session's now.
+const struct fib_hop *fib_of_flow4(const struct fib *fib, const struct fib_hop *found,
+                                   const struct fib_query4 *query, uint32_t flow, uint32_t down);
+const struct fib_hop *fib_of_flow6(const struct fib *fib, const struct fib_hop *found,
+                                   const struct fib_query6 *query, uint32_t flow, uint32_t down);
+
 // --- The writer: all of these between fib_trylock() and fib_unlock() ------------------------------------
 
 bool fib_trylock(struct fib *fib);

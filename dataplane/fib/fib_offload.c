@@ -378,33 +378,18 @@ static uint32_t flow_of(const struct vnf_frame *frame, unsigned version, uint16_
 	return (uint32_t)(hash >> 32);
 }
 
-// One without a next hop has been flushed since the lookup, perhaps because the route is another session's now.
 static __rte_noinline const struct fib_hop *member4(const struct offload *o, const struct fib_hop *hop,
                                                     const struct fib_query4 *to,
                                                     const struct vnf_frame *frame)
 {
-	uint32_t flow = flow_of(frame, 4, to->vnf);
-
-	for (unsigned tries = 0; tries < 2 && hop->kind == FIB_HOP_GROUP; tries++) {
-		hop = fib_hop_of_flow(o->fib->fib, hop, flow, o->wires_down);
-		if (hop->kind == FIB_HOP_NONE)
-			fib_find4(o->fib->fib, to, 1, &hop);
-	}
-	return hop;
+	return fib_of_flow4(o->fib->fib, hop, to, flow_of(frame, 4, to->vnf), o->wires_down);
 }
 
 static __rte_noinline const struct fib_hop *member6(const struct offload *o, const struct fib_hop *hop,
                                                     const struct fib_query6 *to,
                                                     const struct vnf_frame *frame)
 {
-	uint32_t flow = flow_of(frame, 6, to->vnf);
-
-	for (unsigned tries = 0; tries < 2 && hop->kind == FIB_HOP_GROUP; tries++) {
-		hop = fib_hop_of_flow(o->fib->fib, hop, flow, o->wires_down);
-		if (hop->kind == FIB_HOP_NONE)
-			fib_find6(o->fib->fib, to, 1, &hop);
-	}
-	return hop;
+	return fib_of_flow6(o->fib->fib, hop, to, flow_of(frame, 6, to->vnf), o->wires_down);
 }
 
 // Kinds that a hop has for a packet, beside those of the FIB.

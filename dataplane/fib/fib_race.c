@@ -69,20 +69,6 @@ static struct fib_prefix prefix6(unsigned i)
 	return prefix;
 }
 
-// What a packet takes by its flow: as fib_offload, which looks again if that was flushed since.
-static const struct fib_hop *member(const struct fib_hop *hop, const struct fib_query4 *four,
-                                    const struct fib_query6 *six, uint32_t flow)
-{
-	for (unsigned tries = 0; tries < 2 && hop->kind == FIB_HOP_GROUP; tries++) {
-		hop = fib_hop_of_flow(fib, hop, flow, 0);
-		if (hop->kind == FIB_HOP_NONE && four)
-			fib_find4(fib, four, 1, &hop);
-		else if (hop->kind == FIB_HOP_NONE)
-			fib_find6(fib, six, 1, &hop);
-	}
-	return hop;
-}
-
 static void look(unsigned first)
 {
 	struct fib_query4 four[BURST];
@@ -100,8 +86,8 @@ static void look(unsigned first)
 	fib_find4(fib, four, BURST, hops[0]);
 	fib_find6(fib, six, BURST, hops[1]);
 	for (unsigned i = 0; i < BURST; i++)
-		wrong += !is_whole(member(hops[0][i], &four[i], NULL, first), four[i].vnf) +
-		         !is_whole(member(hops[1][i], NULL, &six[i], first), four[i].vnf);
+		wrong += !is_whole(fib_of_flow4(fib, hops[0][i], &four[i], first, 0), four[i].vnf) +
+		         !is_whole(fib_of_flow6(fib, hops[1][i], &six[i], first, 0), four[i].vnf);
 	looked += 2 * BURST;
 }
 

@@ -111,7 +111,7 @@ static void groups_come_back(void **state)
 	assert_int_equal(route_put(fib, A, SESSION + 1, "10.1.0.0/16", 2), 0);
 	for (uint32_t flow = 0; flow < 64; flow++)
 		marks[flow] = fib_hop_of_flow(fib, find(fib, A, address, 4), flow, 0)->port;
-	assert_int_equal(fib_save(fib, path, error), 0);
+	assert_int_equal(save(fib, path, error), 0);
 	fib_destroy(fib);
 	fib = fib_of(1000, 1000);
 	assert_int_equal(fib_load(fib, path, error), 0);

@@ -215,7 +215,7 @@ static const struct {
          "worker w1: there is no task \"x\""},
         {"two workers of a name", "'name': 'w1'", "'name': 'w0'", "two workers are called \"w0\""},
         {"cpu", "1023", "1024", "workers[1].cpu: 1024 is not valid"},
-        {"idle", "'cpu': 0", "'cpu': 0, 'idle': 'nap'", "workers[0].idle: \"nap\""},
+        {"idle", "'cpu': 0", "'cpu': 0, 'idle': 'doze'", "workers[0].idle: \"doze\""},
         {"duty", "'cpu': 0", "'cpu': 0, 'duty_percent': 100", "workers[0].duty_percent"},
         {"gap", "'cpu': 0", "'cpu': 0, 'gap_threshold_ns': 999", "workers[0].gap_threshold_ns"},
         {"worker key", "'cpu': 0", "'core': 0",
