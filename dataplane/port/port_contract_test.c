@@ -539,7 +539,8 @@ static void work_with_two(unsigned reconnects)
 	since = counts_since(&out, &before);
 	if (!with_dpdk()) {
 		assert_int_equal(since.sent + since.lost, out.sent);
-		assert_in_range(since.lost, 0, reconnects * BURST); // written into buffers whose ring was begun anew
+		assert_in_range(since.lost, 0,
+		                reconnects * BURST); // written into buffers whose ring was begun anew
 	}
 	assert_passes();
 }
@@ -688,11 +689,13 @@ int main(int argc, char **argv)
 			if (cases[c].needs & ~has(kind))
 				continue;
 			*entry = (struct entry){k, c, ""};
-			snprintf(entry->name, sizeof(entry->name), "%s%s%s%s%s%s: %s", kind->kind,
-			         kind->backend || kind->device ? " dpdk" : "",
-			         kind->zero_copy ? " zero_copy" : "", kind->offloads ? " offloads" : "",
-			         kind->packed ? " packed" : "", kind->peer_backend ? " to dpdk" : "",
-			         cases[c].name);
+			snprintf(
+			        entry->name, sizeof(entry->name), "%s%s%s%s%s%s: %s", kind->kind,
+			        // Where a frame crosses as an mbuf: DPDK's fences are none to ThreadSanitizer.
+			        kind->backend || kind->peer == NULL ? " dpdk" : "",
+			        kind->zero_copy ? " zero_copy" : "", kind->offloads ? " offloads" : "",
+			        kind->packed ? " packed" : "", kind->peer_backend ? " to dpdk" : "",
+			        cases[c].name);
 			tests[count++] =
 			        (struct CMUnitTest){entry->name, run_entry, set_up, tear_down, entry};
 		}
