@@ -46,7 +46,6 @@ def test_the_page_has_every_section(page: str) -> None:
     for words in (
         "Rates by search, Mpps",
         "Deviation from the standard, ",
-        "Back-to-back frames (RFC 9004)",
         "Frame loss rate",
         "Latency against load",
         "Loss accounting",
