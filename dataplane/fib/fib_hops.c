@@ -412,37 +412,39 @@ const struct fib_hop *fib_hop_of_flow(const struct fib *fib, const struct fib_ho
 	return likely(!is_down(hop, down)) ? hop : other_member(fib, spread, hop, flow, down);
 }
 
-// Ends: a group that is found twice is being flushed, and each other one is a change of the writer's.
-const struct fib_hop *fib_of_flow4(const struct fib *fib, const struct fib_hop *found,
-                                   const struct fib_query4 *query, uint32_t flow, uint32_t down)
+// By the query of either family. Ends: a group that is found twice is being flushed, and each other one is a change of the
+// writer's.
+static const struct fib_hop *of_flow(const struct fib *fib, const struct fib_hop *found,
+                                     const struct fib_query4 *four, const struct fib_query6 *six,
+                                     uint32_t flow, uint32_t down)
 {
 	const struct fib_hop *before = NULL, *hop;
 
-	for (; found->kind == FIB_HOP_GROUP; fib_find4(fib, query, 1, &found)) {
+	while (found->kind == FIB_HOP_GROUP) {
 		if (found == before)
 			return &fib->none;
 		hop = fib_hop_of_flow(fib, found, flow, down);
 		if (hop->kind != FIB_HOP_NONE)
 			return hop;
 		before = found;
+		if (four)
+			fib_find4(fib, four, 1, &found);
+		else
+			fib_find6(fib, six, 1, &found);
 	}
 	return found;
+}
+
+const struct fib_hop *fib_of_flow4(const struct fib *fib, const struct fib_hop *found,
+                                   const struct fib_query4 *query, uint32_t flow, uint32_t down)
+{
+	return of_flow(fib, found, query, NULL, flow, down);
 }
 
 const struct fib_hop *fib_of_flow6(const struct fib *fib, const struct fib_hop *found,
                                    const struct fib_query6 *query, uint32_t flow, uint32_t down)
 {
-	const struct fib_hop *before = NULL, *hop;
-
-	for (; found->kind == FIB_HOP_GROUP; fib_find6(fib, query, 1, &found)) {
-		if (found == before)
-			return &fib->none;
-		hop = fib_hop_of_flow(fib, found, flow, down);
-		if (hop->kind != FIB_HOP_NONE)
-			return hop;
-		before = found;
-	}
-	return found;
+	return of_flow(fib, found, NULL, query, flow, down);
 }
 
 // --- Pools of indices and records -----------------------------------------------------------------------
