@@ -305,17 +305,19 @@ class Lab:
 
         A guest without cables to another one, which it may wait for, hangs if it sleeps.
         """
-        idle, what = Idleness(self.process.pid), HANG
+        idle = Idleness(self.process.pid)
         self._connection.settimeout(1.0)
         while time.monotonic() < end and (self.topology.outside or not idle.for_too_long()):
             with contextlib.suppress(TimeoutError):
                 if data := self._connection.recv(65536):
                     self._received += data
                     return
-                what = "the guest of the lab ended"
-                break
+                time.sleep(1.0)  # QEMU closes its sockets before it is gone
+                what = "the guest of the lab ended" if self.process.alive() else self.process.exit_report()
+                self.process.kill()
+                raise TimeoutError(f"`{script.strip()[-200:]}`: {what}")
         self.process.kill()
-        raise TimeoutError(f"{what} at `{script.strip()[-200:]}`:\n{self.process.log_tail(30)}")
+        raise TimeoutError(f"{HANG} at `{script.strip()[-200:]}`:\n{self.process.log_tail(30)}")
 
 
 class Idleness:

@@ -213,6 +213,18 @@ def test_a_frame_size_takes_nine_sends() -> None:
     assert len(tester.sent) == 9
 
 
+def test_a_floor_is_tried_again_until_a_probe_returns() -> None:
+    class Slow(FakeTester):
+        def __call__(self, flow: Flow, size: int, pps: float | None, probes: int) -> Stats:
+            found = super().__call__(flow, size, pps, probes)
+            late = probes and len(self.sent) < 6 + 5
+            return stats(flow, 1, probes=probes, latency=None) if late else found
+
+    tester = Slow()
+    _, (found,) = measure_frame_size(64, "virtio", ONE, tester)
+    assert (found.probes_sent, len(tester.sent)) == (2000, 6 + 5)
+
+
 def test_a_veth_wire_has_one_kind_of_end() -> None:
     tester = FakeTester()
     ceilings, _ = measure_frame_size(64, "veth", ONE, tester)
