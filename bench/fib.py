@@ -5,8 +5,10 @@
 
 Medians of interleaved rounds by build/dataplane/fib_bench, one core; keys drawn uniformly from those that are there.
 DPDK's rte_hash is measured beside it at one and at 16 million entries. A snapshot of the large table goes to
-``--folder`` and back. Then packets of 256 B are forwarded by a router with as many routes, and bench/fib_offload.py
-runs, where it is. Exit code 1 where a bar is missed; it says which.
+``--folder`` and back. Then a full table of prefixes, as routers of the Internet have it, is looked up by the FIB, by
+rounds of the cuckoo table, one a length, and by DPDK's rte_fib, rte_lpm and rte_fib6. Then packets of 256 B are
+forwarded by a router with as many routes, and bench/fib_offload.py runs, where it is. Exit code 1 where a bar is
+missed; it says which.
 """
 
 from __future__ import annotations
@@ -26,10 +28,12 @@ import planebench
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "build" / "dataplane" / "fib_bench"
+PREFIXES = PROGRAM.with_name("fib_bench_prefixes")
 OFFLOAD = ROOT / "bench" / "fib_offload.py"
 MILLION = 1_000_000
 BILLION = 1_000_000_000
 RTE_LARGE = 16 * MILLION
+FULL_TABLE_VNFS = 16
 BYTES_PER_ENTRY = 8.6
 SPARE_BYTES = 2_000_000_000
 """Left to the rest of the machine."""
@@ -89,7 +93,8 @@ def main() -> int:
         show(one)
     compare(measured[0])
     compare(measured[2])
-    bars = [*small_bars(measured[0]), *large_bars(measured[3], entries), packets(measured[3], entries)]
+    bars = [*small_bars(measured[0]), *large_bars(measured[3], entries), *prefix_bars(given)]
+    bars.append(packets(measured[3], entries))
     print()
     for bar in bars:
         print(bar)
@@ -128,10 +133,14 @@ def snapshot_arguments(folder: Path, entries: int) -> list[str]:
 
 def run(title: str, given: argparse.Namespace, entries: int, *more: str) -> Measured:
     """One run of the program."""
-    if not PROGRAM.exists():
-        raise SystemExit(f"{PROGRAM} is not built: meson setup build && ninja -C build")
-    turns = ("--rounds", str(given.rounds), "--seconds", str(given.seconds), "--pages", given.pages)
-    words = [str(PROGRAM), "--entries", str(entries), *turns, *more]
+    return measure(title, PROGRAM, given, "--entries", str(entries), "--pages", given.pages, *more)
+
+
+def measure(title: str, program: Path, given: argparse.Namespace, *more: str) -> Measured:
+    """Cases of a program in turn."""
+    if not program.exists():
+        raise SystemExit(f"{program} is not built: meson setup build && ninja -C build")
+    words = [str(program), "--rounds", str(given.rounds), "--seconds", str(given.seconds), *more]
     done = subprocess.run(words, check=False, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise SystemExit(f"{' '.join(words)}: exit code {done.returncode}")
@@ -198,6 +207,37 @@ def large_bars(measured: Measured, entries: int) -> list[Bar]:
     if "load" in measured.single:
         bars.append(Bar(f"seconds to load {at}", measured.single["load"]["seconds"], most=120 * entries / BILLION))
     return bars
+
+
+def prefix_bars(given: argparse.Namespace) -> list[Bar]:
+    """A full table of each family, looked up and changed by each; then IPv4's in many VNFs."""
+    four = measure("a full table of IPv4", PREFIXES, given, "--family", "4")
+    six = measure("a full table of IPv6", PREFIXES, given, "--family", "6")
+    many = measure(
+        f"a full table of IPv4 in each of {FULL_TABLE_VNFS} VNFs", PREFIXES, given,
+        "--family", "4", "--vnfs", str(FULL_TABLE_VNFS), "--only-fib",
+    )  # fmt: skip
+    for measured in (four, six, many):
+        show_prefixes(measured)
+    return [
+        Bar(f"{measured.title}: lookups, times those of a round a length",
+            measured.median("fib_find") / measured.median("rounds_find"), least=least)
+        for measured, least in ((four, 2), (six, 2))
+    ]  # fmt: skip
+
+
+def show_prefixes(measured: Measured) -> None:
+    """A line for each that was compared. The FIB has its entries in the cuckoo table ("rounds") as well."""
+    print(f"\n{measured.title}")
+    for name, line in measured.single.items():
+        rates = {
+            case: measured.median(f"{name}_{case}") / 1e6 for case in ("find", "replace", "replace_short", "delete_put")
+        }
+        print(
+            f"  {name:8} {line['entries']:,} routes, {line['bytes'] / line['entries']:6.1f} bytes each, built in "
+            f"{line['seconds']:.1f} s; M/s: {rates['find']:.1f} lookups, {rates['replace']:.3f} replaced, of few bits "
+            f"{rates['replace_short']:.5f}, {rates['delete_put']:.3f} deleted or put"
+        )
 
 
 def packets(measured: Measured, entries: int) -> Bar:

@@ -256,7 +256,7 @@ class Rig:
 
     def start_switch(self) -> PlanedClient:
         """Start planed with an empty FIB on a core of its own."""
-        vnf = {"vnf": 1, "port": "vnf0", "mac": "02:00:00:00:02:01", "wires": ["wire0"], "quota_lengths": 128}
+        vnf = {"vnf": 1, "port": "vnf0", "mac": "02:00:00:00:02:01", "wires": ["wire0"]}
         counts = {"routes4": len(self.table) + 1000, "routes6": len(self.table) // 3 + 1000}
         settings = {"wires": ["wire0"], "pages": "thp", "vnfs": [vnf]} | counts
         document = SWITCH | {

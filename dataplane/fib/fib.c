@@ -36,6 +36,16 @@ static int readers_create(struct fib *fib)
 	return fib->readers && rte_rcu_qsbr_init(fib->readers, FIB_READERS_MAX) == 0 ? 0 : -ENOMEM;
 }
 
+static int prefixes_create(struct fib *fib, const struct fib_config *config)
+{
+	uint64_t blocks;
+
+	fib->routes = config->routes4 + config->routes6;
+	blocks = FIB_BLOCKS_PER_ROUTE * fib->routes + 64 * FIB_BLOCKS_FREE;
+	fib->prefixes = prefix_tree_create(blocks * PREFIX_BLOCK_BYTES, fib->readers);
+	return fib->prefixes ? 0 : -ENOMEM;
+}
+
 static int hops_create(struct fib *fib)
 {
 	fib->records = aligned_alloc(sizeof(*fib->records), (FIB_RECORDS + 1) * sizeof(*fib->records));
@@ -59,8 +69,10 @@ int fib_create(const struct fib_config *config, struct fib **out)
 		rc = readers_create(fib);
 	if (rc == 0)
 		rc = hops_create(fib);
+	if (rc == 0)
+		rc = prefixes_create(fib, config);
 	if (rc) {
-		LOG_ERROR("fib: no memory for next hops");
+		LOG_ERROR("fib: no memory for next hops and prefixes");
 		fib_destroy(fib);
 		return rc;
 	}
@@ -94,6 +106,7 @@ void fib_destroy(struct fib *fib)
 	fib_pool_close(&fib->indices_free);
 	fib_pool_close(&fib->records_free);
 	fib_pool_close(&fib->spreads_free);
+	prefix_tree_destroy(fib->prefixes);
 	free(fib->records);
 	free(fib->spreads);
 	free(fib->readers);
@@ -129,7 +142,6 @@ int fib_vnf_set(struct fib *fib, const struct fib_vnf_config *config)
 		return -ENOMEM;
 	atomic_store_explicit(&vnf->quota_routes, config->quota_routes, memory_order_relaxed);
 	atomic_store_explicit(&vnf->quota_hops, config->quota_hops, memory_order_relaxed);
-	atomic_store_explicit(&vnf->quota_lengths, config->quota_lengths, memory_order_relaxed);
 	if (new)
 		atomic_store_explicit(&fib->vnfs[config->vnf], new, memory_order_release);
 	return 0;
@@ -170,9 +182,6 @@ static void counts_join(struct fib_group *from, struct fib_group *to)
 	for (unsigned family = 0; family < FIB_FAMILIES; family++) {
 		fib_add(&to->routes[family], (int64_t)fib_get(&from->routes[family]));
 		atomic_store_explicit(&from->routes[family], 0, memory_order_relaxed);
-		for (unsigned length = 0; length < FIB_LENGTHS; length++)
-			to->lengths[family][length] += from->lengths[family][length];
-		memset(from->lengths[family], 0, sizeof(from->lengths[family]));
 	}
 	atomic_store_explicit(&to->hops, hops, memory_order_relaxed);
 	atomic_store_explicit(&from->hops, 0, memory_order_relaxed);
@@ -256,7 +265,6 @@ bool fib_vnf_read(const struct fib *fib, uint16_t vnf, struct fib_vnf_stats *sta
 	stats->session = atomic_load_explicit(&v->session, memory_order_relaxed);
 	stats->quota_routes = fib_get(&v->quota_routes);
 	stats->quota_hops = atomic_load_explicit(&v->quota_hops, memory_order_relaxed);
-	stats->quota_lengths = atomic_load_explicit(&v->quota_lengths, memory_order_relaxed);
 	return true;
 }
 

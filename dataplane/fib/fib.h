@@ -4,8 +4,8 @@
 //
 // One narrow and one wide cuckoo table hold all routes of all VNFs. Owner of a host route: vnf << 1; of a
 // prefix: vnf << 1 | 1, and its address is the prefix, then a bit 1, then zeros, which no two prefixes of
-// different length share. A lookup asks for the host route first, then for the lengths that the VNF has
-// prefixes of, longest first: no length, no cost.
+// different length share. A lookup asks for the host route first, if the VNF has any, then an index of the prefixes
+// (prefix_tree.h), which follows the tables and is in no snapshot.
 //
 // A route leads to a next hop, a record that all routes of a VNF's session to it share. So a VNF's routes are
 // flushed at once, however many: its next hops are taken away, lookups see nothing behind them, and the sweep
@@ -55,8 +55,6 @@ struct fib_vnf_config {
 	uint16_t vnf;          // 1 .. FIB_VNFS_MAX - 1
 	uint64_t quota_routes; // of all that lookups find
 	uint32_t quota_hops;   // stale ones not counted
-	uint32_t
-	        quota_lengths; // of prefixes, of a family: each costs every lookup; hosts not counted. 0: any number
 };
 
 struct fib_config {
@@ -186,7 +184,7 @@ struct fib_vnf_stats {
 	uint64_t stale;     // of routes: from sessions before this one
 	uint64_t announced; // of routes: from any session, not the operator's
 	uint64_t quota_routes;
-	uint32_t quota_hops, quota_lengths;
+	uint32_t quota_hops;
 };
 bool fib_vnf_read(const struct fib *fib, uint16_t vnf, struct fib_vnf_stats *stats); // false: no such VNF
 void fib_read_stats(const struct fib *fib, struct cuckoo_stats *narrow, struct cuckoo_stats *wide);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lookups of readers, a burst at a time: the host routes of all, then for those that have none the longest
-// prefix of each, and so on: cache misses of a round overlap. A dead hop is a miss: it must not hide a
-// shorter prefix that lives.
+// Lookups of readers, a burst at a time: the host routes of all whose VNF has any, then for those that have none the
+// longest prefix: cache misses of a round overlap. A dead hop is a miss: it must not hide a shorter prefix that lives.
 #include "fib/fib_state.h"
 
 // Hop of a value from a table; CUCKOO_NONE is index 0, which leads nowhere.
@@ -19,12 +18,6 @@ static inline void find_nothing(const struct fib *fib, unsigned n, const struct 
 {
 	for (unsigned i = 0; i < n; i++)
 		hops[i] = &fib->none;
-}
-
-static inline void all_pending(uint8_t *pending, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		pending[i] = (uint8_t)i;
 }
 
 // The hop of a value is dead: so is the route, unless it has moved to another hop since the value was read.
@@ -96,90 +89,119 @@ static unsigned find_round6(const struct fib *fib, const struct cuckoo *table,
 	return left;
 }
 
-// Keys of the next round: the longest length of each that is left to ask for. Returns how many there are.
-static unsigned next_keys4(const struct fib_query4 *queries, uint64_t *lengths, uint8_t *pending, unsigned n,
-                           uint64_t *keys)
+// The longest prefix whose hop lives, where the longest of all leads to a dead one. A dead hop is no proof: the route may
+// have moved to another before that hop died. It is one if the prefixes still lead where they led when their hops
+// were already seen dead.
+static const struct fib_hop *find_living(const struct fib *fib, const struct prefix_space *space,
+                                         struct prefix_key key)
 {
-	unsigned left = 0;
+	uint16_t values[2][PREFIX_MATCHES_MAX];
+	unsigned counts[2] = {0, 0};
 
-	for (unsigned i = 0; i < n; i++) {
-		unsigned q = pending[i], length;
+	for (unsigned turn = 0;; turn ^= 1) {
+		const struct fib_hop *hop = &fib->none;
+		unsigned count = prefix_tree_matches(fib->prefixes, space, key, values[turn]), at = count;
 
-		if (lengths[q] == 0)
-			continue;
-		length = 63 - (unsigned)__builtin_clzll(lengths[q]);
-		lengths[q] &= ~(UINT64_C(1) << length);
-		keys[left] = fib_key4(queries[q].vnf, queries[q].address, length);
-		pending[left++] = (uint8_t)q;
+		while (at && hop == &fib->none)
+			hop = hop_of(fib, values[turn][--at]);
+		if (counts[turn ^ 1] == count &&
+		    memcmp(values[turn], values[turn ^ 1], count * sizeof(**values)) == 0)
+			return hop;
+		counts[turn] = count;
 	}
-	return left;
+}
+
+// By the prefixes of each VNF, for the queries in pending: those that no host route has.
+static void find_by_prefix(const struct fib *fib, unsigned family, const struct prefix_key *keys,
+                           const uint16_t *vnfs, const uint8_t *pending, unsigned n,
+                           const struct fib_hop **hops)
+{
+	const struct prefix_space *spaces[CUCKOO_BULK_MAX] = {0};
+	uint16_t values[CUCKOO_BULK_MAX];
+
+	for (unsigned i = 0; i < n; i++)
+		spaces[i] = &fib->spaces[vnfs[i] % FIB_VNFS_MAX][family];
+	prefix_tree_find(fib->prefixes, spaces, keys, n, values);
+	for (unsigned i = 0; i < n; i++) {
+		const struct fib_hop *hop = hop_of(fib, values[i]);
+
+		if (unlikely(hop == &fib->none && values[i] != PREFIX_NONE))
+			hop = find_living(fib, spaces[i], keys[i]);
+		hops[pending[i]] = hop;
+	}
+}
+
+static inline bool has_hosts(const struct fib *fib, uint16_t vnf, unsigned family)
+{
+	return atomic_load_explicit(&fib->has_hosts[vnf % FIB_VNFS_MAX], memory_order_acquire) >> family & 1;
 }
 
 void fib_find4(const struct fib *fib, const struct fib_query4 *queries, unsigned n,
                const struct fib_hop **hops)
 {
 	struct cuckoo *table = table_of(fib, FIB_V4);
-	uint64_t keys[CUCKOO_BULK_MAX], lengths[CUCKOO_BULK_MAX];
-	uint8_t pending[CUCKOO_BULK_MAX];
-	unsigned left;
+	struct prefix_key prefixes[CUCKOO_BULK_MAX];
+	uint8_t pending[CUCKOO_BULK_MAX], hostless[CUCKOO_BULK_MAX];
+	uint16_t vnfs[CUCKOO_BULK_MAX];
+	uint64_t keys[CUCKOO_BULK_MAX];
+	unsigned hosts = 0, left = 0;
 
 	if (table == NULL) {
 		find_nothing(fib, n, hops);
 		return;
 	}
-	for (unsigned i = 0; i < n; i++)
-		keys[i] = fib_host_key4(queries[i].vnf, queries[i].address);
-	all_pending(pending, n);
-	left = find_round4(fib, table, keys, pending, n, hops);
-	for (unsigned i = 0; i < left; i++)
-		lengths[pending[i]] = atomic_load_explicit(
-		        &fib->lengths[queries[pending[i]].vnf % FIB_VNFS_MAX].four, memory_order_acquire);
-	while ((left = next_keys4(queries, lengths, pending, left, keys)) > 0)
-		left = find_round4(fib, table, keys, pending, left, hops);
-}
-
-static unsigned next_keys6(const struct cuckoo_wide_key *hosts, uint64_t (*lengths)[2], uint8_t *pending,
-                           unsigned n, struct cuckoo_wide_key *keys)
-{
-	unsigned left = 0;
-
 	for (unsigned i = 0; i < n; i++) {
-		unsigned q = pending[i], word = lengths[q][1] != 0, length;
-
-		if ((lengths[q][0] | lengths[q][1]) == 0)
-			continue;
-		length = 63 - (unsigned)__builtin_clzll(lengths[q][word]);
-		lengths[q][word] &= ~(UINT64_C(1) << length);
-		keys[left] = fib_key6(&hosts[q], word * 64 + length);
-		pending[left++] = (uint8_t)q;
+		keys[hosts] = fib_host_key4(queries[i].vnf, queries[i].address);
+		pending[hosts] = hostless[left] = (uint8_t)i;
+		if (likely(has_hosts(fib, queries[i].vnf, FIB_V4)))
+			hosts++;
+		else
+			left++;
 	}
-	return left;
+	if (hosts)
+		hosts = find_round4(fib, table, keys, pending, hosts, hops);
+	memcpy(&pending[hosts], hostless, left);
+	left += hosts;
+	for (unsigned i = 0; i < left; i++) {
+		prefixes[i] = (struct prefix_key){.high = (uint64_t)queries[pending[i]].address << 32};
+		vnfs[i] = queries[pending[i]].vnf;
+	}
+	find_by_prefix(fib, FIB_V4, prefixes, vnfs, pending, left, hops);
 }
 
 void fib_find6(const struct fib *fib, const struct fib_query6 *queries, unsigned n,
                const struct fib_hop **hops)
 {
 	struct cuckoo *table = table_of(fib, FIB_V6);
-	struct cuckoo_wide_key hosts[CUCKOO_BULK_MAX], keys[CUCKOO_BULK_MAX];
-	uint64_t lengths[CUCKOO_BULK_MAX][2];
-	uint8_t pending[CUCKOO_BULK_MAX];
-	unsigned left;
+	struct cuckoo_wide_key keys[CUCKOO_BULK_MAX];
+	struct prefix_key prefixes[CUCKOO_BULK_MAX];
+	uint8_t pending[CUCKOO_BULK_MAX], hostless[CUCKOO_BULK_MAX];
+	uint16_t vnfs[CUCKOO_BULK_MAX];
+	unsigned hosts = 0, left = 0;
 
 	if (table == NULL) {
 		find_nothing(fib, n, hops);
 		return;
 	}
-	for (unsigned i = 0; i < n; i++)
-		hosts[i] = fib_host_key6(queries[i].vnf, queries[i].address);
-	all_pending(pending, n);
-	left = find_round6(fib, table, hosts, pending, n, hops);
-	for (unsigned i = 0; i < left; i++)
-		for (unsigned word = 0; word < 2; word++)
-			lengths[pending[i]][word] = atomic_load_explicit(
-			        &fib->lengths[queries[pending[i]].vnf % FIB_VNFS_MAX].six[word],
-			        memory_order_acquire);
-	while ((left = next_keys6(hosts, lengths, pending, left, keys)) > 0)
-		left = find_round6(fib, table, keys, pending, left, hops);
+	for (unsigned i = 0; i < n; i++) {
+		keys[hosts] = fib_host_key6(queries[i].vnf, queries[i].address);
+		pending[hosts] = hostless[left] = (uint8_t)i;
+		if (likely(has_hosts(fib, queries[i].vnf, FIB_V6)))
+			hosts++;
+		else
+			left++;
+	}
+	if (hosts)
+		hosts = find_round6(fib, table, keys, pending, hosts, hops);
+	memcpy(&pending[hosts], hostless, left);
+	left += hosts;
+	for (unsigned i = 0; i < left; i++) {
+		const struct cuckoo_wide_key key = fib_host_key6(0, queries[pending[i]].address);
+
+		prefixes[i] = (struct prefix_key){.high = key.high, .low = key.low};
+		vnfs[i] = queries[pending[i]].vnf;
+	}
+	find_by_prefix(fib, FIB_V6, prefixes, vnfs, pending, left, hops);
 }
 
 // --- Keys -----------------------------------------------------------------------------------------------

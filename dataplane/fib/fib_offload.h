@@ -57,7 +57,7 @@ struct offload_vnf_settings {
 	bool offload, punts_misses;
 	uint8_t reflect[RTE_ETHER_ADDR_LEN]; // not 0: frames to it leave by out to this address, from its own
 	uint64_t quota_routes;
-	uint32_t quota_hops, quota_lengths;
+	uint32_t quota_hops;
 	uint32_t grace_s, hold_s;
 };
 

@@ -160,7 +160,6 @@ static void a_vnf_that_is_taken_out_leaves_no_routes(void **state)
 	task_destroy(old);
 	assert_int_equal(where(state, new, 2, 1, 0), 0);
 	assert_int_equal(rig_number(new, "fib_offload.vnfs.1.quota_routes"), 1000); // its share
-	assert_int_equal(rig_number(new, "fib_offload.vnfs.1.quota_lengths"), 32);
 	task_destroy(new);
 }
 
@@ -351,7 +350,6 @@ static void settings_are_refused_with_a_sentence(void **state)
 	        {RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'wires': ['p0'], 'out': 'p1'")), "vnfs[0].out"},
 	        {RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'reflect': '02:00:00:00:09:01'")), "vnfs[0].reflect"},
 	        {RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'quota_next_hops': 5000")), "from 0 to 4096"},
-	        {RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'quota_lengths': 129")), "from 1 to 128"},
 	        {RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'on_miss': 'flood'")), "expected one of drop punt"},
 	};
 	char error[CONFIG_ERROR_MAX];

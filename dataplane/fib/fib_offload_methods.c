@@ -62,8 +62,7 @@ static json_t *refusal(int status, char *error)
 		                         "fib_offload.routes, fib_offload.next_hop_set");
 	case -EDQUOT:
 		return config_error_null(
-		        error,
-		        "the VNF's quota is used up; raise \"quota_routes\", \"quota_lengths\" or \"quota_next_hops\"");
+		        error, "the VNF's quota is used up; raise \"quota_routes\" or \"quota_next_hops\"");
 	case -ENOSPC:
 		return config_error_null(error, "the FIB has no room; raise \"routes4\" or \"routes6\"");
 	case -EBUSY:
@@ -589,7 +588,6 @@ static const struct counter fib_counters[] = {
         COUNTER("next_hops", struct fib_vnf_stats, hops),
         COUNTER("quota_routes", struct fib_vnf_stats, quota_routes),
         COUNTER("quota_next_hops", struct fib_vnf_stats, quota_hops),
-        COUNTER("quota_lengths", struct fib_vnf_stats, quota_lengths),
         {0},
 };
 

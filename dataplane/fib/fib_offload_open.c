@@ -43,8 +43,7 @@ static void session_set(struct offload_session *session, struct fib *fib,
 
 static int quota_set(struct fib *fib, const struct offload_vnf_settings *settings)
 {
-	const struct fib_vnf_config config = {settings->vnf, settings->quota_routes, settings->quota_hops,
-	                                      settings->quota_lengths};
+	const struct fib_vnf_config config = {settings->vnf, settings->quota_routes, settings->quota_hops};
 
 	return fib_vnf_set(fib, &config);
 }

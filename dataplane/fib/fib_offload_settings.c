@@ -9,8 +9,6 @@
 enum {
 	ROUTES4_DEFAULT = 1000000,
 	HOPS_DEFAULT = 256,
-	LENGTHS_DEFAULT = 32, // as IPv4 has; a table of the whole Internet has fewer
-	LENGTHS_MAX = 128,
 	PUNT_PPS_DEFAULT = 1000,
 	PUNT_BURST_DEFAULT = 64,
 	GRACE_S_DEFAULT = 30,
@@ -33,7 +31,7 @@ struct vnf_document {
 	bool offload;
 	int on_miss;
 	uint64_t quota_routes;
-	uint32_t quota_hops, quota_lengths, grace_s, hold_s;
+	uint32_t quota_hops, grace_s, hold_s;
 };
 
 // --- What is punted --------------------------------------------------------------------------------------
@@ -138,7 +136,6 @@ static const struct field vnf_fields[] = {
         {.key = "reflect", FIELD(FIELD_MAC, struct vnf_document, reflect)},
         {UINT_FIELD("quota_routes", struct vnf_document, quota_routes, 0, ROUTES_MAX)},
         {UINT_FIELD("quota_next_hops", struct vnf_document, quota_hops, 0, FIB_VNF_HOPS_MAX)},
-        {UINT_FIELD("quota_lengths", struct vnf_document, quota_lengths, 1, LENGTHS_MAX)},
         {CHOICE_FIELD("on_miss", struct vnf_document, on_miss, miss_names)},
         {UINT_FIELD("grace_s", struct vnf_document, grace_s, 0, SECONDS_MAX)},
         {UINT_FIELD("hold_s", struct vnf_document, hold_s, 1, SECONDS_MAX)},
@@ -224,7 +221,6 @@ static int read_vnf(const struct config_task *config, const json_t *value, uint6
 	struct vnf_document document = {.offload = true,
 	                                .quota_routes = share,
 	                                .quota_hops = HOPS_DEFAULT,
-	                                .quota_lengths = LENGTHS_DEFAULT,
 	                                .grace_s = GRACE_S_DEFAULT,
 	                                .hold_s = HOLD_S_DEFAULT};
 	static const uint8_t zeros[RTE_ETHER_ADDR_LEN];
@@ -252,7 +248,6 @@ static int read_vnf(const struct config_task *config, const json_t *value, uint6
 	out->punts_misses = document.on_miss == 1;
 	out->quota_routes = document.quota_routes;
 	out->quota_hops = document.quota_hops;
-	out->quota_lengths = document.quota_lengths;
 	out->grace_s = document.grace_s;
 	out->hold_s = document.hold_s;
 	if (check_unique(s, out, where, error))

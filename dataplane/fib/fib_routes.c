@@ -4,52 +4,65 @@
 
 #include "fib/fib_state.h"
 
-// --- Counts, and the lengths that readers ask for -------------------------------------------------------
+// --- What readers ask beside the tables ------------------------------------------------------------------
 
-static uint64_t routes_of_length(const struct fib_vnf *vnf, unsigned family, unsigned length)
+static unsigned family_of(const struct fib_prefix *prefix)
 {
-	uint64_t sum = 0;
-
-	for (unsigned group = 0; group < FIB_GROUPS; group++)
-		sum += vnf->groups[group].lengths[family][length];
-	return sum;
+	return prefix->family == 4 ? FIB_V4 : FIB_V6;
 }
 
-static void length_set(struct fib *fib, uint16_t vnf, unsigned family, unsigned length, bool is)
+static bool is_host(const struct fib_prefix *prefix)
 {
-	struct fib_lengths *lengths = &fib->lengths[vnf];
-	_Atomic uint64_t *word = family == FIB_V4 ? &lengths->four : &lengths->six[length / 64 % 2];
-	uint64_t bit = UINT64_C(1) << length % 64, old = fib_get(word);
-
-	atomic_store_explicit(word, is ? old | bit : old & ~bit, memory_order_release);
+	return prefix->length == (prefix->family == 4 ? 32 : 128);
 }
 
-void fib_count(struct fib *fib, uint16_t vnf, struct fib_group *group, const struct fib_prefix *prefix,
-               int change)
+static void hosts_add(struct fib *fib, uint16_t vnf, unsigned family, int change)
 {
-	unsigned family = prefix->family == 4 ? FIB_V4 : FIB_V6, length = prefix->length;
-	const struct fib_vnf *v = fib_vnf_of(fib, vnf);
+	_Atomic uint8_t *families = &fib->has_hosts[vnf];
+	uint64_t *hosts = &fib_vnf_of(fib, vnf)->hosts[family];
+	unsigned old = atomic_load_explicit(families, memory_order_relaxed), bit = 1u << family;
 
-	fib_add(&group->routes[family], change);
-	group->lengths[family][length] += (uint64_t)(int64_t)change;
-	if (length < (family == FIB_V4 ? 32 : 128))
-		length_set(fib, vnf, family, length, routes_of_length(v, family, length) > 0);
+	*hosts += (uint64_t)(int64_t)change;
+	atomic_store_explicit(families, (uint8_t)(*hosts ? old | bit : old & ~bit), memory_order_release);
 }
 
-void fib_lengths_renew(struct fib *fib, uint16_t vnf)
+// An address as the index has it, and the key of an entry has it too.
+static struct prefix_key bits_of(const struct fib_prefix *prefix)
 {
-	const struct fib_vnf *v = fib_vnf_of(fib, vnf);
-	uint64_t words[3] = {0};
+	struct cuckoo_wide_key key = fib_host_key6(0, prefix->address);
 
-	for (unsigned length = 0; length < 128; length++) {
-		if (length < 32 && routes_of_length(v, FIB_V4, length))
-			words[0] |= UINT64_C(1) << length;
-		if (routes_of_length(v, FIB_V6, length))
-			words[1 + length / 64] |= UINT64_C(1) << length % 64;
-	}
-	atomic_store_explicit(&fib->lengths[vnf].four, words[0], memory_order_release);
-	atomic_store_explicit(&fib->lengths[vnf].six[0], words[1], memory_order_release);
-	atomic_store_explicit(&fib->lengths[vnf].six[1], words[2], memory_order_release);
+	return (struct prefix_key){.high = key.high, .low = key.low};
+}
+
+int fib_index_add(struct fib *fib, uint16_t vnf, const struct fib_prefix *prefix, uint16_t index)
+{
+	unsigned family = family_of(prefix);
+
+	if (!is_host(prefix))
+		return prefix_tree_put(fib->prefixes, &fib->spaces[vnf][family], bits_of(prefix),
+		                       prefix->length, index);
+	hosts_add(fib, vnf, family, 1);
+	return 0;
+}
+
+void fib_index_remove(struct fib *fib, uint16_t vnf, const struct fib_prefix *prefix)
+{
+	unsigned family = family_of(prefix);
+
+	if (is_host(prefix))
+		hosts_add(fib, vnf, family, -1);
+	else
+		prefix_tree_delete(fib->prefixes, &fib->spaces[vnf][family], bits_of(prefix), prefix->length);
+}
+
+void fib_index_clear(struct fib *fib)
+{
+	for (uint16_t vnf = 1; vnf < FIB_VNFS_MAX; vnf++)
+		if (fib_vnf_of(fib, vnf))
+			memset(fib_vnf_of(fib, vnf)->hosts, 0, sizeof(fib_vnf_of(fib, vnf)->hosts));
+	memset((void *)fib->has_hosts, 0, sizeof(fib->has_hosts));
+	memset((void *)fib->spaces, 0, sizeof(fib->spaces));
+	prefix_tree_clear(fib->prefixes);
 }
 
 static uint64_t live_routes(const struct fib_vnf *vnf)
@@ -109,58 +122,64 @@ void fib_route_prefetch(const struct fib *fib, uint16_t vnf, const struct fib_pr
 static void let_go(struct fib *fib, struct fib_vnf *vnf, uint16_t index, const struct fib_prefix *prefix)
 {
 	struct fib_entry *entry = &fib->entries[index];
-	unsigned family = prefix->family == 4 ? FIB_V4 : FIB_V6, group = fib_group_of(vnf, entry);
+	unsigned family = family_of(prefix), group = fib_group_of(vnf, entry);
 
 	entry->routes[family]--;
 	if (entry->dead)
 		fib_add(&fib->dead[family], -1);
 	else
-		fib_count(fib, entry->vnf, &vnf->groups[group], prefix, -1);
+		fib_add(&vnf->groups[group].routes[family], -1);
 	if (fib_hop_is_idle(entry) && (entry->dead || group == GROUP_STALE))
 		fib_hop_free(fib, vnf, index);
 }
 
-// Whether the VNF may have a route of this length: it has others, or may have one length more of this family.
-static bool may_have_length(const struct fib *fib, uint16_t number, const struct fib_vnf *vnf,
-                            const struct fib_prefix *prefix)
+// Whether the index has room for prefixes of this VNF: it may take the share that its quota has of all routes. Prefixes
+// that have nothing in common (random ones of IPv6) may come to it before they come to their number.
+static bool has_index(const struct fib *fib, uint16_t number, uint64_t quota)
 {
-	const struct fib_lengths *lengths = &fib->lengths[number];
-	uint32_t quota = atomic_load_explicit(&vnf->quota_lengths, memory_order_relaxed);
-	bool four = prefix->family == 4;
-	int there = four ? __builtin_popcountll(fib_get(&lengths->four))
-	                 : __builtin_popcountll(fib_get(&lengths->six[0])) +
-	                            __builtin_popcountll(fib_get(&lengths->six[1]));
+	const struct prefix_space *spaces = fib->spaces[number];
+	uint64_t share = prefix_tree_room(fib->prefixes) / PREFIX_BLOCK_BYTES * RTE_MIN(quota, fib->routes) /
+	                 fib->routes;
 
-	return quota == 0 || prefix->length == (four ? 32 : 128) || (uint32_t)there < quota ||
-	       routes_of_length(vnf, four ? FIB_V4 : FIB_V6, prefix->length) > 0;
+	return (uint64_t)spaces[FIB_V4].blocks + spaces[FIB_V6].blocks < FIB_BLOCKS_FREE + share;
 }
 
 // Whether the VNF may have a route more. Dead entries: no more than the quota, or one that flushes again and
 // again would fill the table.
-static int may_have_another(const struct fib_vnf *vnf, bool is_entry)
+static int may_have_another(const struct fib *fib, uint16_t number, const struct fib_vnf *vnf,
+                            const struct fib_prefix *prefix, bool is_entry)
 {
 	uint64_t quota = fib_get(&vnf->quota_routes);
 
 	if (live_routes(vnf) >= quota)
 		return -EDQUOT;
+	if (!is_host(prefix) && !has_index(fib, number, quota))
+		return fib_is_dirty(fib) ? -EAGAIN : -EDQUOT;
 	return is_entry || vnf->entries < 2 * quota ? 0 : -EAGAIN;
 }
 
-// Lead the key to the hop; was: where it led until now, or CUCKOO_NONE. The length is there before the entry.
+// Lead the key to the hop; was: where it led until now, or CUCKOO_NONE.
 static int lead_to(struct fib *fib, struct fib_vnf *vnf, const struct fib_prefix *prefix, uint16_t index,
                    uint16_t was)
 {
 	struct fib_entry *entry = &fib->entries[index];
 	struct fib_key key = fib_key_of(entry->vnf, prefix);
-	struct fib_group *group = &vnf->groups[fib_group_of(vnf, entry)];
+	bool is_new_host = is_host(prefix) && was == CUCKOO_NONE;
 	int rc;
 
-	fib_count(fib, entry->vnf, group, prefix, 1);
+	if (is_new_host)
+		fib_index_add(fib, entry->vnf, prefix, index);
 	rc = table_put(fib, &key, index, &was);
-	if (rc) {
-		fib_count(fib, entry->vnf, group, prefix, -1);
-		return fib_is_dirty(fib) ? -EAGAIN : rc;
+	if (rc && is_new_host)
+		fib_index_remove(fib, entry->vnf, prefix);
+	if (rc == 0 && !is_host(prefix)) {
+		rc = fib_index_add(fib, entry->vnf, prefix, index);
+		if (rc)
+			table_delete(fib, &key); // it was not there
 	}
+	if (rc)
+		return fib_is_dirty(fib) ? -EAGAIN : rc;
+	fib_add(&vnf->groups[fib_group_of(vnf, entry)].routes[key.family], 1);
 	entry->routes[key.family]++;
 	if (was != CUCKOO_NONE)
 		let_go(fib, vnf, was, prefix);
@@ -193,9 +212,7 @@ int fib_route_set(struct fib *fib, uint16_t vnf, uint32_t session, enum fib_op o
 		return -EEXIST;
 	if (was == index)
 		return 0;
-	if (!live && !may_have_length(fib, vnf, v, prefix))
-		return -EDQUOT;
-	rc = live ? 0 : may_have_another(v, was != CUCKOO_NONE);
+	rc = live ? 0 : may_have_another(fib, vnf, v, prefix, was != CUCKOO_NONE);
 	return rc ? rc : lead_to(fib, v, prefix, index, was);
 }
 
@@ -212,6 +229,7 @@ int fib_route_delete(struct fib *fib, uint16_t vnf, const struct fib_prefix *pre
 	if (was == CUCKOO_NONE || fib->entries[was].dead)
 		return -ENOENT;
 	table_delete(fib, &key);
+	fib_index_remove(fib, vnf, prefix);
 	v->entries--;
 	let_go(fib, v, was, prefix);
 	return 0;
@@ -230,7 +248,6 @@ static void group_flush(struct fib *fib, struct fib_vnf *vnf, struct fib_group *
 		fib_hop_kill(fib, vnf, group->first);
 	for (unsigned family = 0; family < FIB_FAMILIES; family++)
 		atomic_store_explicit(&group->routes[family], 0, memory_order_relaxed);
-	memset(group->lengths, 0, sizeof(group->lengths));
 }
 
 void fib_flush(struct fib *fib, uint16_t vnf, enum fib_whose whose)
@@ -244,7 +261,40 @@ void fib_flush(struct fib *fib, uint16_t vnf, enum fib_whose whose)
 		group_flush(fib, v, &v->groups[GROUP_SESSION]);
 	if (whose == FIB_FLUSH_ALL)
 		group_flush(fib, v, &v->groups[GROUP_OPERATOR]);
-	fib_lengths_renew(fib, vnf);
+}
+
+// --- Visit ----------------------------------------------------------------------------------------------
+
+struct visit {
+	fib_visit_entry *entry;
+	void *context;
+};
+
+static bool visit4(void *context, uint64_t key, uint16_t value)
+{
+	const struct visit *visit = context;
+	struct fib_prefix prefix;
+	uint16_t vnf = fib_key4_read(key, &prefix);
+
+	return visit->entry(visit->context, vnf, &prefix, value);
+}
+
+static bool visit6(void *context, const struct cuckoo_wide_key *key, uint16_t value)
+{
+	const struct visit *visit = context;
+	struct fib_prefix prefix;
+	uint16_t vnf = fib_key6_read(key, &prefix);
+
+	return visit->entry(visit->context, vnf, &prefix, value);
+}
+
+uint64_t fib_visit(struct fib *fib, unsigned family, uint64_t *cursor, uint64_t buckets,
+                   fib_visit_entry *entry, void *context)
+{
+	struct visit visit = {.entry = entry, .context = context};
+	const struct cuckoo_visitor visitor = {.keep = visit4, .keep_wide = visit6, .context = &visit};
+
+	return cuckoo_visit(fib->tables[family], cursor, buckets, &visitor);
 }
 
 // --- Sweep ----------------------------------------------------------------------------------------------
@@ -255,12 +305,15 @@ bool fib_is_dirty(const struct fib *fib)
 }
 
 // The entry is deleted when this has returned: until then its index is not free.
-static bool is_alive(struct fib *fib, uint16_t index, unsigned family)
+static bool is_alive(void *context, uint16_t vnf, const struct fib_prefix *prefix, uint16_t index)
 {
+	struct fib *fib = context;
 	struct fib_entry *entry = &fib->entries[index];
+	unsigned family = family_of(prefix);
 
 	if (!entry->dead)
 		return true;
+	fib_index_remove(fib, vnf, prefix);
 	entry->routes[family]--;
 	fib_vnf_of(fib, entry->vnf)->entries--;
 	fib_add(&fib->dead[family], -1);
@@ -269,16 +322,6 @@ static bool is_alive(struct fib *fib, uint16_t index, unsigned family)
 		fib->emptied = index;
 	}
 	return false;
-}
-
-static bool keep4(void *context, uint64_t key, uint16_t value)
-{
-	return is_alive(context, value, FIB_V4);
-}
-
-static bool keep6(void *context, const struct cuckoo_wide_key *key, uint16_t value)
-{
-	return is_alive(context, value, FIB_V6);
 }
 
 static void free_emptied(struct fib *fib)
@@ -293,13 +336,12 @@ static void free_emptied(struct fib *fib)
 
 uint64_t fib_sweep(struct fib *fib, unsigned buckets)
 {
-	const struct cuckoo_visitor visitor = {.keep = keep4, .keep_wide = keep6, .context = fib};
 	unsigned family = fib_get(&fib->dead[FIB_V4]) ? FIB_V4 : FIB_V6;
 	uint64_t removed;
 
 	if (!fib_is_dirty(fib))
 		return 0;
-	removed = cuckoo_visit(fib->tables[family], &fib->cursors[family], buckets, &visitor);
+	removed = fib_visit(fib, family, &fib->cursors[family], buckets, is_alive, fib);
 	free_emptied(fib);
 	return removed;
 }
@@ -327,38 +369,6 @@ static bool list_entry(void *context, uint16_t vnf, const struct fib_prefix *pre
 		        .stale = fib_group_of(fib_vnf_of(listing->fib, vnf), entry) == GROUP_STALE,
 		};
 	return true;
-}
-
-struct visit {
-	fib_visit_entry *entry;
-	void *context;
-};
-
-static bool visit4(void *context, uint64_t key, uint16_t value)
-{
-	const struct visit *visit = context;
-	struct fib_prefix prefix;
-	uint16_t vnf = fib_key4_read(key, &prefix);
-
-	return visit->entry(visit->context, vnf, &prefix, value);
-}
-
-static bool visit6(void *context, const struct cuckoo_wide_key *key, uint16_t value)
-{
-	const struct visit *visit = context;
-	struct fib_prefix prefix;
-	uint16_t vnf = fib_key6_read(key, &prefix);
-
-	return visit->entry(visit->context, vnf, &prefix, value);
-}
-
-void fib_visit(struct fib *fib, unsigned family, uint64_t *cursor, uint64_t buckets, fib_visit_entry *entry,
-               void *context)
-{
-	struct visit visit = {.entry = entry, .context = context};
-	const struct cuckoo_visitor visitor = {.keep = visit4, .keep_wide = visit6, .context = &visit};
-
-	cuckoo_visit(fib->tables[family], cursor, buckets, &visitor);
 }
 
 // The lowest bit of the cursor is the family, above it the table's own cursor: 0 is the first table's begin.

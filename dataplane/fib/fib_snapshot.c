@@ -318,6 +318,7 @@ static void forget(struct fib *fib)
 	memset(fib->entries, 0, sizeof(fib->entries));
 	for (unsigned i = 0; i <= FIB_NEXT_HOPS_MAX; i++)
 		atomic_store_explicit(&fib->slots[i], &fib->none, memory_order_relaxed);
+	fib_index_clear(fib);
 	fib_pool_reset(&fib->indices_free);
 	fib_pool_reset(&fib->records_free);
 	fib_pool_reset(&fib->spreads_free);
@@ -391,12 +392,13 @@ static bool count_entry(void *context, uint16_t vnf, const struct fib_prefix *pr
 	struct fib *fib = context;
 	struct fib_entry *entry = &fib->entries[index];
 	struct fib_vnf *v = vnf ? fib_vnf_of(fib, vnf) : NULL;
+	unsigned family = prefix->family == 4 ? FIB_V4 : FIB_V6;
 
-	if (v == NULL || !entry->used || entry->vnf != vnf)
+	if (v == NULL || !entry->used || entry->vnf != vnf || fib_index_add(fib, vnf, prefix, index))
 		return false;
-	entry->routes[prefix->family == 4 ? FIB_V4 : FIB_V6]++;
+	entry->routes[family]++;
 	v->entries++;
-	fib_count(fib, vnf, &v->groups[fib_group_of(v, entry)], prefix, 1);
+	fib_add(&v->groups[fib_group_of(v, entry)].routes[family], 1);
 	return true;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "fib/fib.h"
+#include "fib/prefix_tree.h"
 
 // Numbers 1 .. size of things that readers may still look at when they are given back: taken again only after
 // every reader has passed a quiescent state since. First in, first out: the first is the one to ask about.
@@ -43,7 +44,9 @@ enum {
 	FIB_RECORDS = 2 * (FIB_NEXT_HOPS_MAX + 1), // of hops, and of what they were a moment ago
 	FIB_SPREADS = 1 << 15,                     // the same, of groups
 	FIB_SPREAD_SLOTS = 64,
-	FIB_LENGTHS = 129, // 0 .. 128 bits
+	// Of the index of prefixes: what there is for each route of the tables, and what any VNF may take besides.
+	FIB_BLOCKS_PER_ROUTE = 4,
+	FIB_BLOCKS_FREE = 256,
 };
 
 enum { FIB_V4, FIB_V6, FIB_FAMILIES };
@@ -54,16 +57,16 @@ struct fib_group {
 	_Atomic uint64_t routes[FIB_FAMILIES];
 	_Atomic uint32_t hops;
 	uint16_t first, last; // of the list of hops; 0: none
-	uint64_t lengths[FIB_FAMILIES][FIB_LENGTHS];
 };
 
 struct fib_vnf {
 	_Atomic uint64_t quota_routes;
-	_Atomic uint32_t quota_hops, quota_lengths, session;
-	uint64_t generation;  // of sessions: numbers may come again
-	uint64_t entries;     // in the tables, dead ones too
-	uint32_t indices;     // of hops, dead ones too
-	uint16_t *numbers[2]; // GROUP_OPERATOR, GROUP_SESSION: a hop's number -> index; a hint
+	_Atomic uint32_t quota_hops, session;
+	uint64_t generation;          // of sessions: numbers may come again
+	uint64_t entries;             // in the tables, dead ones too
+	uint64_t hosts[FIB_FAMILIES]; // of these
+	uint32_t indices;             // of hops, dead ones too
+	uint16_t *numbers[2];         // GROUP_OPERATOR, GROUP_SESSION: a hop's number -> index; a hint
 	struct fib_group groups[FIB_GROUPS];
 };
 
@@ -91,16 +94,14 @@ static inline bool fib_hop_is_idle(const struct fib_entry *entry)
 	return entry->routes[FIB_V4] + entry->routes[FIB_V6] + entry->groups == 0;
 }
 
-// Lengths of prefixes that there are, a bit each: what readers go through. IPv4: 0 .. 31; IPv6: 0 .. 127.
-struct fib_lengths {
-	_Atomic uint64_t four, six[2];
-};
-
 struct fib {
 	// What readers use. A table is NULL for them while it is loaded.
 	struct cuckoo *_Atomic found_in[FIB_FAMILIES];
 	const struct fib_hop *_Atomic slots[FIB_NEXT_HOPS_MAX + 1]; // by index; none of them NULL
-	struct fib_lengths lengths[FIB_VNFS_MAX];
+	_Atomic uint8_t has_hosts[FIB_VNFS_MAX]; // a bit for each family in which the VNF has host routes
+	struct prefix_space spaces[FIB_VNFS_MAX][FIB_FAMILIES]; // its prefixes
+	struct prefix_tree *prefixes;
+	uint64_t routes; // that the tables were made for
 	struct fib_hop none;
 	struct rte_rcu_qsbr *readers;
 	// The writer's.
@@ -202,9 +203,10 @@ uint16_t fib_key4_read(uint64_t key, struct fib_prefix *prefix);
 uint16_t fib_key6_read(const struct cuckoo_wide_key *key, struct fib_prefix *prefix);
 
 // Call entry() for what is in some buckets of a family's table, as cuckoo_visit(): what it returns false for is deleted.
+// Returns how many were.
 typedef bool fib_visit_entry(void *context, uint16_t vnf, const struct fib_prefix *prefix, uint16_t index);
-void fib_visit(struct fib *fib, unsigned family, uint64_t *cursor, uint64_t buckets, fib_visit_entry *entry,
-               void *context);
+uint64_t fib_visit(struct fib *fib, unsigned family, uint64_t *cursor, uint64_t buckets,
+                   fib_visit_entry *entry, void *context);
 
 // --- Hops -----------------------------------------------------------------------------------------------
 
@@ -218,7 +220,8 @@ void fib_hop_link(struct fib *fib, struct fib_group *group, uint16_t index);
 
 // --- Routes ---------------------------------------------------------------------------------------------
 
-// A route of the group more or less (change 1 or -1), and what readers know of lengths.
-void fib_count(struct fib *fib, uint16_t vnf, struct fib_group *group, const struct fib_prefix *prefix,
-               int change);
-void fib_lengths_renew(struct fib *fib, uint16_t vnf); // from the counts of all groups
+// What readers ask beside the tables: whether a VNF has hosts, and its prefixes. _add: before a host's entry comes, or
+// after a prefix's has come; -ENOSPC or -EAGAIN, of a prefix that is new. _remove: when the entry has left, or does now.
+int fib_index_add(struct fib *fib, uint16_t vnf, const struct fib_prefix *prefix, uint16_t index);
+void fib_index_remove(struct fib *fib, uint16_t vnf, const struct fib_prefix *prefix);
+void fib_index_clear(struct fib *fib); // no reader is in it

@@ -198,33 +198,37 @@ static void quota_of_routes(void **state)
 	fib_destroy(fib);
 }
 
-// Each length is looked up for every packet: a VNF has so many of each family. Hosts, and lengths that it has, are free.
-static void quota_of_lengths(void **state)
+// A prefix that shares nothing with others takes several nodes of the index. One VNF's may take no more of it than
+// its quota is of all routes; the other VNF's come in all the same.
+static void quota_of_the_index(void **state)
 {
-	const struct fib_vnf_config config = {
-	        .vnf = A, .quota_routes = 100, .quota_hops = 16, .quota_lengths = 2};
-	struct fib *fib = two_vnfs();
+	struct fib *fib = fib_of(10000, 10000);
+	unsigned count = 0;
+	char text[64];
+	int rc;
 
-	assert_int_equal(fib_vnf_set(fib, &config), 0);
-	hop_put(fib, A, SESSION, 1, 1);
-	assert_int_equal(route_put(fib, A, SESSION, "10.0.0.0/8", 1), 0);
-	assert_int_equal(route_put(fib, A, SESSION, "10.1.0.0/16", 1), 0);
-	assert_int_equal(route_put(fib, A, SESSION, "10.1.1.0/24", 1), -EDQUOT);
-	assert_int_equal(route_put(fib, A, SESSION, "10.2.0.0/16", 1), 0);
-	assert_int_equal(route_put(fib, A, SESSION, "10.0.0.1/32", 1), 0);
-	assert_int_equal(route_put(fib, A, SESSION, "2001:db8::/32", 1), 0);
-	assert_int_equal(route_put(fib, A, SESSION, "2001:db8::/48", 1), 0);
-	assert_int_equal(route_put(fib, A, SESSION, "2001:db8::/64", 1), -EDQUOT);
-	assert_int_equal(route_put(fib, A, SESSION, "2001:db8::1/128", 1), 0);
+	vnf_of(fib, A, 1000, 16);
+	vnf_of(fib, B, 1000, 16);
+	for (uint16_t vnf = A; vnf <= B; vnf++) {
+		assert_int_equal(fib_begin(fib, vnf, SESSION), 0);
+		hop_put(fib, vnf, SESSION, 1, (uint8_t)vnf);
+	}
+	do {
+		snprintf(text, sizeof(text), "%x:%x::1:0/127", 0x2000 + count * 7, count * 31);
+		rc = route_put(fib, A, SESSION, text, 1);
+	} while (rc == 0 && ++count);
+	assert_int_equal(rc, -EDQUOT);
+	assert_in_range(count, 100, 999);
+	assert_int_equal(stats_of(fib, A).routes6, count);
+	assert_int_equal(route_put(fib, A, SESSION, "10.0.0.0/8", 1), -EDQUOT);
+	assert_int_equal(route_put(fib, B, SESSION, text, 1), 0);
 	fib_flush(fib, A, FIB_FLUSH_SESSIONS);
-	hop_put(fib, A, SESSION, 1, 1);
-	assert_int_equal(route_put(fib, A, SESSION, "10.1.1.0/24", 1), 0);
-	hop_put(fib, B, SESSION, 1, 1); // has no such quota
-	for (unsigned length = 8; length < 32; length++) {
-		char text[32];
-
-		snprintf(text, sizeof(text), "0.0.0.0/%u", length);
-		assert_int_equal(route_put(fib, B, SESSION, text, 1), 0);
+	assert_int_equal(sweep_all(fib), count);
+	hop_put(fib, A, SESSION, 1, A);
+	assert_int_equal(route_put(fib, A, SESSION, text, 1), 0);
+	for (unsigned i = 0; i < 999; i++) { // what lies together takes little
+		snprintf(text, sizeof(text), "2001:db8:%x::/48", i);
+		assert_int_equal(route_put(fib, A, SESSION, text, 1), 0);
 	}
 	fib_destroy(fib);
 }
@@ -529,7 +533,7 @@ int main(void)
 	        cmocka_unit_test(a_dead_entry_is_taken_over),
 	        cmocka_unit_test(quota_of_routes),
 	        cmocka_unit_test(quota_of_hops),
-	        cmocka_unit_test(quota_of_lengths),
+	        cmocka_unit_test(quota_of_the_index),
 	        cmocka_unit_test(a_full_table),
 	        cmocka_unit_test(readers_keep_what_they_hold),
 	        cmocka_unit_test(flows_are_spread_by_weight_and_stay),

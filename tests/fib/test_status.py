@@ -29,7 +29,7 @@ def vnf(number: int, **more: Any) -> dict[str, Any]:
         **{"vnf": number, "port": f"vnf{number}", "offload": True},
         **{"forwarded": 10, "punted": 5, "punt_limited": 2, "no_route": 3, "sent": 1},
         **{"routes4": 200_012, "routes6": 30, "stale": 0, "next_hops": 12},
-        **{"quota_routes": 500_000, "quota_next_hops": 256, "quota_lengths": 32},
+        **{"quota_routes": 500_000, "quota_next_hops": 256},
         "session": {"state": "up", "update_age_s": 12, "answers": {"ok": 9, "quota": 0, "full": 0}},
         **more,
     }

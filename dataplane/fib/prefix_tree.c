@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fib/prefix_tree.h"
+
+#include <errno.h>
+#include <rte_branch_prediction.h>
+#include <rte_rcu_qsbr.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hugepages.h"
+
+enum {
+	DEPTHS = 16,
+	WORDS = 4,             // of a bitmap: 256 bits
+	BLOCKS_MAX = 25,       // of a node: two bitmaps, 256 children, 255 values
+	GIVEN_MAX = 1 << 16,   // nodes that readers may still be in
+	GIVEN_AT_ONCE = DEPTHS // by one update
+};
+
+#define PARENT    (UINT32_C(1) << 31) // in a reference: the node has children
+#define BYTES_MAX (UINT64_C(4) << 30)
+
+// A reference is the number of a node's first block, with PARENT; 0 is none. The node is `inside`; of a parent
+// then `beyond` and a reference for each bit of it; then a value for each bit of `inside`. Bit 2^r + i of inside: the
+// prefix of r bits more than lead to the node, and these are i; bit 0 is unused. Bit i of beyond: a child for the 8 bits i.
+struct node {
+	uint64_t inside[WORDS], beyond[WORDS];
+};
+
+struct given {
+	uint64_t token;
+	uint32_t block, blocks;
+};
+
+struct prefix_tree {
+	char *base;
+	struct hugepages memory;
+	struct rte_rcu_qsbr *readers;
+	uint32_t fresh, end;           // blocks from fresh on were never used
+	uint32_t free[BLOCKS_MAX + 1]; // by size: the first of a list, which goes on in the block itself
+	_Atomic uint64_t used;         // blocks
+	uint32_t head, given_count;    // of given, first in, first out
+	struct given given[GIVEN_MAX];
+};
+
+static inline const struct node *node_of(const struct prefix_tree *tree, uint32_t reference)
+{
+	return (const struct node *)(tree->base + (uint64_t)(reference & ~PARENT) * PREFIX_BLOCK_BYTES);
+}
+
+static inline bool bit_of(const uint64_t *bits, unsigned bit)
+{
+	return bits[bit >> 6] >> (bit & 63) & 1;
+}
+
+static inline void bit_flip(uint64_t *bits, unsigned bit)
+{
+	bits[bit >> 6] ^= UINT64_C(1) << (bit & 63);
+}
+
+// How many bits are set below this one.
+static inline unsigned rank_of(const uint64_t *bits, unsigned bit)
+{
+	unsigned word = bit >> 6, below = 0;
+
+	for (unsigned i = 0; i < WORDS - 1; i++)
+		below += (unsigned)__builtin_popcountll(bits[i] & -(uint64_t)(i < word));
+	return below + (unsigned)__builtin_popcountll(bits[word] & ((UINT64_C(1) << (bit & 63)) - 1));
+}
+
+static inline unsigned count_of(const uint64_t *bits)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < WORDS; i++)
+		count += (unsigned)__builtin_popcountll(bits[i]);
+	return count;
+}
+
+static inline _Atomic uint32_t *children_of(const struct node *parent)
+{
+	return (_Atomic uint32_t *)(uintptr_t)(parent + 1);
+}
+
+static inline _Atomic uint16_t *values_of(const struct node *node, uint32_t reference)
+{
+	if (reference & PARENT)
+		return (_Atomic uint16_t *)(children_of(node) + count_of(node->beyond));
+	return (_Atomic uint16_t *)(uintptr_t)node->beyond;
+}
+
+// The 8 bits of an address by which a node of this depth goes on.
+static inline unsigned byte_of(const struct prefix_key *key, unsigned depth)
+{
+	uint64_t shifted = depth < 8 ? key->high << 1 | key->low >> 63 : key->low << 1;
+
+	return shifted >> (56 - depth % 8 * 8) & 0xff;
+}
+
+// --- Readers ------------------------------------------------------------------------------------------------
+
+// The bits of the prefixes of up to five bits that five bits are in.
+#define PATH(five)                                                                                           \
+	(UINT64_C(2) | UINT64_C(1) << (2 | (five) >> 4) | UINT64_C(1) << (4 | (five) >> 3) |                 \
+	 UINT64_C(1) << (8 | (five) >> 2) | UINT64_C(1) << (16 | (five) >> 1) |                              \
+	 UINT64_C(1) << (32 | (five)))
+#define PATHS(five) PATH(five), PATH((five) + 1), PATH((five) + 2), PATH((five) + 3)
+
+static const uint64_t paths[32] = {PATHS(0),  PATHS(4),  PATHS(8),  PATHS(12),
+                                   PATHS(16), PATHS(20), PATHS(24), PATHS(28)};
+
+// The bit of the longest prefix of a node that the address is in; 0: none. Without branches: which it is cannot be
+// foretold.
+static inline unsigned longest(const uint64_t *inside, unsigned byte)
+{
+	unsigned six = 64 | byte >> 2, seven = 128 | byte >> 1;
+	unsigned bit = 63 - (unsigned)__builtin_clzll((inside[0] & paths[byte >> 3]) | 1);
+
+	bit = bit_of(inside, six) ? six : bit;
+	return bit_of(inside, seven) ? seven : bit;
+}
+
+unsigned prefix_tree_matches(const struct prefix_tree *tree, const struct prefix_space *space,
+                             struct prefix_key key, uint16_t *values)
+{
+	uint32_t reference = atomic_load_explicit(&space->nodes[key.high >> 63], memory_order_acquire);
+	unsigned count = 0;
+
+	values[0] = atomic_load_explicit(&space->whole, memory_order_acquire);
+	count += values[0] != PREFIX_NONE;
+	for (unsigned depth = 0; reference; depth++) {
+		const struct node *node = node_of(tree, reference);
+		unsigned byte = byte_of(&key, depth);
+
+		for (unsigned bits = 0; bits < 8; bits++) {
+			unsigned bit = 1u << bits | byte >> (8 - bits);
+
+			if (!bit_of(node->inside, bit))
+				continue;
+			values[count] =
+			        atomic_load_explicit(&values_of(node, reference)[rank_of(node->inside, bit)],
+			                             memory_order_acquire);
+			count += values[count] != PREFIX_NONE;
+		}
+		if (!(reference & PARENT) || !bit_of(node->beyond, byte))
+			break;
+		reference = atomic_load_explicit(&children_of(node)[rank_of(node->beyond, byte)],
+		                                 memory_order_acquire);
+	}
+	return count;
+}
+
+// All of the bulk go down a depth at a time. The value of a lookup is read when all are down.
+void prefix_tree_find(const struct prefix_tree *tree, const struct prefix_space *const *spaces,
+                      const struct prefix_key *keys, unsigned n, uint16_t *values)
+{
+	uint32_t references[PREFIX_BULK_MAX], at[PREFIX_BULK_MAX];
+	const _Atomic uint16_t *found[PREFIX_BULK_MAX];
+	uint8_t bits[PREFIX_BULK_MAX], pending[PREFIX_BULK_MAX];
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		references[i] =
+		        atomic_load_explicit(&spaces[i]->nodes[keys[i].high >> 63], memory_order_acquire);
+		found[i] = &spaces[i]->whole;
+		at[i] = bits[i] = 0;
+		__builtin_prefetch(node_of(tree, references[i]));
+		pending[left] = (uint8_t)i;
+		left += references[i] != 0;
+	}
+	for (unsigned depth = 0; left; depth++) {
+		unsigned on = 0;
+
+		for (unsigned p = 0; p < left; p++) {
+			unsigned i = pending[p], byte = byte_of(&keys[i], depth);
+			uint32_t reference = references[i];
+			const struct node *node = node_of(tree, reference);
+			unsigned bit = longest(node->inside, byte);
+
+			at[i] = bit ? reference : at[i];
+			bits[i] = bit ? (uint8_t)bit : bits[i];
+			if (reference & PARENT && bit_of(node->beyond, byte)) {
+				references[i] =
+				        atomic_load_explicit(&children_of(node)[rank_of(node->beyond, byte)],
+				                             memory_order_acquire);
+				__builtin_prefetch(node_of(tree, references[i]));
+				pending[on++] = (uint8_t)i;
+				continue;
+			}
+			if (bits[i]) {
+				node = node_of(tree, at[i]);
+				found[i] = values_of(node, at[i]) + rank_of(node->inside, bits[i]);
+				__builtin_prefetch((const void *)found[i]);
+			}
+		}
+		left = on;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		values[i] = atomic_load_explicit(found[i], memory_order_acquire);
+		if (unlikely(values[i] == PREFIX_NONE &&
+		             bits[i])) { // deleted when there was no memory for a copy
+			uint16_t matches[PREFIX_MATCHES_MAX];
+			unsigned count = prefix_tree_matches(tree, spaces[i], keys[i], matches);
+
+			values[i] = count ? matches[count - 1] : PREFIX_NONE;
+		}
+	}
+}
+
+// --- Blocks -------------------------------------------------------------------------------------------------
+
+static uint32_t *link_of(const struct prefix_tree *tree, uint32_t block)
+{
+	return (uint32_t *)(uintptr_t)node_of(tree, block);
+}
+
+static void block_free(struct prefix_tree *tree, uint32_t block, uint32_t blocks)
+{
+	*link_of(tree, block) = tree->free[blocks];
+	tree->free[blocks] = block;
+	atomic_store_explicit(&tree->used, atomic_load_explicit(&tree->used, memory_order_relaxed) - blocks,
+	                      memory_order_relaxed);
+}
+
+// What all readers have let go of is free.
+static void take_back(struct prefix_tree *tree)
+{
+	while (tree->given_count && rte_rcu_qsbr_check(tree->readers, tree->given[tree->head].token, false)) {
+		block_free(tree, tree->given[tree->head].block, tree->given[tree->head].blocks);
+		tree->head = (tree->head + 1) % GIVEN_MAX;
+		tree->given_count--;
+	}
+}
+
+static uint32_t block_take(struct prefix_tree *tree, uint32_t blocks)
+{
+	uint32_t block = tree->free[blocks];
+
+	if (block)
+		tree->free[blocks] = *link_of(tree, block);
+	else if (tree->end - tree->fresh >= blocks) {
+		block = tree->fresh;
+		tree->fresh += blocks;
+	}
+	if (block)
+		atomic_store_explicit(&tree->used,
+		                      atomic_load_explicit(&tree->used, memory_order_relaxed) + blocks,
+		                      memory_order_relaxed);
+	return block;
+}
+
+// --- Nodes, as the writer changes them ----------------------------------------------------------------------
+
+struct draft {
+	struct node bits;
+	uint32_t children[256];
+	uint16_t values[256];
+};
+
+static uint32_t bytes_of(unsigned children, unsigned values)
+{
+	unsigned bytes = children ? sizeof(struct node) + children * 4 : sizeof(struct node) / 2;
+
+	return bytes + values * 2;
+}
+
+static uint32_t blocks_of(unsigned children, unsigned values)
+{
+	return (bytes_of(children, values) + PREFIX_BLOCK_BYTES - 1) / PREFIX_BLOCK_BYTES;
+}
+
+static void draft_read(const struct prefix_tree *tree, uint32_t reference, struct draft *draft)
+{
+	const struct node *node = node_of(tree, reference);
+	unsigned children;
+
+	memset(&draft->bits, 0, sizeof(draft->bits));
+	if (reference == 0)
+		return;
+	memcpy(draft->bits.inside, node->inside, sizeof(node->inside));
+	if (reference & PARENT)
+		memcpy(draft->bits.beyond, node->beyond, sizeof(node->beyond));
+	children = count_of(draft->bits.beyond);
+	memcpy(draft->children, (const void *)children_of(node), children * sizeof(*draft->children));
+	memcpy(draft->values, (const void *)values_of(node, reference),
+	       count_of(draft->bits.inside) * sizeof(*draft->values));
+}
+
+// Returns its reference, which is 0 without memory.
+static uint32_t draft_write(struct prefix_tree *tree, struct prefix_space *space, const struct draft *draft)
+{
+	unsigned children = count_of(draft->bits.beyond), values = count_of(draft->bits.inside);
+	uint32_t blocks = blocks_of(children, values);
+	uint32_t reference = block_take(tree, blocks);
+	struct node *node = (struct node *)(uintptr_t)node_of(tree, reference);
+
+	if (reference == 0)
+		return 0;
+	reference |= children ? PARENT : 0;
+	memcpy(node->inside, draft->bits.inside, sizeof(node->inside));
+	if (children) {
+		memcpy(node->beyond, draft->bits.beyond, sizeof(node->beyond));
+		memcpy((void *)children_of(node), draft->children, children * sizeof(*draft->children));
+	}
+	memcpy((void *)values_of(node, reference), draft->values, values * sizeof(*draft->values));
+	space->blocks += blocks;
+	return reference;
+}
+
+static bool draft_is_empty(const struct draft *draft)
+{
+	return count_of(draft->bits.inside) + count_of(draft->bits.beyond) == 0;
+}
+
+static void value_add(struct draft *draft, unsigned bit, uint16_t value)
+{
+	unsigned rank = rank_of(draft->bits.inside, bit), count = count_of(draft->bits.inside);
+
+	memmove(&draft->values[rank + 1], &draft->values[rank], (count - rank) * sizeof(value));
+	draft->values[rank] = value;
+	bit_flip(draft->bits.inside, bit);
+}
+
+static void value_remove(struct draft *draft, unsigned bit)
+{
+	unsigned rank = rank_of(draft->bits.inside, bit), count = count_of(draft->bits.inside);
+
+	memmove(&draft->values[rank], &draft->values[rank + 1], (count - rank - 1) * sizeof(*draft->values));
+	bit_flip(draft->bits.inside, bit);
+}
+
+static void child_add(struct draft *draft, unsigned byte, uint32_t child)
+{
+	unsigned rank = rank_of(draft->bits.beyond, byte), count = count_of(draft->bits.beyond);
+
+	memmove(&draft->children[rank + 1], &draft->children[rank], (count - rank) * sizeof(child));
+	draft->children[rank] = child;
+	bit_flip(draft->bits.beyond, byte);
+}
+
+static void child_remove(struct draft *draft, unsigned byte)
+{
+	unsigned rank = rank_of(draft->bits.beyond, byte), count = count_of(draft->bits.beyond);
+
+	memmove(&draft->children[rank], &draft->children[rank + 1],
+	        (count - rank - 1) * sizeof(*draft->children));
+	bit_flip(draft->bits.beyond, byte);
+}
+
+static uint32_t node_blocks(const struct prefix_tree *tree, uint32_t reference)
+{
+	const struct node *node = node_of(tree, reference);
+
+	return blocks_of(reference & PARENT ? count_of(node->beyond) : 0, count_of(node->inside));
+}
+
+// No lookup that begins now comes to it.
+static void node_give(struct prefix_tree *tree, struct prefix_space *space, uint32_t reference)
+{
+	uint32_t blocks = node_blocks(tree, reference);
+
+	tree->given[(tree->head + tree->given_count++) % GIVEN_MAX] = (struct given){
+	        .token = rte_rcu_qsbr_start(tree->readers), .block = reference & ~PARENT, .blocks = blocks};
+	space->blocks -= blocks;
+}
+
+// --- The writer ---------------------------------------------------------------------------------------------
+
+// The way to a prefix: down to the node that has it, or as far as there are nodes.
+struct way {
+	_Atomic uint32_t *slots[DEPTHS]; // where the node of a depth is referred to
+	uint32_t references[DEPTHS];     // 0: none, and none below it
+	unsigned depth, bit;             // of the prefix: its node, and which of it
+};
+
+static struct way way_to(const struct prefix_tree *tree, struct prefix_space *space,
+                         const struct prefix_key *key, unsigned length)
+{
+	struct way way = {.depth = (length - 1) / 8};
+	_Atomic uint32_t *slot = &space->nodes[key->high >> 63];
+	unsigned bits = (length - 1) % 8;
+
+	way.bit = 1u << bits | byte_of(key, way.depth) >> (8 - bits);
+	for (unsigned depth = 0; depth <= way.depth; depth++) {
+		uint32_t reference = atomic_load_explicit(slot, memory_order_relaxed);
+		const struct node *node = node_of(tree, reference);
+		unsigned byte = byte_of(key, depth);
+
+		way.slots[depth] = slot;
+		way.references[depth] = reference;
+		if (!(reference & PARENT) || !bit_of(node->beyond, byte))
+			break;
+		slot = &children_of(node)[rank_of(node->beyond, byte)];
+	}
+	return way;
+}
+
+// Where the value of the prefix is; NULL: it is not there.
+static _Atomic uint16_t *place_of(const struct prefix_tree *tree, const struct way *way)
+{
+	uint32_t reference = way->references[way->depth];
+	const struct node *node = node_of(tree, reference);
+
+	if (reference == 0 || !bit_of(node->inside, way->bit))
+		return NULL;
+	return values_of(node, reference) + rank_of(node->inside, way->bit);
+}
+
+static void publish(_Atomic uint32_t *slot, uint32_t reference)
+{
+	atomic_store_explicit(slot, reference, memory_order_release);
+}
+
+// From the prefix up to the lowest node that is there: that is copied.
+static int prefix_add(struct prefix_tree *tree, struct prefix_space *space, const struct prefix_key *key,
+                      const struct way *way, uint16_t value)
+{
+	uint32_t made[DEPTHS], reference = 0;
+	unsigned count = 0, depth = way->depth;
+	struct draft draft;
+
+	for (;; depth--) {
+		draft_read(tree, way->references[depth], &draft);
+		if (depth == way->depth)
+			value_add(&draft, way->bit, value);
+		else
+			child_add(&draft, byte_of(key, depth), reference);
+		reference = draft_write(tree, space, &draft);
+		if (reference == 0)
+			break;
+		made[count++] = reference;
+		if (way->references[depth] || depth == 0) {
+			publish(way->slots[depth], reference);
+			if (way->references[depth])
+				node_give(tree, space, way->references[depth]);
+			return 0;
+		}
+	}
+	while (count--) {
+		uint32_t blocks = node_blocks(tree, made[count]);
+
+		space->blocks -= blocks;
+		block_free(tree, made[count] & ~PARENT, blocks);
+	}
+	return -ENOSPC;
+}
+
+static bool may_give(struct prefix_tree *tree)
+{
+	take_back(tree);
+	return tree->given_count + GIVEN_AT_ONCE <= GIVEN_MAX;
+}
+
+int prefix_tree_put(struct prefix_tree *tree, struct prefix_space *space, struct prefix_key key,
+                    unsigned length, uint16_t value)
+{
+	_Atomic uint16_t *place = &space->whole;
+	struct way way;
+
+	if (length) {
+		way = way_to(tree, space, &key, length);
+		place = place_of(tree, &way);
+	}
+	if (place) {
+		atomic_store_explicit(place, value, memory_order_release);
+		return 0;
+	}
+	return may_give(tree) ? prefix_add(tree, space, &key, &way, value) : -EAGAIN;
+}
+
+// Nodes that have become empty go with it. Without memory for the copy of the one that stays the prefix keeps its
+// place, without a value.
+void prefix_tree_delete(struct prefix_tree *tree, struct prefix_space *space, struct prefix_key key,
+                        unsigned length)
+{
+	_Atomic uint16_t *place = &space->whole;
+	unsigned depth;
+	struct draft draft;
+	uint32_t copy = 0;
+	struct way way;
+
+	if (length) {
+		way = way_to(tree, space, &key, length);
+		place = place_of(tree, &way);
+	}
+	if (place == NULL)
+		return;
+	if (length == 0 || !may_give(tree)) {
+		atomic_store_explicit(place, PREFIX_NONE, memory_order_release);
+		return;
+	}
+	depth = way.depth;
+	draft_read(tree, way.references[depth], &draft);
+	value_remove(&draft, way.bit);
+	while (draft_is_empty(&draft) && depth > 0) {
+		draft_read(tree, way.references[--depth], &draft);
+		child_remove(&draft, byte_of(&key, depth));
+	}
+	if (!draft_is_empty(&draft))
+		copy = draft_write(tree, space, &draft);
+	if (copy == 0 && !draft_is_empty(&draft)) {
+		atomic_store_explicit(place, PREFIX_NONE, memory_order_release);
+		return;
+	}
+	publish(way.slots[depth], copy);
+	for (; depth <= way.depth; depth++)
+		node_give(tree, space, way.references[depth]);
+}
+
+// --- Making it ----------------------------------------------------------------------------------------------
+
+// Block 0 is not used: its number says that there is none.
+void prefix_tree_clear(struct prefix_tree *tree)
+{
+	memset(tree->free, 0, sizeof(tree->free));
+	tree->head = tree->given_count = 0;
+	tree->fresh = 1;
+	atomic_store_explicit(&tree->used, 0, memory_order_relaxed);
+}
+
+struct prefix_tree *prefix_tree_create(uint64_t bytes, struct rte_rcu_qsbr *readers)
+{
+	struct prefix_tree *tree = calloc(1, sizeof(*tree));
+
+	if (tree == NULL)
+		return NULL;
+	bytes = bytes < BYTES_MAX ? bytes + PREFIX_BLOCK_BYTES : BYTES_MAX;
+	while (hugepages_reserve(&tree->memory, bytes) && bytes > PREFIX_BLOCK_BYTES)
+		bytes /= 2;
+	if (tree->memory.base == NULL) {
+		free(tree);
+		return NULL;
+	}
+	tree->base = tree->memory.base;
+	tree->end = (uint32_t)(tree->memory.bytes / PREFIX_BLOCK_BYTES);
+	tree->readers = readers;
+	prefix_tree_clear(tree);
+	return tree;
+}
+
+void prefix_tree_destroy(struct prefix_tree *tree)
+{
+	if (tree == NULL)
+		return;
+	hugepages_unmap(&tree->memory);
+	free(tree);
+}
+
+uint64_t prefix_tree_room(const struct prefix_tree *tree)
+{
+	return (uint64_t)tree->end * PREFIX_BLOCK_BYTES;
+}
+
+uint64_t prefix_tree_bytes(const struct prefix_tree *tree)
+{
+	return atomic_load_explicit(&tree->used, memory_order_relaxed) * PREFIX_BLOCK_BYTES;
+}
