@@ -5,8 +5,9 @@
 #include "fib/fib.h"
 
 enum {
-	BLOCK = 4096, // addresses, or routes, that are drawn before the clock runs
-	HOPS = 128,   // values 1 .. HOPS
+	BLOCK = 4096,  // addresses that are drawn before the clock runs
+	UPDATES = 256, // routes: an update may take long
+	HOPS = 128,    // values 1 .. HOPS
 };
 
 struct bench_route {
@@ -29,7 +30,7 @@ struct bench {
 	uint8_t bytes[BLOCK][16];
 	uint32_t words[BLOCK];
 	uint16_t values[BLOCK];
-	const struct bench_route *updated[BLOCK];
+	const struct bench_route *updated[UPDATES];
 };
 
 // One of those that are compared. put: add it, or give it another value; it returns whether it was done.

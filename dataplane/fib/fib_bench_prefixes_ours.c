@@ -32,17 +32,15 @@ static void fib_open(const struct bench *bench)
 	}
 }
 
-// Of every VNF while the table is built; then of one after the other.
+// Of every VNF while the table is built; then of the first.
 static bool fib_put(const struct bench *bench, const struct bench_route *route, uint16_t value)
 {
 	static uint32_t puts;
+	uint16_t vnfs = puts++ < bench->count ? bench->vnfs : 1;
 	bool done = true;
 
-	if (puts++ >= bench->count)
-		return fib_route_set(fib, (uint16_t)(1 + puts % bench->vnfs), FIB_OPERATOR, FIB_REPLACE,
-		                     &route->prefix, value) == 0;
-	for (uint16_t vnf = 1; vnf <= bench->vnfs; vnf++)
-		done &= fib_route_set(fib, vnf, FIB_OPERATOR, FIB_ADD, &route->prefix, value) == 0;
+	for (uint16_t vnf = 1; vnf <= vnfs; vnf++)
+		done &= fib_route_set(fib, vnf, FIB_OPERATOR, FIB_REPLACE, &route->prefix, value) == 0;
 	return done;
 }
 
@@ -112,9 +110,9 @@ static void rounds_drop(const struct bench *bench, const struct bench_route *rou
 static unsigned round_of(const struct bench *bench, unsigned first, unsigned length, uint8_t *pending,
                          unsigned n, uint16_t *values)
 {
-	struct cuckoo_wide_key wide[CUCKOO_BULK_MAX];
-	uint16_t found[CUCKOO_BULK_MAX];
-	uint64_t keys[CUCKOO_BULK_MAX];
+	static struct cuckoo_wide_key wide[CUCKOO_BULK_MAX];
+	static uint16_t found[CUCKOO_BULK_MAX];
+	static uint64_t keys[CUCKOO_BULK_MAX];
 	unsigned left = 0;
 
 	for (unsigned i = 0; i < n; i++) {

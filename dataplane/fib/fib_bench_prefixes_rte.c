@@ -11,7 +11,7 @@
 
 #include "fib/fib_bench_prefixes.h"
 
-enum { TBL8S4 = 1 << 12, TBL8S6 = 1 << 18, BULK = CUCKOO_BULK_MAX };
+enum { TBL8S4 = 1 << 12, TBL8S6 = 1 << 19, BULK = CUCKOO_BULK_MAX };
 
 static int advise(const struct rte_memseg_list *list, void *argument)
 {
