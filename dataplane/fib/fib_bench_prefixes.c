@@ -2,9 +2,10 @@
 // fib_bench_prefixes: longest-prefix match with a full table, drawn from a seed with lengths as routers of the Internet
 // have them: the FIB, a lookup for each length in the cuckoo table (what the FIB did before), and DPDK's. One core;
 // addresses are drawn evenly from the routes, before the clock runs; the cases are measured in turn, round by round.
-// Every answer is compared. JSON lines: one of each table, one a case and round.
+// Every answer is compared. rte_lpm only where it is asked for: it looks through all rules of a length for each new one, so
+// that a full table takes it minutes. JSON lines: one of each table, one a case and round.
 //
-//     fib_bench_prefixes [--family 4|6] [--routes N] [--vnfs N] [--only-fib] [--rounds N] [--seconds S]
+//     fib_bench_prefixes [--family 4|6] [--routes N] [--vnfs N] [--only-fib] [--rte-lpm] [--rounds N] [--seconds S]
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -145,10 +146,16 @@ static void table_draw(struct bench *bench)
 
 // --- Blocks -------------------------------------------------------------------------------------------------
 
-static void make_addresses(struct bench *bench)
+static const struct bench_route *route_draw(struct bench *bench, bool of_few_bits)
+{
+	return &bench->routes[of_few_bits ? bench->shorter[below(bench, bench->shorter_count)]
+	                                  : below(bench, bench->count)];
+}
+
+static void make_addresses(struct bench *bench, bool of_few_bits)
 {
 	for (unsigned i = 0; i < BLOCK; i++) {
-		const struct fib_prefix *prefix = &bench->routes[below(bench, bench->count)].prefix;
+		const struct fib_prefix *prefix = &route_draw(bench, of_few_bits)->prefix;
 		uint64_t low[2] = {draw_hash(4, bench->random), draw_hash(5, bench->random++)};
 		const uint8_t *random = (const uint8_t *)low;
 		uint16_t vnf = (uint16_t)(1 + below(bench, bench->vnfs));
@@ -172,9 +179,7 @@ static void make_addresses(struct bench *bench)
 static void make_updates(struct bench *bench, bool of_few_bits)
 {
 	for (unsigned i = 0; i < UPDATES; i++)
-		bench->updated[i] =
-		        &bench->routes[of_few_bits ? bench->shorter[below(bench, bench->shorter_count)]
-		                                   : below(bench, bench->count)];
+		bench->updated[i] = route_draw(bench, of_few_bits);
 }
 
 // --- Cases --------------------------------------------------------------------------------------------------
@@ -228,29 +233,30 @@ static uint64_t delete_put(struct bench *bench, const struct bench_table *table)
 	return rte_rdtsc_precise() - begun;
 }
 
-enum { FIND, REPLACE, REPLACE_SHORT, DELETE_PUT, CASES };
+enum { FIND, FIND_SHORT, REPLACE, REPLACE_SHORT, DELETE_PUT, CASES };
 
-static const char *const case_names[CASES] = {"find", "replace", "replace_short", "delete_put"};
+static const char *const case_names[CASES] = {"find", "find_short", "replace", "replace_short", "delete_put"};
 
 static void run_case(struct bench *bench, const struct bench_table *table, unsigned c, double seconds,
                      unsigned round)
 {
 	static double costs[BLOCKS_MAX];
 	uint64_t end = rte_rdtsc() + (uint64_t)(seconds * bench->tsc_hz);
+	bool is_find = c == FIND || c == FIND_SHORT;
 	unsigned blocks = 0;
 	double cost;
 
 	while (blocks == 0 || (blocks < BLOCKS_MAX && rte_rdtsc() < end)) {
 		uint64_t cycles;
 
-		if (c == FIND)
-			make_addresses(bench);
+		if (is_find)
+			make_addresses(bench, c == FIND_SHORT);
 		else
 			make_updates(bench, c == REPLACE_SHORT);
-		cycles = c == FIND         ? find(bench, table)
+		cycles = is_find           ? find(bench, table)
 		         : c == DELETE_PUT ? delete_put(bench, table)
 		                           : replace(bench, table);
-		costs[blocks++] = (double)cycles / (c == FIND ? BLOCK : 2 * UPDATES);
+		costs[blocks++] = (double)cycles / (is_find ? BLOCK : 2 * UPDATES);
 	}
 	qsort(costs, blocks, sizeof(*costs), compare_costs);
 	cost = costs[blocks / 2];
@@ -275,13 +281,11 @@ static void build(struct bench *bench, const struct bench_table *table)
 
 static struct bench *read_options(int argc, char **argv, unsigned *rounds, double *seconds)
 {
-	static const struct option names[] = {{"family", required_argument, NULL, 'f'},
-	                                      {"routes", required_argument, NULL, 'n'},
-	                                      {"vnfs", required_argument, NULL, 'v'},
-	                                      {"only-fib", no_argument, NULL, 'o'},
-	                                      {"rounds", required_argument, NULL, 'r'},
-	                                      {"seconds", required_argument, NULL, 's'},
-	                                      {NULL, 0, NULL, 0}};
+	static const struct option names[] = {
+	        {"family", required_argument, NULL, 'f'}, {"routes", required_argument, NULL, 'n'},
+	        {"vnfs", required_argument, NULL, 'v'},   {"only-fib", no_argument, NULL, 'o'},
+	        {"rounds", required_argument, NULL, 'r'}, {"seconds", required_argument, NULL, 's'},
+	        {"rte-lpm", no_argument, NULL, 'l'},      {NULL, 0, NULL, 0}};
 	static struct bench bench = {.family = 4, .vnfs = 1};
 	int option;
 
@@ -292,6 +296,8 @@ static struct bench *read_options(int argc, char **argv, unsigned *rounds, doubl
 			bench.count = (uint32_t)strtoul(optarg, NULL, 0);
 		else if (option == 'o')
 			bench.only_fib = true;
+		else if (option == 'l')
+			bench.rte_lpm = true;
 		else if (option == 'v')
 			bench.vnfs = (uint16_t)strtoul(optarg, NULL, 0);
 		else if (option == 'r')
@@ -308,6 +314,8 @@ static struct bench *read_options(int argc, char **argv, unsigned *rounds, doubl
 
 static bool is_compared(const struct bench *bench, const struct bench_table *table)
 {
+	if (table == &bench_lpm && !bench->rte_lpm)
+		return false;
 	return table->family == 0 || (table->family == bench->family && !bench->only_fib);
 }
 

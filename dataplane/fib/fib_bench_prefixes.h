@@ -21,6 +21,7 @@ struct bench {
 	struct bench_route *routes;
 	uint32_t *shorter, shorter_count; // of routes: those of few bits, whose change could concern many
 	bool only_fib;                    // and the rounds, which say what is right
+	bool rte_lpm;                     // as well
 	uint16_t vnfs;                    // that have this table each; the others have it once
 	uint64_t random;
 	double tsc_hz;

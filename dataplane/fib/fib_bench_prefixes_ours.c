@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ours: the FIB; and what it did before, a lookup in the cuckoo table for each length that there is, longest first.
+// Ours: the FIB; and what it did before, a lookup in the cuckoo table for the host, then for each length that there is,
+// longest first.
 #include "fib/fib_bench_prefixes.h"
 #include "fib/fib_state.h"
 
@@ -119,11 +120,13 @@ static unsigned round_of(const struct bench *bench, unsigned first, unsigned len
 		unsigned q = first + pending[i];
 
 		if (bench->family == 4) {
-			keys[i] = fib_key4(1, bench->four[q].address, length);
+			keys[i] = length == 32 ? fib_host_key4(1, bench->four[q].address)
+			                       : fib_key4(1, bench->four[q].address, length);
 			continue;
 		}
 		wide[i] = fib_host_key6(1, bench->six[q].address);
-		wide[i] = fib_key6(&wide[i], length);
+		if (length < 128)
+			wide[i] = fib_key6(&wide[i], length);
 	}
 	if (bench->family == 4)
 		cuckoo_find(cuckoo, keys, n, found);
@@ -141,12 +144,12 @@ static void rounds_find(const struct bench *bench, uint16_t *values)
 {
 	for (unsigned i = 0; i < BLOCK; i += CUCKOO_BULK_MAX) {
 		uint8_t pending[CUCKOO_BULK_MAX];
-		unsigned left = CUCKOO_BULK_MAX;
+		unsigned left = CUCKOO_BULK_MAX, host = bench->family == 4 ? 32 : 128;
 
 		for (unsigned j = 0; j < CUCKOO_BULK_MAX; j++)
 			pending[j] = (uint8_t)j;
-		for (unsigned length = 127; length < 128 && left; length--)
-			if (lengths[length / 64] >> length % 64 & 1)
+		for (unsigned length = host; length <= host && left; length--)
+			if (length == host || lengths[length / 64] >> length % 64 & 1)
 				left = round_of(bench, i, length, pending, left, values);
 	}
 }

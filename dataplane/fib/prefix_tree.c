@@ -151,6 +151,14 @@ unsigned prefix_tree_matches(const struct prefix_tree *tree, const struct prefix
 	return count;
 }
 
+// Of a parent the first references to children as well.
+static inline void node_prefetch(const struct prefix_tree *tree, uint32_t reference)
+{
+	__builtin_prefetch(node_of(tree, reference));
+	if (reference & PARENT)
+		__builtin_prefetch((const void *)children_of(node_of(tree, reference)));
+}
+
 // All of the bulk go down a depth at a time. The value of a lookup is read when all are down.
 void prefix_tree_find(const struct prefix_tree *tree, const struct prefix_space *const *spaces,
                       const struct prefix_key *keys, unsigned n, uint16_t *values)
@@ -165,7 +173,7 @@ void prefix_tree_find(const struct prefix_tree *tree, const struct prefix_space 
 		        atomic_load_explicit(&spaces[i]->nodes[keys[i].high >> 63], memory_order_acquire);
 		found[i] = &spaces[i]->whole;
 		at[i] = bits[i] = 0;
-		__builtin_prefetch(node_of(tree, references[i]));
+		node_prefetch(tree, references[i]);
 		pending[left] = (uint8_t)i;
 		left += references[i] != 0;
 	}
@@ -184,7 +192,7 @@ void prefix_tree_find(const struct prefix_tree *tree, const struct prefix_space 
 				references[i] =
 				        atomic_load_explicit(&children_of(node)[rank_of(node->beyond, byte)],
 				                             memory_order_acquire);
-				__builtin_prefetch(node_of(tree, references[i]));
+				node_prefetch(tree, references[i]);
 				pending[on++] = (uint8_t)i;
 				continue;
 			}
