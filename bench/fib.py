@@ -221,7 +221,7 @@ def prefix_bars(given: argparse.Namespace) -> list[Bar]:
         show_prefixes(measured)
     return [
         Bar(f"{measured.title}: lookups that end at few bits, times those of a round a length",
-            measured.median("fib_find_short") / measured.median("rounds_find_short"), least=2)
+            measured.median("fib_find_short") / measured.median("rounds_find_short"), least=1)
         for measured in (four, six)
     ]  # fmt: skip
 
