@@ -101,8 +101,11 @@ void fib_destroy(struct fib *fib)
 		return;
 	for (unsigned i = 0; i < FIB_VNFS_MAX; i++)
 		vnf_destroy(atomic_load(&fib->vnfs[i]));
-	for (unsigned family = 0; family < FIB_FAMILIES; family++)
+	for (unsigned family = 0; family < FIB_FAMILIES; family++) {
 		cuckoo_destroy(fib->tables[family]);
+		for (unsigned vnf = 0; vnf < FIB_VNFS_MAX; vnf++)
+			prefix_space_close(&fib->spaces[vnf][family]);
+	}
 	fib_pool_close(&fib->indices_free);
 	fib_pool_close(&fib->records_free);
 	fib_pool_close(&fib->spreads_free);
@@ -130,13 +133,21 @@ static struct fib_vnf *vnf_create(void)
 	return NULL;
 }
 
+static int spaces_open(struct prefix_space *spaces)
+{
+	for (unsigned family = 0; family < FIB_FAMILIES; family++)
+		if (prefix_space_open(&spaces[family]))
+			return -ENOMEM;
+	return 0;
+}
+
 int fib_vnf_set(struct fib *fib, const struct fib_vnf_config *config)
 {
 	struct fib_vnf *vnf = fib_vnf_of(fib, config->vnf), *new = NULL;
 
 	if (config->vnf == 0 || config->vnf >= FIB_VNFS_MAX)
 		return -EINVAL;
-	if (vnf == NULL)
+	if (vnf == NULL && spaces_open(fib->spaces[config->vnf]) == 0)
 		vnf = new = vnf_create();
 	if (vnf == NULL)
 		return -ENOMEM;

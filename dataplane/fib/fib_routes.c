@@ -61,7 +61,9 @@ void fib_index_clear(struct fib *fib)
 		if (fib_vnf_of(fib, vnf))
 			memset(fib_vnf_of(fib, vnf)->hosts, 0, sizeof(fib_vnf_of(fib, vnf)->hosts));
 	memset((void *)fib->has_hosts, 0, sizeof(fib->has_hosts));
-	memset((void *)fib->spaces, 0, sizeof(fib->spaces));
+	for (unsigned vnf = 0; vnf < FIB_VNFS_MAX; vnf++)
+		for (unsigned family = 0; family < FIB_FAMILIES; family++)
+			prefix_space_clear(&fib->spaces[vnf][family]);
 	prefix_tree_clear(fib->prefixes);
 }
 

@@ -12,6 +12,8 @@
 
 enum {
 	DEPTHS = 16,
+	DEPTH_DIRECT = 2, // its nodes are found by the directory
+	DIRECTORY_SLOTS = 1 << (8 * DEPTH_DIRECT + 1),
 	WORDS = 4,             // of a bitmap: 256 bits
 	BLOCKS_MAX = 25,       // of a node: two bitmaps, 256 children, 255 values
 	GIVEN_MAX = 1 << 16,   // nodes that readers may still be in
@@ -121,17 +123,29 @@ static inline unsigned longest(const uint64_t *inside, unsigned byte)
 	return bit_of(inside, seven) ? seven : bit;
 }
 
-unsigned prefix_tree_matches(const struct prefix_tree *tree, const struct prefix_space *space,
-                             struct prefix_key key, uint16_t *values)
+static inline unsigned slot_of(const struct prefix_key *key)
 {
-	uint32_t reference = atomic_load_explicit(&space->nodes[key.high >> 63], memory_order_acquire);
+	return (unsigned)(key->high >> (64 - 8 * DEPTH_DIRECT - 1));
+}
+
+// Where a node that none leads to is referred to: by the first bits of an address.
+static inline _Atomic uint32_t *root_of(const struct prefix_space *space, const struct prefix_key *key,
+                                        unsigned depth)
+{
+	if (depth == 0)
+		return (_Atomic uint32_t *)(uintptr_t)&space->nodes[key->high >> 63];
+	return &space->directory[slot_of(key)];
+}
+
+static unsigned matches_from(const struct prefix_tree *tree, const struct prefix_space *space,
+                             const struct prefix_key *key, unsigned depth, uint16_t *values)
+{
+	uint32_t reference = atomic_load_explicit(root_of(space, key, depth), memory_order_acquire);
 	unsigned count = 0;
 
-	values[0] = atomic_load_explicit(&space->whole, memory_order_acquire);
-	count += values[0] != PREFIX_NONE;
-	for (unsigned depth = 0; reference; depth++) {
+	for (; reference; depth++) {
 		const struct node *node = node_of(tree, reference);
-		unsigned byte = byte_of(&key, depth);
+		unsigned byte = byte_of(key, depth);
 
 		for (unsigned bits = 0; bits < 8; bits++) {
 			unsigned bit = 1u << bits | byte >> (8 - bits);
@@ -151,6 +165,28 @@ unsigned prefix_tree_matches(const struct prefix_tree *tree, const struct prefix
 	return count;
 }
 
+unsigned prefix_tree_matches(const struct prefix_tree *tree, const struct prefix_space *space,
+                             struct prefix_key key, uint16_t *values)
+{
+	unsigned count;
+
+	values[0] = atomic_load_explicit(&space->whole, memory_order_acquire);
+	count = values[0] != PREFIX_NONE;
+	count += matches_from(tree, space, &key, 0, &values[count]);
+	if (space->directory)
+		count += matches_from(tree, space, &key, DEPTH_DIRECT, &values[count]);
+	return count;
+}
+
+// Lookups of a bulk that go down together.
+struct bulk {
+	const struct prefix_key *keys;
+	uint32_t references[PREFIX_BULK_MAX]; // of the node to look at
+	const _Atomic uint16_t *found[PREFIX_BULK_MAX];
+	uint8_t pending[PREFIX_BULK_MAX];
+	unsigned left; // of pending
+};
+
 // Of a parent the first references to children as well.
 static inline void node_prefetch(const struct prefix_tree *tree, uint32_t reference)
 {
@@ -159,56 +195,90 @@ static inline void node_prefetch(const struct prefix_tree *tree, uint32_t refere
 		__builtin_prefetch((const void *)children_of(node_of(tree, reference)));
 }
 
-// All of the bulk go down a depth at a time. The value of a lookup is read when all are down.
-void prefix_tree_find(const struct prefix_tree *tree, const struct prefix_space *const *spaces,
-                      const struct prefix_key *keys, unsigned n, uint16_t *values)
+// All that are pending, a depth at a time. Those for which nothing was found are pending then.
+static inline __attribute__((always_inline)) void descend(const struct prefix_tree *tree, struct bulk *bulk,
+                                                          unsigned depth)
 {
-	uint32_t references[PREFIX_BULK_MAX], at[PREFIX_BULK_MAX];
-	const _Atomic uint16_t *found[PREFIX_BULK_MAX];
-	uint8_t bits[PREFIX_BULK_MAX], pending[PREFIX_BULK_MAX];
-	unsigned left = 0;
+	uint32_t at[PREFIX_BULK_MAX];
+	uint8_t bits[PREFIX_BULK_MAX], nothing[PREFIX_BULK_MAX];
+	unsigned missed = 0;
 
-	for (unsigned i = 0; i < n; i++) {
-		references[i] =
-		        atomic_load_explicit(&spaces[i]->nodes[keys[i].high >> 63], memory_order_acquire);
-		found[i] = &spaces[i]->whole;
-		at[i] = bits[i] = 0;
-		node_prefetch(tree, references[i]);
-		pending[left] = (uint8_t)i;
-		left += references[i] != 0;
-	}
-	for (unsigned depth = 0; left; depth++) {
+	for (unsigned p = 0; p < bulk->left; p++)
+		bits[bulk->pending[p]] = 0;
+	for (; bulk->left; depth++) {
 		unsigned on = 0;
 
-		for (unsigned p = 0; p < left; p++) {
-			unsigned i = pending[p], byte = byte_of(&keys[i], depth);
-			uint32_t reference = references[i];
+		for (unsigned p = 0; p < bulk->left; p++) {
+			unsigned i = bulk->pending[p], byte = byte_of(&bulk->keys[i], depth);
+			uint32_t reference = bulk->references[i];
 			const struct node *node = node_of(tree, reference);
 			unsigned bit = longest(node->inside, byte);
 
 			at[i] = bit ? reference : at[i];
 			bits[i] = bit ? (uint8_t)bit : bits[i];
 			if (reference & PARENT && bit_of(node->beyond, byte)) {
-				references[i] =
+				bulk->references[i] =
 				        atomic_load_explicit(&children_of(node)[rank_of(node->beyond, byte)],
 				                             memory_order_acquire);
-				node_prefetch(tree, references[i]);
-				pending[on++] = (uint8_t)i;
+				node_prefetch(tree, bulk->references[i]);
+				bulk->pending[on++] = (uint8_t)i;
 				continue;
 			}
+			nothing[missed] = (uint8_t)i;
+			missed += bits[i] == 0;
 			if (bits[i]) {
 				node = node_of(tree, at[i]);
-				found[i] = values_of(node, at[i]) + rank_of(node->inside, bits[i]);
-				__builtin_prefetch((const void *)found[i]);
+				bulk->found[i] = values_of(node, at[i]) + rank_of(node->inside, bits[i]);
+				__builtin_prefetch((const void *)bulk->found[i]);
 			}
 		}
-		left = on;
+		bulk->left = on;
+	}
+	memcpy(bulk->pending, nothing, missed);
+	bulk->left = missed;
+}
+
+void prefix_tree_find(const struct prefix_tree *tree, const struct prefix_space *const *spaces,
+                      const struct prefix_key *keys, unsigned n, uint16_t *values)
+{
+	static const _Atomic uint32_t empty = 0;
+	const _Atomic uint32_t *roots[PREFIX_BULK_MAX];
+	struct bulk bulk = {.keys = keys};
+	uint8_t undirected[PREFIX_BULK_MAX];
+	unsigned others = 0, left = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const _Atomic uint32_t *directory =
+		        atomic_load_explicit(&spaces[i]->directory, memory_order_acquire);
+
+		roots[i] = directory ? &directory[slot_of(&keys[i])] : &empty;
+		__builtin_prefetch((const void *)roots[i]);
 	}
 	for (unsigned i = 0; i < n; i++) {
-		values[i] = atomic_load_explicit(found[i], memory_order_acquire);
-		if (unlikely(values[i] == PREFIX_NONE &&
-		             bits[i])) { // deleted when there was no memory for a copy
-			uint16_t matches[PREFIX_MATCHES_MAX];
+		bulk.references[i] = atomic_load_explicit(roots[i], memory_order_acquire);
+		node_prefetch(tree, bulk.references[i]);
+		bulk.pending[bulk.left] = undirected[others] = (uint8_t)i;
+		bulk.left += bulk.references[i] != 0;
+		others += bulk.references[i] == 0;
+	}
+	descend(tree, &bulk, DEPTH_DIRECT);
+	memcpy(&bulk.pending[bulk.left], undirected, others);
+	others += bulk.left;
+	for (unsigned p = 0; p < others; p++) {
+		unsigned i = bulk.pending[p];
+
+		bulk.found[i] = &spaces[i]->whole;
+		bulk.references[i] = atomic_load_explicit(root_of(spaces[i], &keys[i], 0), memory_order_acquire);
+		node_prefetch(tree, bulk.references[i]);
+		bulk.pending[left] = (uint8_t)i;
+		left += bulk.references[i] != 0;
+	}
+	bulk.left = left;
+	descend(tree, &bulk, 0);
+	for (unsigned i = 0; i < n; i++) {
+		values[i] = atomic_load_explicit(bulk.found[i], memory_order_acquire);
+		if (unlikely(values[i] == PREFIX_NONE && bulk.found[i] != &spaces[i]->whole)) {
+			uint16_t matches[PREFIX_MATCHES_MAX]; // it was deleted when there was no memory for a copy
 			unsigned count = prefix_tree_matches(tree, spaces[i], keys[i], matches);
 
 			values[i] = count ? matches[count - 1] : PREFIX_NONE;
@@ -379,18 +449,18 @@ static void node_give(struct prefix_tree *tree, struct prefix_space *space, uint
 struct way {
 	_Atomic uint32_t *slots[DEPTHS]; // where the node of a depth is referred to
 	uint32_t references[DEPTHS];     // 0: none, and none below it
-	unsigned depth, bit;             // of the prefix: its node, and which of it
+	unsigned root, depth, bit;       // depths of the first node and of the prefix's; which of it
 };
 
 static struct way way_to(const struct prefix_tree *tree, struct prefix_space *space,
                          const struct prefix_key *key, unsigned length)
 {
-	struct way way = {.depth = (length - 1) / 8};
-	_Atomic uint32_t *slot = &space->nodes[key->high >> 63];
+	struct way way = {.root = length > 8 * DEPTH_DIRECT ? DEPTH_DIRECT : 0, .depth = (length - 1) / 8};
+	_Atomic uint32_t *slot = root_of(space, key, way.root);
 	unsigned bits = (length - 1) % 8;
 
 	way.bit = 1u << bits | byte_of(key, way.depth) >> (8 - bits);
-	for (unsigned depth = 0; depth <= way.depth; depth++) {
+	for (unsigned depth = way.root; depth <= way.depth; depth++) {
 		uint32_t reference = atomic_load_explicit(slot, memory_order_relaxed);
 		const struct node *node = node_of(tree, reference);
 		unsigned byte = byte_of(key, depth);
@@ -438,7 +508,7 @@ static int prefix_add(struct prefix_tree *tree, struct prefix_space *space, cons
 		if (reference == 0)
 			break;
 		made[count++] = reference;
-		if (way->references[depth] || depth == 0) {
+		if (way->references[depth] || depth == way->root) {
 			publish(way->slots[depth], reference);
 			if (way->references[depth])
 				node_give(tree, space, way->references[depth]);
@@ -501,7 +571,7 @@ void prefix_tree_delete(struct prefix_tree *tree, struct prefix_space *space, st
 	depth = way.depth;
 	draft_read(tree, way.references[depth], &draft);
 	value_remove(&draft, way.bit);
-	while (draft_is_empty(&draft) && depth > 0) {
+	while (draft_is_empty(&draft) && depth > way.root) {
 		draft_read(tree, way.references[--depth], &draft);
 		child_remove(&draft, byte_of(&key, depth));
 	}
@@ -517,6 +587,28 @@ void prefix_tree_delete(struct prefix_tree *tree, struct prefix_space *space, st
 }
 
 // --- Making it ----------------------------------------------------------------------------------------------
+
+int prefix_space_open(struct prefix_space *space)
+{
+	if (space->directory == NULL)
+		space->directory = calloc(DIRECTORY_SLOTS, sizeof(*space->directory));
+	return space->directory ? 0 : -ENOMEM;
+}
+
+void prefix_space_clear(struct prefix_space *space)
+{
+	_Atomic uint32_t *directory = space->directory;
+
+	if (directory)
+		memset((void *)directory, 0, DIRECTORY_SLOTS * sizeof(*directory));
+	memset(space, 0, sizeof(*space));
+	space->directory = directory;
+}
+
+void prefix_space_close(struct prefix_space *space)
+{
+	free(space->directory);
+}
 
 // Block 0 is not used: its number says that there is none.
 void prefix_tree_clear(struct prefix_tree *tree)

@@ -37,7 +37,8 @@ struct prefix_key {
 
 // An address space; zeroed: an empty one.
 struct prefix_space {
-	_Atomic uint32_t nodes[2]; // by the first bit of an address
+	_Atomic uint32_t *_Atomic directory; // nodes of prefixes of more than 16 bits, by the first 17 bits of an address
+	_Atomic uint32_t nodes[2];   // of shorter ones, by the first bit
 	_Atomic uint16_t whole;    // value of the prefix of no bits
 	uint32_t blocks;           // that its nodes take: the writer's
 };
@@ -46,9 +47,14 @@ struct prefix_space {
 // NULL: no memory.
 struct prefix_tree *prefix_tree_create(uint64_t bytes, struct rte_rcu_qsbr *readers);
 void prefix_tree_destroy(struct prefix_tree *tree); // NULL is nothing
-void prefix_tree_clear(struct prefix_tree *tree);   // no reader is in it; spaces are the caller's to zero
+void prefix_tree_clear(struct prefix_tree *tree);   // no reader is in it; spaces are the caller's to clear
 uint64_t prefix_tree_room(const struct prefix_tree *tree);  // bytes: what was reserved
 uint64_t prefix_tree_bytes(const struct prefix_tree *tree); // of nodes, in use; any thread
+
+// Zeroed memory becomes an empty space that prefixes can be put into: 512 KiB, of which the system gives what is used.
+int prefix_space_open(struct prefix_space *space);   // -ENOMEM; an open one: nothing
+void prefix_space_clear(struct prefix_space *space); // with the tree
+void prefix_space_close(struct prefix_space *space); // an empty one that was not opened: nothing
 
 // --- Readers ----------------------------------------------------------------------------------------------
 

@@ -44,11 +44,15 @@ static void open_tree(uint64_t bytes)
 	assert_int_equal(rte_rcu_qsbr_init(readers, 1), 0);
 	tree = prefix_tree_create(bytes, readers);
 	assert_non_null(tree);
+	for (unsigned i = 0; i < SPACES; i++)
+		assert_int_equal(prefix_space_open(&lists[i].space), 0);
 }
 
 static void close_tree(void)
 {
 	prefix_tree_destroy(tree);
+	for (unsigned i = 0; i < SPACES; i++)
+		prefix_space_close(&lists[i].space);
 	free(readers);
 }
 
