@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lookups of readers, a burst at a time: the host routes of all whose VNF has any, then for those that have none the
-// longest prefix: cache misses of a round overlap. A dead hop is a miss: it must not hide a shorter prefix that lives.
+// Lookups of readers, a burst at a time: the host routes of all, then for those that have none the longest
+// prefix: cache misses of a round overlap. A dead hop is a miss: it must not hide a shorter prefix that lives.
 #include "fib/fib_state.h"
 
 // Hop of a value from a table; CUCKOO_NONE is index 0, which leads nowhere.
@@ -18,6 +18,12 @@ static inline void find_nothing(const struct fib *fib, unsigned n, const struct 
 {
 	for (unsigned i = 0; i < n; i++)
 		hops[i] = &fib->none;
+}
+
+static inline void all_pending(uint8_t *pending, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		pending[i] = (uint8_t)i;
 }
 
 // The hop of a value is dead: so is the route, unless it has moved to another hop since the value was read.
@@ -131,9 +137,10 @@ static void find_by_prefix(const struct fib *fib, unsigned family, const struct 
 	}
 }
 
-static inline bool has_hosts(const struct fib *fib, uint16_t vnf, unsigned family)
+// Whether any VNF has host routes that are in the table alone.
+static inline bool has_hosts(const struct fib *fib, unsigned family)
 {
-	return atomic_load_explicit(&fib->has_hosts[vnf % FIB_VNFS_MAX], memory_order_acquire) >> family & 1;
+	return atomic_load_explicit(&fib->hosted[family], memory_order_acquire) > 0;
 }
 
 void fib_find4(const struct fib *fib, const struct fib_query4 *queries, unsigned n,
@@ -141,32 +148,26 @@ void fib_find4(const struct fib *fib, const struct fib_query4 *queries, unsigned
 {
 	struct cuckoo *table = table_of(fib, FIB_V4);
 	struct prefix_key prefixes[CUCKOO_BULK_MAX];
-	uint8_t pending[CUCKOO_BULK_MAX], hostless[CUCKOO_BULK_MAX];
+	uint8_t pending[CUCKOO_BULK_MAX];
 	uint16_t vnfs[CUCKOO_BULK_MAX];
 	uint64_t keys[CUCKOO_BULK_MAX];
-	unsigned hosts = 0, left = 0;
 
-	if (table == NULL) {
+	if (table == NULL || n == 0) {
 		find_nothing(fib, n, hops);
 		return;
 	}
+	for (unsigned i = 0; i < n; i++)
+		keys[i] = fib_host_key4(queries[i].vnf, queries[i].address);
+	all_pending(pending, n);
+	if (has_hosts(fib, FIB_V4))
+		n = find_round4(fib, table, keys, pending, n, hops);
+	if (n == 0)
+		return;
 	for (unsigned i = 0; i < n; i++) {
-		keys[hosts] = fib_host_key4(queries[i].vnf, queries[i].address);
-		pending[hosts] = hostless[left] = (uint8_t)i;
-		if (likely(has_hosts(fib, queries[i].vnf, FIB_V4)))
-			hosts++;
-		else
-			left++;
-	}
-	if (hosts)
-		hosts = find_round4(fib, table, keys, pending, hosts, hops);
-	memcpy(&pending[hosts], hostless, left);
-	left += hosts;
-	for (unsigned i = 0; i < left; i++) {
 		prefixes[i] = (struct prefix_key){.high = (uint64_t)queries[pending[i]].address << 32};
 		vnfs[i] = queries[pending[i]].vnf;
 	}
-	find_by_prefix(fib, FIB_V4, prefixes, vnfs, pending, left, hops);
+	find_by_prefix(fib, FIB_V4, prefixes, vnfs, pending, n, hops);
 }
 
 void fib_find6(const struct fib *fib, const struct fib_query6 *queries, unsigned n,
@@ -175,33 +176,27 @@ void fib_find6(const struct fib *fib, const struct fib_query6 *queries, unsigned
 	struct cuckoo *table = table_of(fib, FIB_V6);
 	struct cuckoo_wide_key keys[CUCKOO_BULK_MAX];
 	struct prefix_key prefixes[CUCKOO_BULK_MAX];
-	uint8_t pending[CUCKOO_BULK_MAX], hostless[CUCKOO_BULK_MAX];
+	uint8_t pending[CUCKOO_BULK_MAX];
 	uint16_t vnfs[CUCKOO_BULK_MAX];
-	unsigned hosts = 0, left = 0;
 
-	if (table == NULL) {
+	if (table == NULL || n == 0) {
 		find_nothing(fib, n, hops);
 		return;
 	}
+	for (unsigned i = 0; i < n; i++)
+		keys[i] = fib_host_key6(queries[i].vnf, queries[i].address);
+	all_pending(pending, n);
+	if (has_hosts(fib, FIB_V6))
+		n = find_round6(fib, table, keys, pending, n, hops);
+	if (n == 0)
+		return;
 	for (unsigned i = 0; i < n; i++) {
-		keys[hosts] = fib_host_key6(queries[i].vnf, queries[i].address);
-		pending[hosts] = hostless[left] = (uint8_t)i;
-		if (likely(has_hosts(fib, queries[i].vnf, FIB_V6)))
-			hosts++;
-		else
-			left++;
-	}
-	if (hosts)
-		hosts = find_round6(fib, table, keys, pending, hosts, hops);
-	memcpy(&pending[hosts], hostless, left);
-	left += hosts;
-	for (unsigned i = 0; i < left; i++) {
-		const struct cuckoo_wide_key key = fib_host_key6(0, queries[pending[i]].address);
+		const struct cuckoo_wide_key *key = &keys[pending[i]];
 
-		prefixes[i] = (struct prefix_key){.high = key.high, .low = key.low};
+		prefixes[i] = (struct prefix_key){.high = key->high, .low = key->low};
 		vnfs[i] = queries[pending[i]].vnf;
 	}
-	find_by_prefix(fib, FIB_V6, prefixes, vnfs, pending, left, hops);
+	find_by_prefix(fib, FIB_V6, prefixes, vnfs, pending, n, hops);
 }
 
 // --- Keys -----------------------------------------------------------------------------------------------

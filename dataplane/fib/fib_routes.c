@@ -16,16 +16,6 @@ static bool is_host(const struct fib_prefix *prefix)
 	return prefix->length == (prefix->family == 4 ? 32 : 128);
 }
 
-static void hosts_add(struct fib *fib, uint16_t vnf, unsigned family, int change)
-{
-	_Atomic uint8_t *families = &fib->has_hosts[vnf];
-	uint64_t *hosts = &fib_vnf_of(fib, vnf)->hosts[family];
-	unsigned old = atomic_load_explicit(families, memory_order_relaxed), bit = 1u << family;
-
-	*hosts += (uint64_t)(int64_t)change;
-	atomic_store_explicit(families, (uint8_t)(*hosts ? old | bit : old & ~bit), memory_order_release);
-}
-
 // An address as the index has it, and the key of an entry has it too.
 static struct prefix_key bits_of(const struct fib_prefix *prefix)
 {
@@ -34,36 +24,86 @@ static struct prefix_key bits_of(const struct fib_prefix *prefix)
 	return (struct prefix_key){.high = key.high, .low = key.low};
 }
 
-int fib_index_add(struct fib *fib, uint16_t vnf, const struct fib_prefix *prefix, uint16_t index)
+// Whether the index has room for prefixes of this VNF: it may take the share that its quota has of all routes. Prefixes
+// that have nothing in common (random ones of IPv6) may come to it before they come to their number.
+static bool has_index(const struct fib *fib, uint16_t vnf)
+{
+	const struct prefix_space *spaces = fib->spaces[vnf];
+	uint64_t quota = fib_get(&fib_vnf_of(fib, vnf)->quota_routes);
+	uint64_t share = prefix_tree_room(fib->prefixes) / PREFIX_BLOCK_BYTES * RTE_MIN(quota, fib->routes) /
+	                 fib->routes;
+
+	return (uint64_t)spaces[FIB_V4].blocks + spaces[FIB_V6].blocks < FIB_BLOCKS_FREE + share;
+}
+
+static void hosts_changed(struct fib *fib, uint16_t vnf, unsigned family)
+{
+	struct fib_vnf *v = fib_vnf_of(fib, vnf);
+	bool is_more = v->hosts[family] > v->indexed[family];
+
+	if (is_more != v->is_hosted[family])
+		atomic_fetch_add(&fib->hosted[family], is_more ? 1 : -1);
+	v->is_hosted[family] = is_more;
+}
+
+// A router's own few addresses are in the index too: then no lookup need ask the table first.
+static void host_add(struct fib *fib, uint16_t vnf, const struct fib_prefix *prefix, uint16_t index,
+                     bool is_new)
 {
 	unsigned family = family_of(prefix);
+	struct prefix_space *space = &fib->spaces[vnf][family];
+	struct fib_vnf *v = fib_vnf_of(fib, vnf);
 
+	v->hosts[family] += is_new;
+	if (is_new ? v->indexed[family] < FIB_HOSTS_INDEXED && has_index(fib, vnf)
+	           : v->indexed[family] && prefix_tree_has(fib->prefixes, space, bits_of(prefix), prefix->length))
+		v->indexed[family] +=
+		        prefix_tree_put(fib->prefixes, space, bits_of(prefix), prefix->length, index) == 0 && is_new;
+	hosts_changed(fib, vnf, family);
+}
+
+static void host_remove(struct fib *fib, uint16_t vnf, const struct fib_prefix *prefix)
+{
+	unsigned family = family_of(prefix);
+	struct prefix_space *space = &fib->spaces[vnf][family];
+	struct fib_vnf *v = fib_vnf_of(fib, vnf);
+
+	v->hosts[family]--;
+	if (v->indexed[family] && prefix_tree_has(fib->prefixes, space, bits_of(prefix), prefix->length)) {
+		prefix_tree_delete(fib->prefixes, space, bits_of(prefix), prefix->length);
+		v->indexed[family]--;
+	}
+	hosts_changed(fib, vnf, family);
+}
+
+int fib_index_add(struct fib *fib, uint16_t vnf, const struct fib_prefix *prefix, uint16_t index, bool is_new)
+{
 	if (!is_host(prefix))
-		return prefix_tree_put(fib->prefixes, &fib->spaces[vnf][family], bits_of(prefix),
+		return prefix_tree_put(fib->prefixes, &fib->spaces[vnf][family_of(prefix)], bits_of(prefix),
 		                       prefix->length, index);
-	hosts_add(fib, vnf, family, 1);
+	host_add(fib, vnf, prefix, index, is_new);
 	return 0;
 }
 
 void fib_index_remove(struct fib *fib, uint16_t vnf, const struct fib_prefix *prefix)
 {
-	unsigned family = family_of(prefix);
-
 	if (is_host(prefix))
-		hosts_add(fib, vnf, family, -1);
+		host_remove(fib, vnf, prefix);
 	else
-		prefix_tree_delete(fib->prefixes, &fib->spaces[vnf][family], bits_of(prefix), prefix->length);
+		prefix_tree_delete(fib->prefixes, &fib->spaces[vnf][family_of(prefix)], bits_of(prefix),
+		                   prefix->length);
 }
 
 void fib_index_clear(struct fib *fib)
 {
 	for (uint16_t vnf = 1; vnf < FIB_VNFS_MAX; vnf++)
-		if (fib_vnf_of(fib, vnf))
-			memset(fib_vnf_of(fib, vnf)->hosts, 0, sizeof(fib_vnf_of(fib, vnf)->hosts));
-	memset((void *)fib->has_hosts, 0, sizeof(fib->has_hosts));
-	for (unsigned vnf = 0; vnf < FIB_VNFS_MAX; vnf++)
-		for (unsigned family = 0; family < FIB_FAMILIES; family++)
+		for (unsigned family = 0; family < FIB_FAMILIES && fib_vnf_of(fib, vnf); family++) {
+			struct fib_vnf *v = fib_vnf_of(fib, vnf);
+
+			v->hosts[family] = v->indexed[family] = 0;
+			hosts_changed(fib, vnf, family);
 			prefix_space_clear(&fib->spaces[vnf][family]);
+		}
 	prefix_tree_clear(fib->prefixes);
 }
 
@@ -135,17 +175,6 @@ static void let_go(struct fib *fib, struct fib_vnf *vnf, uint16_t index, const s
 		fib_hop_free(fib, vnf, index);
 }
 
-// Whether the index has room for prefixes of this VNF: it may take the share that its quota has of all routes. Prefixes
-// that have nothing in common (random ones of IPv6) may come to it before they come to their number.
-static bool has_index(const struct fib *fib, uint16_t number, uint64_t quota)
-{
-	const struct prefix_space *spaces = fib->spaces[number];
-	uint64_t share = prefix_tree_room(fib->prefixes) / PREFIX_BLOCK_BYTES * RTE_MIN(quota, fib->routes) /
-	                 fib->routes;
-
-	return (uint64_t)spaces[FIB_V4].blocks + spaces[FIB_V6].blocks < FIB_BLOCKS_FREE + share;
-}
-
 // Whether the VNF may have a route more. Dead entries: no more than the quota, or one that flushes again and
 // again would fill the table.
 static int may_have_another(const struct fib *fib, uint16_t number, const struct fib_vnf *vnf,
@@ -155,7 +184,7 @@ static int may_have_another(const struct fib *fib, uint16_t number, const struct
 
 	if (live_routes(vnf) >= quota)
 		return -EDQUOT;
-	if (!is_host(prefix) && !has_index(fib, number, quota))
+	if (!is_host(prefix) && !has_index(fib, number))
 		return fib_is_dirty(fib) ? -EAGAIN : -EDQUOT;
 	return is_entry || vnf->entries < 2 * quota ? 0 : -EAGAIN;
 }
@@ -166,16 +195,11 @@ static int lead_to(struct fib *fib, struct fib_vnf *vnf, const struct fib_prefix
 {
 	struct fib_entry *entry = &fib->entries[index];
 	struct fib_key key = fib_key_of(entry->vnf, prefix);
-	bool is_new_host = is_host(prefix) && was == CUCKOO_NONE;
 	int rc;
 
-	if (is_new_host)
-		fib_index_add(fib, entry->vnf, prefix, index);
 	rc = table_put(fib, &key, index, &was);
-	if (rc && is_new_host)
-		fib_index_remove(fib, entry->vnf, prefix);
-	if (rc == 0 && !is_host(prefix)) {
-		rc = fib_index_add(fib, entry->vnf, prefix, index);
+	if (rc == 0) {
+		rc = fib_index_add(fib, entry->vnf, prefix, index, was == CUCKOO_NONE);
 		if (rc)
 			table_delete(fib, &key); // it was not there
 	}

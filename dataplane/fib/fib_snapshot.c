@@ -394,7 +394,7 @@ static bool count_entry(void *context, uint16_t vnf, const struct fib_prefix *pr
 	struct fib_vnf *v = vnf ? fib_vnf_of(fib, vnf) : NULL;
 	unsigned family = prefix->family == 4 ? FIB_V4 : FIB_V6;
 
-	if (v == NULL || !entry->used || entry->vnf != vnf || fib_index_add(fib, vnf, prefix, index))
+	if (v == NULL || !entry->used || entry->vnf != vnf || fib_index_add(fib, vnf, prefix, index, true))
 		return false;
 	entry->routes[family]++;
 	v->entries++;

@@ -47,6 +47,7 @@ enum {
 	// Of the index of prefixes: what there is for each route of the tables, and what any VNF may take besides.
 	FIB_BLOCKS_PER_ROUTE = 4,
 	FIB_BLOCKS_FREE = 256,
+	FIB_HOSTS_INDEXED = 64, // of a VNF and family
 };
 
 enum { FIB_V4, FIB_V6, FIB_FAMILIES };
@@ -65,6 +66,8 @@ struct fib_vnf {
 	uint64_t generation;          // of sessions: numbers may come again
 	uint64_t entries;             // in the tables, dead ones too
 	uint64_t hosts[FIB_FAMILIES]; // of these
+	uint32_t indexed[FIB_FAMILIES]; // of the hosts: in the index as well
+	bool is_hosted[FIB_FAMILIES]; // not all of them
 	uint32_t indices;             // of hops, dead ones too
 	uint16_t *numbers[2];         // GROUP_OPERATOR, GROUP_SESSION: a hop's number -> index; a hint
 	struct fib_group groups[FIB_GROUPS];
@@ -98,7 +101,7 @@ struct fib {
 	// What readers use. A table is NULL for them while it is loaded.
 	struct cuckoo *_Atomic found_in[FIB_FAMILIES];
 	const struct fib_hop *_Atomic slots[FIB_NEXT_HOPS_MAX + 1]; // by index; none of them NULL
-	_Atomic uint8_t has_hosts[FIB_VNFS_MAX]; // a bit for each family in which the VNF has host routes
+	_Atomic uint32_t hosted[FIB_FAMILIES]; // VNFs that have more hosts than the index
 	struct prefix_space spaces[FIB_VNFS_MAX][FIB_FAMILIES]; // its prefixes
 	struct prefix_tree *prefixes;
 	uint64_t routes; // that the tables were made for
@@ -220,8 +223,8 @@ void fib_hop_link(struct fib *fib, struct fib_group *group, uint16_t index);
 
 // --- Routes ---------------------------------------------------------------------------------------------
 
-// What readers ask beside the tables: whether a VNF has hosts, and its prefixes. _add: before a host's entry comes, or
-// after a prefix's has come; -ENOSPC or -EAGAIN, of a prefix that is new. _remove: when the entry has left, or does now.
-int fib_index_add(struct fib *fib, uint16_t vnf, const struct fib_prefix *prefix, uint16_t index);
+// What readers ask beside the tables: a VNF's prefixes and a few of its hosts, and whether it has more of these. _add: when
+// the entry is in the table; -ENOSPC or -EAGAIN, of a prefix that is new. _remove: when it has left, or does now.
+int fib_index_add(struct fib *fib, uint16_t vnf, const struct fib_prefix *prefix, uint16_t index, bool is_new);
 void fib_index_remove(struct fib *fib, uint16_t vnf, const struct fib_prefix *prefix);
 void fib_index_clear(struct fib *fib); // no reader is in it

@@ -119,8 +119,8 @@ static inline unsigned longest(const uint64_t *inside, unsigned byte)
 	unsigned six = 64 | byte >> 2, seven = 128 | byte >> 1;
 	unsigned bit = 63 - (unsigned)__builtin_clzll((inside[0] & paths[byte >> 3]) | 1);
 
-	bit = bit_of(inside, six) ? six : bit;
-	return bit_of(inside, seven) ? seven : bit;
+	bit ^= (bit ^ six) & -(unsigned)bit_of(inside, six);
+	return bit ^ ((bit ^ seven) & -(unsigned)bit_of(inside, seven));
 }
 
 static inline unsigned slot_of(const struct prefix_key *key)
@@ -547,6 +547,18 @@ int prefix_tree_put(struct prefix_tree *tree, struct prefix_space *space, struct
 	return may_give(tree) ? prefix_add(tree, space, &key, &way, value) : -EAGAIN;
 }
 
+bool prefix_tree_has(const struct prefix_tree *tree, struct prefix_space *space, struct prefix_key key, unsigned length)
+{
+	const _Atomic uint16_t *place = &space->whole;
+	struct way way;
+
+	if (length) {
+		way = way_to(tree, space, &key, length);
+		place = place_of(tree, &way);
+	}
+	return place && atomic_load_explicit(place, memory_order_relaxed) != PREFIX_NONE;
+}
+
 // Nodes that have become empty go with it. Without memory for the copy of the one that stays the prefix keeps its
 // place, without a value.
 void prefix_tree_delete(struct prefix_tree *tree, struct prefix_space *space, struct prefix_key key,
@@ -599,8 +611,9 @@ void prefix_space_clear(struct prefix_space *space)
 {
 	_Atomic uint32_t *directory = space->directory;
 
-	if (directory)
-		memset((void *)directory, 0, DIRECTORY_SLOTS * sizeof(*directory));
+	for (unsigned i = 0; i < DIRECTORY_SLOTS; i++) // memory that was never written to is not taken from the system
+		if (directory[i])
+			directory[i] = 0;
 	memset(space, 0, sizeof(*space));
 	space->directory = directory;
 }

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct rte_rcu_qsbr;
@@ -73,6 +74,8 @@ unsigned prefix_tree_matches(const struct prefix_tree *tree, const struct prefix
 // -ENOSPC, or -EAGAIN: readers have not let go of what was changed before.
 int prefix_tree_put(struct prefix_tree *tree, struct prefix_space *space, struct prefix_key key,
                     unsigned length, uint16_t value);
+
+bool prefix_tree_has(const struct prefix_tree *tree, struct prefix_space *space, struct prefix_key key, unsigned length);
 
 // A prefix that is not there: nothing.
 void prefix_tree_delete(struct prefix_tree *tree, struct prefix_space *space, struct prefix_key key,
