@@ -47,7 +47,7 @@ enum {
 	// Of the index of prefixes: what there is for each route of the tables, and what any VNF may take besides.
 	FIB_BLOCKS_PER_ROUTE = 4,
 	FIB_BLOCKS_FREE = 256,
-	FIB_HOSTS_INDEXED = 64, // of a VNF and family
+	FIB_HOSTS_INDEXED = 32, // of a VNF and family
 };
 
 enum { FIB_V4, FIB_V6, FIB_FAMILIES };

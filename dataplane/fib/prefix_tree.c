@@ -611,8 +611,8 @@ void prefix_space_clear(struct prefix_space *space)
 {
 	_Atomic uint32_t *directory = space->directory;
 
-	for (unsigned i = 0; i < DIRECTORY_SLOTS; i++) // memory that was never written to is not taken from the system
-		if (directory[i])
+	for (unsigned i = 0; i < DIRECTORY_SLOTS && space->blocks; i++)
+		if (directory[i]) // else a page that was never written to would come into being
 			directory[i] = 0;
 	memset(space, 0, sizeof(*space));
 	space->directory = directory;
