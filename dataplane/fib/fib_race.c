@@ -93,8 +93,9 @@ static void look(unsigned first)
 	fib_find6(fib, six, BURST, hops[1]);
 	for (unsigned i = 0; i < BURST; i++)
 		for (unsigned family = 0; family < 2; family++) {
-			const struct fib_hop *hop = family ? fib_of_flow6(fib, hops[1][i], &six[i], first, 0)
-			                                   : fib_of_flow4(fib, hops[0][i], &four[i], first, 0);
+			const struct fib_hop *hop =
+			        family ? fib_of_flow6(fib, hops[1][i], &six[i], first, 0)
+			               : fib_of_flow4(fib, hops[0][i], &four[i], first, 0);
 
 			wrong += !is_whole(hop, four[i].vnf) ||
 			         (which_of(first, i) < STAY && hop->port % (COVER + 1) == COVER);

@@ -56,9 +56,11 @@ static void host_add(struct fib *fib, uint16_t vnf, const struct fib_prefix *pre
 
 	v->hosts[family] += is_new;
 	if (is_new ? v->indexed[family] < FIB_HOSTS_INDEXED && has_index(fib, vnf)
-	           : v->indexed[family] && prefix_tree_has(fib->prefixes, space, bits_of(prefix), prefix->length))
+	           : v->indexed[family] &&
+	                     prefix_tree_has(fib->prefixes, space, bits_of(prefix), prefix->length))
 		v->indexed[family] +=
-		        prefix_tree_put(fib->prefixes, space, bits_of(prefix), prefix->length, index) == 0 && is_new;
+		        prefix_tree_put(fib->prefixes, space, bits_of(prefix), prefix->length, index) == 0 &&
+		        is_new;
 	hosts_changed(fib, vnf, family);
 }
 

@@ -63,13 +63,13 @@ struct fib_group {
 struct fib_vnf {
 	_Atomic uint64_t quota_routes;
 	_Atomic uint32_t quota_hops, session;
-	uint64_t generation;          // of sessions: numbers may come again
-	uint64_t entries;             // in the tables, dead ones too
-	uint64_t hosts[FIB_FAMILIES]; // of these
+	uint64_t generation;            // of sessions: numbers may come again
+	uint64_t entries;               // in the tables, dead ones too
+	uint64_t hosts[FIB_FAMILIES];   // of these
 	uint32_t indexed[FIB_FAMILIES]; // of the hosts: in the index as well
-	bool is_hosted[FIB_FAMILIES]; // not all of them
-	uint32_t indices;             // of hops, dead ones too
-	uint16_t *numbers[2];         // GROUP_OPERATOR, GROUP_SESSION: a hop's number -> index; a hint
+	bool is_hosted[FIB_FAMILIES];   // not all of them
+	uint32_t indices;               // of hops, dead ones too
+	uint16_t *numbers[2];           // GROUP_OPERATOR, GROUP_SESSION: a hop's number -> index; a hint
 	struct fib_group groups[FIB_GROUPS];
 };
 
@@ -101,7 +101,7 @@ struct fib {
 	// What readers use. A table is NULL for them while it is loaded.
 	struct cuckoo *_Atomic found_in[FIB_FAMILIES];
 	const struct fib_hop *_Atomic slots[FIB_NEXT_HOPS_MAX + 1]; // by index; none of them NULL
-	_Atomic uint32_t hosted[FIB_FAMILIES]; // VNFs that have more hosts than the index
+	_Atomic uint32_t hosted[FIB_FAMILIES];                  // VNFs that have more hosts than the index
 	struct prefix_space spaces[FIB_VNFS_MAX][FIB_FAMILIES]; // its prefixes
 	struct prefix_tree *prefixes;
 	uint64_t routes; // that the tables were made for
@@ -225,6 +225,7 @@ void fib_hop_link(struct fib *fib, struct fib_group *group, uint16_t index);
 
 // What readers ask beside the tables: a VNF's prefixes and a few of its hosts, and whether it has more of these. _add: when
 // the entry is in the table; -ENOSPC or -EAGAIN, of a prefix that is new. _remove: when it has left, or does now.
-int fib_index_add(struct fib *fib, uint16_t vnf, const struct fib_prefix *prefix, uint16_t index, bool is_new);
+int fib_index_add(struct fib *fib, uint16_t vnf, const struct fib_prefix *prefix, uint16_t index,
+                  bool is_new);
 void fib_index_remove(struct fib *fib, uint16_t vnf, const struct fib_prefix *prefix);
 void fib_index_clear(struct fib *fib); // no reader is in it

@@ -268,7 +268,8 @@ void prefix_tree_find(const struct prefix_tree *tree, const struct prefix_space 
 		unsigned i = bulk.pending[p];
 
 		bulk.found[i] = &spaces[i]->whole;
-		bulk.references[i] = atomic_load_explicit(root_of(spaces[i], &keys[i], 0), memory_order_acquire);
+		bulk.references[i] =
+		        atomic_load_explicit(root_of(spaces[i], &keys[i], 0), memory_order_acquire);
 		node_prefetch(tree, bulk.references[i]);
 		bulk.pending[left] = (uint8_t)i;
 		left += bulk.references[i] != 0;
@@ -278,7 +279,8 @@ void prefix_tree_find(const struct prefix_tree *tree, const struct prefix_space 
 	for (unsigned i = 0; i < n; i++) {
 		values[i] = atomic_load_explicit(bulk.found[i], memory_order_acquire);
 		if (unlikely(values[i] == PREFIX_NONE && bulk.found[i] != &spaces[i]->whole)) {
-			uint16_t matches[PREFIX_MATCHES_MAX]; // it was deleted when there was no memory for a copy
+			uint16_t matches
+			        [PREFIX_MATCHES_MAX]; // it was deleted when there was no memory for a copy
 			unsigned count = prefix_tree_matches(tree, spaces[i], keys[i], matches);
 
 			values[i] = count ? matches[count - 1] : PREFIX_NONE;
@@ -547,7 +549,8 @@ int prefix_tree_put(struct prefix_tree *tree, struct prefix_space *space, struct
 	return may_give(tree) ? prefix_add(tree, space, &key, &way, value) : -EAGAIN;
 }
 
-bool prefix_tree_has(const struct prefix_tree *tree, struct prefix_space *space, struct prefix_key key, unsigned length)
+bool prefix_tree_has(const struct prefix_tree *tree, struct prefix_space *space, struct prefix_key key,
+                     unsigned length)
 {
 	const _Atomic uint16_t *place = &space->whole;
 	struct way way;

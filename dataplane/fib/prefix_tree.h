@@ -38,8 +38,9 @@ struct prefix_key {
 
 // An address space; zeroed: an empty one.
 struct prefix_space {
-	_Atomic uint32_t *_Atomic directory; // nodes of prefixes of more than 16 bits, by the first 17 bits of an address
-	_Atomic uint32_t nodes[2];   // of shorter ones, by the first bit
+	_Atomic uint32_t *_Atomic
+	        directory; // nodes of prefixes of more than 16 bits, by the first 17 bits of an address
+	_Atomic uint32_t nodes[2]; // of shorter ones, by the first bit
 	_Atomic uint16_t whole;    // value of the prefix of no bits
 	uint32_t blocks;           // that its nodes take: the writer's
 };
@@ -75,7 +76,8 @@ unsigned prefix_tree_matches(const struct prefix_tree *tree, const struct prefix
 int prefix_tree_put(struct prefix_tree *tree, struct prefix_space *space, struct prefix_key key,
                     unsigned length, uint16_t value);
 
-bool prefix_tree_has(const struct prefix_tree *tree, struct prefix_space *space, struct prefix_key key, unsigned length);
+bool prefix_tree_has(const struct prefix_tree *tree, struct prefix_space *space, struct prefix_key key,
+                     unsigned length);
 
 // A prefix that is not there: nothing.
 void prefix_tree_delete(struct prefix_tree *tree, struct prefix_space *space, struct prefix_key key,

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 from nf.nat44_frames import udp
-from planed_rig import Document, Planed, until
 from planed.test_fib_offload import FAR, HOST, NEAR, WIRES, Guest, Switch, raw, settings, vnf_mac
+from planed_rig import Document, Planed, until
 
 from planebench_fib.client import FibClient
 from planebench_fib.errors import FibUpdateError
@@ -35,8 +35,8 @@ LENGTHS = {4: (0, 1, 8, 15, 16, 17, 23, 24, 25, 32, 32, 32), 6: (0, 3, 16, 17, 3
 STEPS = 80
 AT_ONCE = 8
 """Frames: half a ring."""
-MANY = 32
-"""Routes of one change at most; so many hosts of a VNF are looked up as prefixes are."""
+MANY = 64
+"""Routes of one change at most; of hosts twice as many: the forwarder looks a few up in another way."""
 
 
 def address_of(rng: random.Random, version: int) -> Address:
@@ -92,32 +92,40 @@ class Speaker:
         self.guest = switch.attach(f"vnf{number}", vnf_mac(number))
         self.model = Model()
         self.refused: list[FibUpdateError] = []
-        self.begin()
+        self.again()
 
-    def begin(self) -> list[Code]:
+    def again(self) -> list[Code]:
         """What was announced is stale."""
         self.client = FibClient(self.guest, refused=self.refused.append)
         self.model.session = self.client.session
+        for number in PLAIN:
+            self.hop_of(number, self.rng.choice(WIRES), NEAR)
         return []
 
+    def hop_of(self, number: int, wire: str, mac: str) -> None:
+        self.client.hop(number, destination=mac, wire=WIRES.index(wire))
+        self.model.hops[self.model.session, number] = f"{wire} {mac}"
+
     def change(self) -> None:
-        changes = (
-            *(self.announce,) * 5, *(self.withdraw,) * 4, *(self.hop,) * 3, self.group, self.hop_delete,
-            self.begin, self.end_of_rib, self.flush, self.operator, self.operator_flush,
-        )  # fmt: skip
-        expected = self.rng.choice(changes)()
+        changes = {
+            self.announce: 10, self.withdraw: 6, self.hop: 6, self.group: 3, self.hop_delete: 2, self.operator: 2,
+            self.again: 1, self.end_of_rib: 1, self.flush: 0.3, self.operator_flush: 0.3,
+        }  # fmt: skip
+        expected = self.rng.choices([*changes], [*changes.values()])[0]()
         self.client.drain()
         assert [error.code for error in self.refused] == expected
         self.refused.clear()
 
-    def network(self) -> Network:
+    def network(self, *, is_host: bool = False) -> Network:
         address = address_of(self.rng, self.rng.choice((4, 6)))
-        return ip_network((int(address), self.rng.choice(LENGTHS[address.version])), strict=False)
+        length = address.max_prefixlen if is_host else self.rng.choice(LENGTHS[address.version])
+        return ip_network((int(address), length), strict=False)
 
     def announce(self) -> list[Code]:
         expected = []
-        for _ in range(self.rng.choice((1, 2, MANY))):
-            network, number = self.network(), self.rng.choice((*PLAIN, *GROUPS))
+        count = self.rng.choice((1, 2, MANY, 2 * MANY))
+        for _ in range(count):
+            network, number = self.network(is_host=count > MANY), self.rng.choice((*PLAIN, *GROUPS))
             hop, is_add = (self.model.session, number), self.rng.random() < 0.5
             (self.client.add if is_add else self.client.replace)(network, number)
             owner = self.model.routes.get(network, (None, 0))[0]
@@ -131,20 +139,19 @@ class Speaker:
 
     def withdraw(self) -> list[Code]:
         known = sorted(self.model.routes, key=str)
-        count = min(len(known), self.rng.choice((1, 2, MANY)))
+        count = min(len(known), self.rng.choice((1, 2, 3)))
         chosen = [*self.rng.sample(known, count), self.network()]
         for network in chosen:
             self.client.delete(network)
         return [Code.ABSENT for network in chosen if self.model.routes.pop(network, None) is None]
 
     def hop(self) -> list[Code]:
-        number, wire, mac = self.rng.choice(PLAIN), self.rng.randrange(2), self.rng.choice((FAR, NEAR))
-        kind = self.rng.choice(("forward", "forward", "forward", "vnf", "blackhole"))
+        number, kind = self.rng.choice(PLAIN), self.rng.choice(("forward", "forward", "forward", "vnf", "blackhole"))
         if kind == "forward":
-            self.client.hop(number, destination=mac, wire=wire)
-        else:
-            (self.client.hop_local if kind == "vnf" else self.client.hop_blackhole)(number)
-        self.model.hops[self.model.session, number] = f"{WIRES[wire]} {mac}" if kind == "forward" else kind
+            self.hop_of(number, self.rng.choice(WIRES), self.rng.choice((FAR, NEAR)))
+            return []
+        (self.client.hop_local if kind == "vnf" else self.client.hop_blackhole)(number)
+        self.model.hops[self.model.session, number] = kind
         return []
 
     def group(self) -> list[Code]:
@@ -189,7 +196,7 @@ class Speaker:
         """It ends the session."""
         assert self.switch.call("flush", vnf=self.number) == {"flushed": len(self.model.routes)}
         self.model.keep()
-        return self.begin()
+        return self.again()
 
 
 def probe(vnf: int, address: Address, number: int) -> bytes:
