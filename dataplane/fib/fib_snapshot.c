@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "fib/fib_snapshot.h"
 #include "fib/fib_state.h"
 #include "base/input_file.h"
 

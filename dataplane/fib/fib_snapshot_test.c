@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "fib/fib_rig.h"
-#include "fib/fib_snapshot.h"
+#include "fib/fib_state.h"
 
 enum { A = 1, B = 2, SESSION = 7 };
 
