@@ -275,7 +275,7 @@ static void build(struct bench *bench, const struct bench_table *table)
 		if (!table->put(bench, &bench->routes[i], bench->routes[i].value))
 			bench_die("%s: no room for route %u", table->name, i);
 	printf("{\"case\": \"%s\", \"entries\": %lu, \"bytes\": %lu, \"seconds\": %.3f}\n", table->name,
-	       entries, table->bytes(), (double)(rte_rdtsc_precise() - begun) / bench->tsc_hz);
+	       entries, table->bytes(bench), (double)(rte_rdtsc_precise() - begun) / bench->tsc_hz);
 	fflush(stdout);
 }
 

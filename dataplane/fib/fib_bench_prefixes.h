@@ -42,7 +42,7 @@ struct bench_table {
 	bool (*put)(const struct bench *bench, const struct bench_route *route, uint16_t value);
 	void (*drop)(const struct bench *bench, const struct bench_route *route);
 	void (*find)(const struct bench *bench, uint16_t *values); // of the block
-	uint64_t (*bytes)(void);                                   // that it takes
+	uint64_t (*bytes)(const struct bench *bench);              // that it takes
 };
 
 extern const struct bench_table bench_fib, bench_rounds;            // ours: the FIB, and what it did before

@@ -10,7 +10,10 @@ static struct fib *fib;
 
 static void fib_open(const struct bench *bench)
 {
-	uint64_t routes = (uint64_t)bench->count * bench->vnfs;
+	static const struct fib_prefix own[] = {
+	        {.family = 4, .length = 32, .address = {240, 0, 0, 1}},
+	        {.family = 6, .length = 128, .address = {0x20, 0xff, [15] = 1}}};
+	uint64_t routes = (uint64_t)(bench->count + 1) * bench->vnfs;
 	const struct fib_config config = {.routes4 = bench->family == 4 ? routes : 0,
 	                                  .routes6 = bench->family == 6 ? routes : 0,
 	                                  .seed = 1,
@@ -20,7 +23,7 @@ static void fib_open(const struct bench *bench)
 		bench_die("no FIB of %lu routes", routes);
 	for (uint16_t vnf = 1; vnf <= bench->vnfs; vnf++) {
 		const struct fib_vnf_config of = {
-		        .vnf = vnf, .quota_routes = bench->count, .quota_hops = HOPS};
+		        .vnf = vnf, .quota_routes = bench->count + 1, .quota_hops = HOPS};
 
 		if (fib_vnf_set(fib, &of))
 			bench_die("no memory for VNF %u", vnf);
@@ -30,6 +33,8 @@ static void fib_open(const struct bench *bench)
 			if (fib_hop_set(fib, vnf, FIB_OPERATOR, value, &hop))
 				bench_die("no next hop %u", value);
 		}
+		if (fib_route_set(fib, vnf, FIB_OPERATOR, FIB_ADD, &own[bench->family == 6], 1))
+			bench_die("no route to an address of the router");
 	}
 }
 
@@ -65,9 +70,9 @@ static void fib_find_block(const struct bench *bench, uint16_t *values)
 }
 
 // Of the index alone; the table is the rounds' below.
-static uint64_t fib_bytes(void)
+static uint64_t fib_bytes(const struct bench *bench)
 {
-	return prefix_tree_bytes(fib->prefixes);
+	return prefix_tree_bytes(fib->prefixes) + (uint64_t)bench->vnfs * PREFIX_SPACE_BYTES;
 }
 
 const struct bench_table bench_fib = {"fib", 0, fib_open, fib_put, fib_drop, fib_find_block, fib_bytes};
@@ -154,7 +159,7 @@ static void rounds_find(const struct bench *bench, uint16_t *values)
 	}
 }
 
-static uint64_t rounds_bytes(void)
+static uint64_t rounds_bytes(const struct bench *bench)
 {
 	struct cuckoo_stats stats;
 

@@ -79,7 +79,7 @@ static void dir24_find(const struct bench *bench, uint16_t *values)
 	}
 }
 
-static uint64_t dir24_bytes(void)
+static uint64_t dir24_bytes(const struct bench *bench)
 {
 	return heap_bytes() - dir24_before;
 }
@@ -123,7 +123,7 @@ static void lpm_find(const struct bench *bench, uint16_t *values)
 	}
 }
 
-static uint64_t lpm_bytes(void)
+static uint64_t lpm_bytes(const struct bench *bench)
 {
 	return heap_bytes() - lpm_before;
 }
@@ -167,7 +167,7 @@ static void fib6_find(const struct bench *bench, uint16_t *values)
 	}
 }
 
-static uint64_t fib6_bytes(void)
+static uint64_t fib6_bytes(const struct bench *bench)
 {
 	return heap_bytes() - fib6_before;
 }

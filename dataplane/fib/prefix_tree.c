@@ -13,7 +13,7 @@
 enum {
 	DEPTHS = 16,
 	DEPTH_DIRECT = 2, // its nodes are found by the directory
-	DIRECTORY_SLOTS = 1 << (8 * DEPTH_DIRECT + 1),
+	DIRECTORY_SLOTS = PREFIX_SPACE_BYTES / sizeof(uint32_t),
 	WORDS = 4,             // of a bitmap: 256 bits
 	BLOCKS_MAX = 25,       // of a node: two bitmaps, 256 children, 255 values
 	GIVEN_MAX = 1 << 16,   // nodes that readers may still be in
@@ -606,7 +606,7 @@ void prefix_tree_delete(struct prefix_tree *tree, struct prefix_space *space, st
 int prefix_space_open(struct prefix_space *space)
 {
 	if (space->directory == NULL)
-		space->directory = calloc(DIRECTORY_SLOTS, sizeof(*space->directory));
+		space->directory = calloc(1, PREFIX_SPACE_BYTES);
 	return space->directory ? 0 : -ENOMEM;
 }
 

@@ -8,7 +8,9 @@
 // which are most, need no node below it. Nothing is pushed down: a prefix is in one place, and an update costs a copy
 // of one node (at most 1.6 KB), or a new node for each depth that is missing, however many prefixes lie under it.
 //
-// A lookup reads a node for each depth down to the longest prefix there: three for an IPv4 /24, six for an IPv6 /48.
+// Nodes of depth 2, of prefixes of 17 to 24 bits, are found by a directory, an array by the first 17 bits: it is asked
+// first, and the nodes of depths 0 and 1 only where nothing longer was found. So a lookup reads the directory and a node
+// for each depth below 2: one for an IPv4 /24, four for an IPv6 /48; and two nodes that are few for what is shorter.
 // Nodes take blocks of 64 bytes; one without children and with up to 16 prefixes is one. An empty space takes nothing.
 //
 // Threads: one writer; readers without locks, that are known to `readers`. A node that readers may be in is not
@@ -29,6 +31,7 @@ enum {
 	PREFIX_BULK_MAX = 64,
 	PREFIX_MATCHES_MAX = 129,
 	PREFIX_BLOCK_BYTES = 64,
+	PREFIX_SPACE_BYTES = 4 << 17, // of an open space, besides its nodes
 };
 
 // Bits of an address from the left; IPv4: the upper half of high. Host byte order.
