@@ -11,7 +11,7 @@
 // Nodes of depth 2, of prefixes of 17 to 24 bits, are found by a directory, an array by the first 17 bits: it is asked
 // first, and the nodes of depths 0 and 1 only where nothing longer was found. So a lookup reads the directory and a node
 // for each depth below 2: one for an IPv4 /24, four for an IPv6 /48; and two nodes that are few for what is shorter.
-// Nodes take blocks of 64 bytes; one without children and with up to 16 prefixes is one. An empty space takes nothing.
+// Nodes take blocks of 64 bytes; one without children and with up to 16 prefixes is one.
 //
 // Threads: one writer; readers without locks, that are known to `readers`. A node that readers may be in is not
 // changed but copied, except for a value, which is one store; it is used again when all readers were quiet since.
