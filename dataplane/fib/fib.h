@@ -4,8 +4,9 @@
 //
 // One narrow and one wide cuckoo table hold all routes of all VNFs. Owner of a host route: vnf << 1; of a
 // prefix: vnf << 1 | 1, and its address is the prefix, then a bit 1, then zeros, which no two prefixes of
-// different length share. A lookup asks for the host route first, if the VNF has any, then an index of the prefixes
-// (prefix_tree.h), which follows the tables and is in no snapshot.
+// different length share. Beside them is an index of the prefixes, and of a few hosts of each VNF (prefix_tree.h), which
+// follows the tables and is in no snapshot. A lookup asks the tables for the host route, if any VNF has more hosts than
+// the index, and then the index.
 //
 // A route leads to a next hop, a record that all routes of a VNF's session to it share. So a VNF's routes are
 // flushed at once, however many: its next hops are taken away, lookups see nothing behind them, and the sweep
