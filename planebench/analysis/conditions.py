@@ -312,6 +312,7 @@ MUST_MATCH: Mapping[Literal["settings", "host"], Mapping[str, str]] = {
     "settings": {
         "wire": "wire",
         "ring_size": "ring size",
+        "wire_ring_size": "ring size of wires",
         "send_burst": "batch of VNFs (send_burst)",
         "drain_us": "drain time of VNFs (drain_us)",
         "hugepages": "hugepages",

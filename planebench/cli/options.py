@@ -155,6 +155,7 @@ PLAN_OPTIONS: dict[str, Any] = {
     "clock": _text("--clock", "NAME", "Clock of latencies: hardware, kernel (veth), software, or auto (software)."),
     "check": _text("--check", "NAME", "Frames checked in trials without probes: full (all), sampled (1 burst in 16)."),
     "ring_size": _number(int, "--ring-size", "Descriptors of each ring, a power of two."),
+    "wire_ring_size": _text("--wire-ring-size", "N", "Those of wires; own: as each switch has at NICs."),
     "switch_cores": _number(int, "--switch-cores", "CPU cores of each switch, e.g. with planed:workers=N."),
     "tester_cores": _number(int, "--tester-cores", "CPU cores of the tester, each with a queue pair of every port."),
     "traffic": _text("--traffic", "A,B", "Traffic profiles (see list traffic), or FILE.yaml; plain for none."),

@@ -92,7 +92,7 @@ def condition_for(settings: LiveSettings, cpus: Cpus, facts: HostFacts) -> Calib
         cpu_model=facts.cpu_model,
         kernel=facts.kernel,
         wire=settings.wire,
-        ring_size=settings.ring_size,
+        ring_size=settings.wire_ring(),
         hugepages=settings.hugepages,
         tester_cpus=len(tester_cpus),
         core_kinds=cpus.kind_names(tester_cpus),
@@ -281,18 +281,17 @@ def loop_document(
     links = LinkSettings(
         workdir,
         settings.wire,
-        settings.ring_size,
+        settings.wire_ring(),
         max_frame_bytes=settings.max_frame_bytes,
         queues=queues,
         ends={} if ends is None else {LOOP: ends},
     )
     clock, kind = port_clock(settings.clock), wire_kind(settings.wire)
-    a, b = (Port(name, "ethdev", settings.ring_size, queues, clock=clock) for name in "ab")
+    a, b = (Port(name, "ethdev", settings.wire_ring(), queues, clock=clock) for name in "ab")
     near, far = kind.planed_port(a, LOOP, links), kind.planed_port(b, LOOP, links, "switch")
     both = (far, near) if kind.switch_listens else (near, far)  # who listens first: planed opens ports in their order
     needed = memory(
-        ports=2,
-        ring_size=max(port.ring_size or 0 for port in both),
+        rings=[port.ring_size or 0 for port in both],
         max_frame_bytes=settings.max_frame_bytes,
         hugepages=settings.hugepages,
         queues=queues,

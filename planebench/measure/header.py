@@ -229,6 +229,7 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Heade
         "check": plan.check,
         "hosting": ",".join(plan.hostings),
         "ring_size": plan.ring_size,
+        **({"wire_ring_size": plan.wire_ring_size} if plan.wire_ring_size else {}),
         "send_burst": plan.send_burst,
         **plan.sending,
         "hugepages": settings.hugepages,

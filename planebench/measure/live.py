@@ -48,7 +48,7 @@ from planebench.model.conditions import Conditions, of_losses
 from planebench.model.dimensions import ClockChoice, ClockName, HostingFacts
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import Calibration
-from planebench.model.plan import FrameCheck
+from planebench.model.plan import NIC_RING_SIZE, OWN_RING, FrameCheck, RingSize, WireRingSize
 from planebench.model.reasons import Reason
 from planebench.model.records import Anatomy, FibUpdates, MemoryEvidence
 from planebench.model.scenario import Direction
@@ -99,6 +99,7 @@ class LiveSettings:
     max_frame_bytes: int
     wire: str
     """``NAME`` or ``NAME:ARGUMENTS``."""
+    wire_ring_size: WireRingSize | None = None
     calibration: Calibration | None = None
     """The calibration of the tester, if it was measured."""
     clock: ClockChoice = "auto"
@@ -111,6 +112,10 @@ class LiveSettings:
     """True if the user set a rate for saturating trials, which is then used in place of the line rate."""
     last_distance: LastDistance = field(default_factory=LastDistance, compare=False)
     """Of the trial before, of any switch."""
+
+    def wire_ring(self, own: RingSize = NIC_RING_SIZE) -> int:
+        """Return the ring size of wires, of a switch that has ``own`` at a NIC."""
+        return own if self.wire_ring_size == OWN_RING else self.wire_ring_size or self.ring_size
 
 
 class LiveTopology:
@@ -631,6 +636,7 @@ def link_settings(adapter: Adapter, topology: Topology, settings: LiveSettings, 
         wire=settings.wire,
         vnf_interface=adapter.vnf_interface,
         ring_size=settings.ring_size,
+        wire_ring_size=settings.wire_ring(adapter.nic_ring_size),
         hugepages=settings.hugepages,
         max_frame_bytes=settings.max_frame_bytes,
         queues=max(queues, settings.tester_cores),

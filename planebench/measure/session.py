@@ -132,6 +132,7 @@ def open_session(
     settings = LiveSettings(
         planed=Path("planed") if survey.simulated else require_planed(drivers=needs_drivers),
         ring_size=plan.ring_size,
+        wire_ring_size=plan.wire_ring_size,
         hugepages=survey.hugepages,
         max_frame_bytes=max_frame_bytes(plan),
         wire=plan.wire,

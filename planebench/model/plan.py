@@ -27,6 +27,11 @@ Missing = Literal["skip", "error"]
 Stamp = Literal["probes", "all"]
 FrameCheck = Literal["full", "sampled"]
 RingSize = Literal[64, 128, 256, 512, 1024, 2048, 4096]
+OWN_RING: Literal["own"] = "own"
+WireRingSize = Literal["own", 64, 128, 256, 512, 1024, 2048, 4096]
+"""``own``: what each switch has at a NIC, its default or that of its paper."""
+NIC_RING_SIZE: RingSize = 1024
+"""At a NIC, as DPDK's examples have it: of a switch that has no other."""
 SwitchCores = Literal[1, 2, 3, 4]
 TesterCores = Literal[1, 2, 3, 4]
 Seconds = Annotated[float, Gt(0), Le(3600)]
@@ -173,6 +178,8 @@ class Plan:
     hosting: HostingName = "process"
     """The hostings of VNFs whose text in the chain names none."""
     ring_size: RingSize = 256
+    """Of every port, but for wires where ``wire_ring_size`` says theirs."""
+    wire_ring_size: WireRingSize | None = None
     send_burst: Annotated[int, Ge(0), Le(64)] = 0
     """Frames that wait for each other in VNFs whose text does not say it; 0: none waits."""
     drain_us: Annotated[int, Ge(0), Le(1000)] = 100

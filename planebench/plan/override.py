@@ -170,6 +170,7 @@ OPTIONS: Mapping[str, _Option] = {
     "clock": _Option(("clock",)),
     "check": _Option(("check",)),
     "ring_size": _Option(("ring_size",)),
+    "wire_ring_size": _Option(("wire_ring_size",)),
     "switch_cores": _Option(("switch_cores",)),
     "tester_cores": _Option(("tester_cores",)),
     "loads": _Option(("latency.loads",), _loads),

@@ -32,6 +32,7 @@ from planebench.model.plan import (
     SwitchCores,
     TesterCores,
     ThroughputPlan,
+    WireRingSize,
 )
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.scenarios import (
@@ -200,6 +201,7 @@ check_tester_cores: Callable[[Any], TesterCores] = _named("tester_cores", get_ar
 parse_hosting: Callable[[Any], HostingName] = _named("hosting", WHOLE)
 check_clock: Callable[[Any], ClockChoice] = _named("clock", get_args(ClockChoice))
 check_ring_size: Callable[[Any], RingSize] = _named("ring_size", get_args(RingSize))
+_wire_ring_size: Callable[[Any], WireRingSize] = _named("wire_ring_size", get_args(WireRingSize))
 parse_check: Callable[[Any], FrameCheck] = _named("check", get_args(FrameCheck))
 _parse_load: Callable[[Any], str] = _named("latency.of", [m.name for m in METHODS.values() if m.figure == "rate"])
 _parse_search: Callable[[Any], str] = _named("search", (R_PLUS, *METHODS))
@@ -242,6 +244,7 @@ TEXTS: Mapping[str, Callable[[Any], Any]] = {
     "papers": _each(str),
     "wire": lambda value: parse_wire(str(value)),
     "ring_size": check_ring_size,
+    "wire_ring_size": lambda value: _wire_ring_size(int(value) if str(value).isdecimal() else value),
     "switch_cores": _named("switch_cores", get_args(SwitchCores)),
     "tester_cores": check_tester_cores,
     "clock": check_clock,

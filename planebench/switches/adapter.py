@@ -29,6 +29,7 @@ from planebench.host.programs import (
 )
 from planebench.model.errors import UsageError
 from planebench.model.header import Build
+from planebench.model.plan import NIC_RING_SIZE, RingSize
 from planebench.model.records import FibUpdates, SwitchCycles
 from planebench.model.scenario import Scenario, ScenarioName, scenario_named
 from planebench.model.scenarios import QUEUES_MAX
@@ -154,6 +155,8 @@ class Adapter(ABC):
     """The wires on which a switch with :data:`WORKERS_OPTION` may have several queue pairs."""
     vnf_interface: VnfInterface = "vhost-user"
     """The interface of its VNFs."""
+    nic_ring_size: RingSize = NIC_RING_SIZE
+    """The ring that it has at a NIC where nobody chooses: its default, or what a paper gave it."""
     max_frame_bytes: int = JUMBO_FRAME_BYTES
     """The largest frame that it carries."""
     options: tuple[Option, ...] = (PATH_OPTION,)

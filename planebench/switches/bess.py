@@ -165,7 +165,6 @@ class BessAdapter(Adapter):
             function="patch: QueueInc -> QueueOut each way",
             nic_driver=common.nic_driver(request),
             vnf_interface="vhost-user (DPDK net_vhost)",
-            ring_size=str(common.ring_size(request)),
             burst=str(BURST),
             checksum_offload=everywhere("off"),
             mergeable_buffers=everywhere("offered"),
@@ -225,13 +224,14 @@ class RunningBess(common.ProcessGroup):
             self._client.call("AddWorker", {"wid": worker, "core": cpu})
             name = queue_name("rr", worker)
             self._client.call("AddTc", {"class": {"name": name, "policy": "round_robin", "wid": worker}})
-        count, ring = self._request.queues, common.ring_size(self._request)
-        queues = {"num_inc_q": count, "num_out_q": count, "size_inc_q": ring, "size_out_q": ring}
+        count = self._request.queues
         for number, port in enumerate(common.paired_ports(self._request)):
             device = {"pci": port.address}
             if port.kind != "pci":
                 device = {"vdev": common.dpdk_vdev(number, port, self._request)}
             argument: dict[str, Any] = {"@type": f"{_TYPE}PMDPortArg", **device}
+            ring = port.ring_size
+            queues = {"num_inc_q": count, "num_out_q": count, "size_inc_q": ring, "size_out_q": ring}
             self._client.call("CreatePort", {"name": port.name, "driver": "PMDPort", **queues, "arg": argument})
             for prefix, kind in (("in_", "QueueInc"), ("out_", "QueueOut")):
                 for queue in range(count):

@@ -66,10 +66,11 @@ class FastClickAdapter(Adapter):
         "--enable-user-multithread --enable-batch) and set PLANEBENCH_FASTCLICK to its folder"
     )
     wires = frozenset({"virtio", "vhost", "memif", "veth", "pci"})
+    nic_ring_size = 4096  # conext19, Table 2
     options = (
         PATH_OPTION,
         WORKERS_OPTION,
-        Option("ndesc", "whole", "NDESC: descriptors of a ring to use", "ring size", least=1, most=32768),
+        Option("ndesc", "whole", "NDESC: descriptors of a ring to use", "the ring of each port", least=1, most=32768),
         Option("iqueue", "text", "IQUEUE: frames queued for a full ring", str(TX_QUEUE), QUEUES),
     )
     traits = Traits("modular", "structured", ("rtc",), "vhost-user", "low", ("C++",), "modular router", "conext19")
@@ -103,7 +104,7 @@ class FastClickAdapter(Adapter):
             segmentation_offload=everywhere("default", "not requested; DPDK's drivers at their defaults"),
             mergeable_buffers=everywhere("default"),
             buffers=f"{_buffers(request)} mbufs, one pool",
-            ndesc=str(self.value("ndesc", common.ring_size(request))),
+            ndesc=str(self.value("ndesc", "the ring of each port")),
             tx_queue=f"{self.value('iqueue', TX_QUEUE)} frames in software per port (IQUEUE)",
             tx_retry="from the software queue",
         )
@@ -120,13 +121,13 @@ class FastClickAdapter(Adapter):
         return switch
 
     def graph(self, request: SwitchRequest, ports: Sequence[SwitchPort], control: Path) -> str:
-        ndesc = self.value("ndesc", common.ring_size(request))
         iqueue = self.value("iqueue", TX_QUEUE)
         size = f", MBUF_SIZE {common.mbuf_bytes(request)}" if common.is_jumbo(request) else ""
         # A thread for each queue of every port: by default each port has threads of its own.
         threads = f", MAXTHREADS {len(request.worker_cpus)}, THREADOFFSET 0" if request.queues > 1 else ""
         lines = [f"DPDKInfo(NB_MBUF {_buffers(request)}{size});"]
         for number, port in enumerate(common.dpdk_order(ports)):
+            ndesc = self.value("ndesc", port.ring_size)
             # MODE none: the default is RSS, which virtio-user refuses.
             lines += [
                 f"{port.name}_in :: FromDPDKDevice({number}, N_QUEUES {request.queues}{threads}, MODE none, "

@@ -42,7 +42,8 @@ def requests_of(request: SwitchRequest, topology: Topology, links: LinkSettings)
     begin = next(number for number, pair in enumerate(pairs) if topology.link[1] in pair)
     half = -(-len(request.cpus) // 2)
     first, second = request.cpus[:half], request.cpus[half:] or request.cpus
-    near, far = (SwitchPort(name, "virtio-user", ring_size=links.ring_size) for name in topology.link)
+    ring = links.wire_ring_size or links.ring_size
+    near, far = (SwitchPort(name, "virtio-user", ring_size=ring) for name in topology.link)
     if _by_veth(links):
         ends = links.ends[near.name]
         near = replace(near, kind="af_packet", interface=ends.tester)

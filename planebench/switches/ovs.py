@@ -73,6 +73,7 @@ class OvsDpdkAdapter(Adapter):
     name = "ovs-dpdk"
     title = "Open vSwitch with DPDK"
     start_s = 2.0  # a database to fill
+    nic_ring_size = 2048  # NIC_PORT_DEFAULT_RXQ_SIZE
     remedy = "install Open vSwitch with DPDK: `apt-get install openvswitch-switch-dpdk` (Debian, Ubuntu)"
     programs = (
         ("ovs-vswitchd-dpdk", "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"),  # Debian's

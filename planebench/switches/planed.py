@@ -201,8 +201,7 @@ def _duty_percent(values: OptionValues) -> int | None:
 
 def _memory(request: SwitchRequest) -> Memory:
     return memory(
-        ports=len(request.ports),
-        ring_size=common.ring_size(request),
+        rings=[port.ring_size for port in request.ports],
         max_frame_bytes=request.max_frame_bytes,
         hugepages=request.hugepages,
         pools=1,

@@ -33,6 +33,7 @@ class SnabbAdapter(Adapter):
     title = "Snabb"
     remedy = "build it: https://github.com/snabbco/snabb (`make`), then PLANEBENCH_SNABB=/path/to/snabb"
     wires = frozenset({"vhost", "veth"})
+    nic_ring_size = 2048  # apps.intel_mp
     max_frame_bytes = STANDARD_FRAME_BYTES
     traits = Traits("modular", "structured", ("pipeline",), "vhost-user", "high", ("Lua", "C"), "VM-to-VM", "conext19")
 

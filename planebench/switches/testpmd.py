@@ -222,7 +222,7 @@ def parse_xstats(output: bytes, ports: Sequence[str]) -> dict[str, dict[str, int
 
 def _mbuf_count(request: SwitchRequest) -> int:
     """Return twice the descriptors of all rings of all ports, at least 16384."""
-    return max(MIN_MBUFS, 4 * common.ring_size(request) * len(request.ports) * request.queues)
+    return max(MIN_MBUFS, 4 * sum(port.ring_size for port in request.ports) * request.queues)
 
 
 def _arguments(

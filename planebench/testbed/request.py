@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -154,6 +154,8 @@ class LinkSettings:
     wire: str = "virtio"
     """``NAME`` or ``NAME:ARGUMENTS``."""
     ring_size: int = 256
+    wire_ring_size: int = 0
+    """Of the ports of wires; 0: as of all."""
     hugepages: bool = False
     max_frame_bytes: int = 1518
     name: str = "tester"
@@ -173,6 +175,10 @@ class LinkSettings:
     """The clock of the ports of the tester."""
     inside: Document | None = None
     """Ports and tasks of a switch that is part of the tester: an emulated NIC, on the first wire alone."""
+
+    def ring_of(self, port: str) -> int:
+        """Return the ring size of a port of the topology."""
+        return (self.wire_ring_size if topology_port(port).side == "wire" else 0) or self.ring_size
 
     @property
     def one_wire(self) -> bool:
@@ -210,8 +216,7 @@ def af_xdp_devargs(device: str, interface: str) -> str:
 
 def memory(
     *,
-    ports: int,
-    ring_size: int,
+    rings: Sequence[int],
     max_frame_bytes: int,
     hugepages: bool,
     pools: int = TESTER_POOLS,
@@ -219,7 +224,7 @@ def memory(
     vnf_bytes: int = 0,
     cached_mbufs: int = CACHED_MBUFS,
 ) -> Memory:
-    """Return the memory of a planed process with ``ports`` ports, rings of ``ring_size`` and frames up to
+    """Return the memory of a planed process with ports whose rings have these sizes and frames up to
     ``max_frame_bytes``.
 
     ``pools``: the receive pool and those of generators; 1 for a process without generators, as a switch. ``queues``:
@@ -227,15 +232,15 @@ def memory(
     functions of one queue need for themselves (planebench.testbed.vnfs). ``cached_mbufs``: in flight, beside rings.
 
     ``mbuf_count`` is that of the pool that all ports receive into. Rule: every ring of every port may be full of its
-    buffers (2 x ring_size a port) while a fixed number is in bursts and caches; rounded up to a power of two less
+    buffers (two rings a port) while a fixed number is in bursts and caches; rounded up to a power of two less
     one, the count that wastes no memory in a DPDK mempool. A pool that ran dry would look like loss in the switch.
     Any port may be planed's own virtio driver, whose rings have buffers of their own.
     """
-    wanted = (2 * ring_size * ports + cached_mbufs) * queues
+    wanted = (2 * sum(rings) + cached_mbufs) * queues
     mbuf_count = (1 << wanted.bit_length()) - 1
     data_bytes = STANDARD_DATA_BYTES if max_frame_bytes <= FRAME_SIZE_MAX_BYTES else JUMBO_DATA_BYTES
-    mbufs = mbuf_count + (pools - 1) * queues * (2 * ring_size + GENERATOR_MBUFS)
-    buffers = 2 * ring_size * ports * queues
+    mbufs = mbuf_count + (pools - 1) * queues * (2 * max(rings, default=0) + GENERATOR_MBUFS)
+    buffers = 2 * sum(rings) * queues
     used_bytes = mbufs * (data_bytes + MBUF_OVERHEAD_BYTES) + buffers * (data_bytes + BUFFER_OVERHEAD_BYTES)
     used_bytes += vnf_bytes * queues
     size_mb = max(MIN_MB, EAL_MB + -(-used_bytes // 2**20))

@@ -152,7 +152,7 @@ def switch_request(
     uncabled = set(topology.wire_ports) - set(cabled(topology, links.vnf_interface))
     ports = []
     for port in (it for it in topology.ports if it.name not in uncabled):
-        common = SwitchPort(port.name, "vhost-user", ring_size=links.ring_size)
+        common = SwitchPort(port.name, "vhost-user", ring_size=links.ring_of(port.name))
         if port.side == "wire":
             common = wire_kind(links.wire).switch_port(common, port.name, links)
         elif links.vnf_interface == "veth":
@@ -189,9 +189,9 @@ def _document(
     workers: Sequence[Worker],
 ) -> Document:
     own = [_tester_port(port, topology, links) for port in _own_ports(topology, links)]
+    inside = links.inside.ports if links.inside is not None else ()
     needed = memory(
-        ports=len(own) + (len(links.inside.ports) if links.inside is not None else 0),
-        ring_size=max((port.ring_size or 0 for port in own), default=links.ring_size),
+        rings=[port.ring_size or links.ring_size for port in (*own, *inside)],
         max_frame_bytes=links.max_frame_bytes,
         hugepages=links.hugepages,
         queues=links.queues,
@@ -210,7 +210,7 @@ def _document(
 def _tester_port(port: TopologyPort, topology: Topology, links: LinkSettings) -> Port:
     stamps = port.side == "wire" or is_kernel_interface(port, links)
     clock = port_clock(links.clock) if stamps else "software"
-    common = Port(port.name, "ethdev", links.ring_size, links.queues, clock=clock)
+    common = Port(port.name, "ethdev", links.ring_of(port.name), links.queues, clock=clock)
     if port.side == "wire":
         return wire_kind(links.wire).planed_port(common, port.name, links)
     if links.vnf_interface == "veth":
@@ -257,8 +257,7 @@ def vnf_documents(topology: Topology, placement: Placement, links: LinkSettings)
             else:
                 devices.append(replace(common, name=name, path=links.socket(name), mac=mac))
         needed = memory(
-            ports=len(ports),
-            ring_size=links.ring_size,
+            rings=[links.ring_size] * len(ports),
             max_frame_bytes=links.max_frame_bytes,
             hugepages=links.hugepages and not topology.side_by_side,
             pools=TESTER_POOLS if ports[0] in topology.ends else 1,

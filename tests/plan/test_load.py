@@ -70,6 +70,7 @@ def test_values_named_twice_count_once_but_switches_do_not(document: dict[str, A
         ("frame_sizes_bytes", [64.5], ['"64.5"', "64..1518 and 9000"]),
         ("chain_lengths", [6], ['"6"', "1..5"]),
         ("ring_size", 300, ['"300"', "256, 512"]),
+        ("wire_ring_size", 300, ['"300"', "own"]),
         ("wire", "pigeon", ["wire", '"pigeon"', "virtio, memif, vhost, veth"]),
         ("switches", [], ["switches", "at least 1"]),
         ("throughput.repetitions", 0, ["throughput.repetitions", '"0"']),

@@ -41,13 +41,14 @@ def test_a_switch_that_was_asked_for_must_be_there() -> None:
 
 
 def test_single_values() -> None:
+    rings: dict[str, Any] = {"ring_size": 1024, "wire_ring_size": "2048"}
     plan = override(
-        QUICK, duration=2.5, repeat=7, wire="veth", ring_size=1024, loads="0.2,0.9", seed=9, switch_cores=2, name="mine"
+        QUICK, duration=2.5, repeat=7, wire="veth", **rings, loads="0.2,0.9", seed=9, switch_cores=2, name="mine"
     )
     assert (plan.throughput.duration_s, plan.latency.duration_s) == (2.5, 2.5)
     assert (plan.throughput.repetitions, plan.latency.repetitions) == (7, QUICK.latency.repetitions)
     assert (plan.wire, plan.ring_size, plan.seed, plan.switch_cores, plan.name) == ("veth", 1024, 9, 2, "mine")
-    assert plan.latency.loads == (0.2, 0.9)
+    assert (plan.latency.loads, plan.wire_ring_size) == ((0.2, 0.9), 2048)
 
 
 def test_the_check_is_full_unless_asked_for() -> None:
@@ -91,6 +92,7 @@ def test_options_that_take_no_time_keep_the_budget(options: dict[str, Any]) -> N
         ({"wire": "vet"}, ['"vet"', "did you mean veth", "virtio, memif, vhost, veth"]),
         ({"switch_cores": 5}, ["--switch-cores: ", '"5"', "1, 2, 3, 4"]),
         ({"ring_size": 100}, ['"100"', "256"]),
+        ({"wire_ring_size": "100"}, ['"100"', "own", "256"]),
         ({"loads": "0.5,1.1"}, ['"1.1"', "none"]),
         ({"loads": "half"}, ['"half"', "0.10,0.50"]),
         ({"loads": "nan"}, ['"nan"', "none"]),

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from planebench.host.planed_program import find_planed
+from planebench.measure.live import LiveSettings, link_settings
 from planebench.model.cpus import Cpus
 from planebench.model.scenarios import build
 from planebench.model.topology import Topology
 from planebench.planed.document import Document, Memory, Port, Worker
+from planebench.switches.registry import get_adapter
 from planebench.testbed.chain import build_chain
 from planebench.testbed.placement import place
 from planebench.testbed.request import Ends, LinkSettings, memory
@@ -136,9 +138,9 @@ def test_af_packet_ring_is_one_the_kernel_takes(max_frame: int, ring_size: int) 
 
 
 def test_memory_grows_with_what_it_must_hold() -> None:
-    small = memory(ports=2, ring_size=256, max_frame_bytes=1518, hugepages=False)
-    chain = memory(ports=12, ring_size=256, max_frame_bytes=1518, hugepages=False)
-    jumbo = memory(ports=12, ring_size=256, max_frame_bytes=9000, hugepages=True)
+    small = memory(rings=[256] * 2, max_frame_bytes=1518, hugepages=False)
+    chain = memory(rings=[256] * 12, max_frame_bytes=1518, hugepages=False)
+    jumbo = memory(rings=[256] * 12, max_frame_bytes=9000, hugepages=True)
     assert small.mbuf_count < chain.mbuf_count == jumbo.mbuf_count
     assert small.size_mb <= chain.size_mb < jumbo.size_mb
     assert chain.mbuf_count >= 2 * 256 * 12
@@ -206,3 +208,17 @@ def test_the_switch_knows_the_memory_that_a_vnf_was_given() -> None:
     assert {port.name: port.vnf_memory_mb for port in request.ports if port.of_vnf} == {
         port: 99 if port in topology.vnfs[1].ports else None for port in topology.vnf_ports
     }
+
+
+@pytest.mark.parametrize(("own", "wires"), [("fastclick", 4096), ("ovs-dpdk", 2048), ("vpp", 1024)])
+def test_wires_have_the_ring_of_a_nic_and_vnfs_their_own(own: str, wires: int) -> None:
+    settings = LiveSettings(Path("planed"), 256, False, 1518, "vhost", wire_ring_size="own")
+    topology = build("loopback", 1)
+    links = link_settings(get_adapter(own), topology, settings, Path("/run/pb/x"))
+    rings = {"n0": wires, "v0": 256, "v1": 256, "n1": wires}
+    request, document = switch_request(topology, place(Cpus((0, 1))), links), full(topology, links)
+    assert {port.name: port.ring_size for port in request.ports} == rings
+    assert {port["name"]: port["ring_size"] for port in document["ports"]} == rings
+    assert document["memory"]["mbuf_count"] >= 2 * sum(rings.values())
+    same = link_settings(get_adapter(own), topology, replace(settings, wire_ring_size=None), Path("/run/pb/x"))
+    assert {port["ring_size"] for port in full(topology, same)["ports"]} == {256}

@@ -128,5 +128,5 @@ def needs_veth_pair(port: TopologyPort, links: LinkSettings) -> bool:
 
 def af_packet_port(port: Port, interface: str, links: LinkSettings) -> Port:
     """Return a port of DPDK's af_packet driver on a kernel interface."""
-    arguments = af_packet_devargs(interface, links.ring_size, links.max_frame_bytes)
+    arguments = af_packet_devargs(interface, port.ring_size or links.ring_size, links.max_frame_bytes)
     return replace(port, device=f"net_af_packet_{port.name},{arguments}")
