@@ -29,7 +29,7 @@ from planebench.model.cpus import Cpus
 from planebench.model.dimensions import is_external
 from planebench.model.errors import ExternalTesterError, PlanebenchError, StoreError
 from planebench.model.header import Run
-from planebench.model.plan import R_PLUS, Plan, Skipped
+from planebench.model.plan import R_PLUS, Plan, Skipped, has_line
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import Load, Point, TopologyKey, Trial, VerdictKind
 from planebench.model.results import SearchResult
@@ -482,7 +482,8 @@ class Campaign:
             each.connect()
         start, index = max(bench.start_number, 0), len(self.trials)
         request = dataclasses.replace(request, start=start, index=index)
-        if (line_bps := self.plan.throughput.line_bps) is not None:
+        line_bps = self.plan.throughput.line_bps
+        if line_bps is not None and has_line(request.point.scenario, request.profile):
             pps = line_rate_pps(request.mean_frame_bytes, line_bps)
             request = request.on_line(pps, open_loop=self.plan.throughput.open_loop is not False)
         self.pace.trial_begins()

@@ -129,7 +129,7 @@ def external_refusal(plan: Plan, point: Point, adapter: Adapter) -> str:
         return "planed drives the VNFs, and the tester is an external one, which measures p2p"
     if adapter.vnf_interface != "vhost-user":
         return f"{adapter.name} works on interfaces that planebench makes; an external tester has cables"
-    if not plan.profile(point.traffic).plain:
+    if point.traffic:
         return f"an external tester sends plain frames, not traffic {point.traffic}"
     if mhz_of(point.cpu_clock) is not None:
         return "CPU clocks are set for planed's trials only; leave out --cpu-mhz"

@@ -87,7 +87,7 @@ class TrialRequest:
         """
         if self.line_rate_pps is not None:
             return self
-        at_rate = open_loop and self.load == SATURATING
+        at_rate = open_loop and self.load == SATURATING and not self.profile.closed_loop
         load = Load(SATURATING.label, pps) if at_rate else self.load
         return dataclasses.replace(self, load=load, line_rate_pps=pps)
 

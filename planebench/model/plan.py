@@ -15,7 +15,7 @@ from annotated_types import Ge, Gt, Le, Lt, MinLen
 from pydantic import StringConstraints
 
 from planebench.model.dimensions import EXTERNAL, TESTER_PLACES, ClockChoice, HostingName
-from planebench.model.scenario import Direction, ScenarioName
+from planebench.model.scenario import Direction, ScenarioName, scenario_named
 from planebench.model.server import NEAR, OWN_CLOCK, CpuClock, Placing
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.model.wire import WireChoice, WireName, wire_name
@@ -73,7 +73,8 @@ class ThroughputPlan:
     max_rate_pps: RatePerDirection | None = None
     """Saturating trials send at this rate in each direction instead of the maximum."""
     line_bps: BitRate | None = None
-    """The speed of every link, also of wires without one: saturating trials send at its line rate by frame size."""
+    """The speed of every wire, also of those without one: saturating trials of paths with a wire (:func:`has_line`)
+    send at its line rate by frame size."""
     open_loop: bool | None = None
     """Saturating trials send at ``max_rate_pps`` or, without it, at the line rate, and count frames that find the ring
     full as unsent. False: without ``max_rate_pps`` the generator waits for room in the ring. None: so it does on wires
@@ -92,6 +93,11 @@ class ThroughputPlan:
         while found[-1] < end:
             found.append(min(ceil(found[-1] * LOOK_GROWTH), end))
         return tuple(found)
+
+
+def has_line(scenario: ScenarioName, profile: TrafficProfile) -> bool:
+    """Return whether trials go over a wire whose speed the plan says: not from VNF to VNF, nor in a closed loop."""
+    return scenario_named(scenario).wired and not profile.closed_loop
 
 
 @dataclass(frozen=True, slots=True)

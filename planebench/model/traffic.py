@@ -107,6 +107,8 @@ class TrafficProfile:
     """Routes a second that the control of a VNF changes meanwhile; flat_out: as fast as they are acknowledged."""
     control_pps: float | None = None
     """Control packets a second to a VNF. It answers each with a reply, and with the change of one route."""
+    closed_loop: bool = False
+    """At maximum load plain frames as fast as the ring takes them: the plan's speed of links is not for them."""
 
     @property
     def has_control(self) -> bool:
@@ -115,8 +117,8 @@ class TrafficProfile:
 
     @property
     def plain(self) -> bool:
-        """Return whether it is no profile at all: equal frames of the size of the point."""
-        return not self.name
+        """Return whether its frames are those of no profile: equal ones of the size of the point."""
+        return not self.name or self.closed_loop
 
     @property
     def mean_frame_bytes(self) -> float | None:

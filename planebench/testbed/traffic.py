@@ -219,7 +219,7 @@ def traffic_infos(profiles: Iterable[TrafficProfile]) -> tuple[TrafficInfo, ...]
             },
         )
         for it in profiles
-        if not it.plain
+        if it.name
     )
 
 
@@ -346,7 +346,7 @@ class PcapModel(ClosedModel):
         return self
 
 
-ALIKE = ("summary", "ip", "transport", "vlan", "seed", "updates", "control_pps")
+ALIKE = ("summary", "ip", "transport", "vlan", "seed", "updates", "control_pps", "closed_loop")
 """Keys of a profile that its record has as they are."""
 
 
@@ -367,11 +367,14 @@ class ProfileModel(ClosedModel):
     seed: Annotated[int, Field(ge=0, lt=2**53)] = 1
     updates: Annotated[float, Field(gt=0, le=1e9)] | Literal["flat_out"] | None = None
     control_pps: Annotated[float, Field(ge=0.01, le=records.CONTROL_MAX_PPS)] | None = None
+    closed_loop: bool = False
 
     @model_validator(mode="after")
     def _fits(self) -> ProfileModel:
         if self.updates is not None and self.control_pps is not None:
             raise ValueError("updates and control_pps are mutually exclusive: each control packet causes an update")
+        if self.closed_loop and (more := self.model_fields_set - {"name", "summary", "closed_loop"}):
+            raise ValueError(f"closed_loop is for plain frames; remove {min(more)}")
         if self.pcap is None:
             return self
         own = ("sizes", "ip", "transport", "vlan", "flows", "dst_macs", "dst_ips")
