@@ -317,7 +317,7 @@ class Campaign:
             for repetition in visit.repetitions:
                 steps = self._rounds_of(key, "r_plus").next(visit.group.points)
                 for turn in self._turns(steps, attrgetter("point.switch")):
-                    self._measure(benches, self._saturating(turn.point, repetition))
+                    self._measure(benches, saturating_trial(self.plan, turn.point, repetition))
                     self.pace.advance()
             if not again:
                 self._search(visit, benches)
@@ -330,18 +330,6 @@ class Campaign:
         """Return the steps; where only one switch can be up, those of a switch together."""
         switches = list(dict.fromkeys(map(switch_of, steps)))
         return sorted(steps, key=lambda step: switches.index(switch_of(step))) if self._one_by_one else steps
-
-    def _saturating(self, point: Point, repetition: int) -> TrialRequest:
-        plan, rate = self.plan.throughput, self.plan.throughput.max_rate_pps
-        return TrialRequest(
-            point,
-            "r_plus",
-            SATURATING if rate is None else Load(SATURATING.label, rate),
-            plan.duration_s,
-            warmup_s=plan.warmup_s,
-            repetition=repetition,
-            profile=self.plan.profile(point.traffic),
-        )
 
     def _search(self, visit: Visit, benches: dict[str, Bench]) -> None:
         """Run each search of a visit, a trial of each point in turn, until all have ended.
@@ -356,7 +344,7 @@ class Campaign:
                     point = turn.point
                     ask, measured = self._next(method, point, visit.repetitions.start), False
                     if isinstance(ask, Ask):
-                        most = self._saturating(point, ask.repetition)
+                        most = saturating_trial(self.plan, point, ask.repetition)
                         load = most.load
                         if ask.load_pps is not None:
                             load = Load(rate_label(ask.load_pps), ask.load_pps / _senders(point))
@@ -482,10 +470,7 @@ class Campaign:
             each.connect()
         start, index = max(bench.start_number, 0), len(self.trials)
         request = dataclasses.replace(request, start=start, index=index)
-        line_bps = self.plan.throughput.line_bps
-        if line_bps is not None and has_line(request.point.scenario, request.profile):
-            pps = line_rate_pps(request.mean_frame_bytes, line_bps)
-            request = request.on_line(pps, open_loop=self.plan.throughput.open_loop is not False)
+        request = on_the_line(self.plan, request)
         self.pace.trial_begins()
         self.listener.trial_begins(request)
         trial = failed_trial(request, bench.reason) if bench.runner is None else bench.runner.run(request)
@@ -494,6 +479,29 @@ class Campaign:
         self._seen.append(trial)
         self.listener.trial_done(trial)
         return trial
+
+
+def saturating_trial(plan: Plan, point: Point, repetition: int) -> TrialRequest:
+    """Return a saturating trial of a point."""
+    throughput, rate = plan.throughput, plan.throughput.max_rate_pps
+    return TrialRequest(
+        point,
+        "r_plus",
+        SATURATING if rate is None else Load(SATURATING.label, rate),
+        throughput.duration_s,
+        warmup_s=throughput.warmup_s,
+        repetition=repetition,
+        profile=plan.profile(point.traffic),
+    )
+
+
+def on_the_line(plan: Plan, request: TrialRequest) -> TrialRequest:
+    """Return a request on links of the speed that the plan says; as it is where it says none, or not for its path."""
+    line_bps = plan.throughput.line_bps
+    if line_bps is None or not has_line(request.point.scenario, request.profile):
+        return request
+    pps = line_rate_pps(request.mean_frame_bytes, line_bps)
+    return request.on_line(pps, open_loop=plan.throughput.open_loop is not False)
 
 
 def spent_s(trials: Sequence[Trial], start_s: Callable[[Point], float] = lambda point: 0.0) -> float:

@@ -23,7 +23,6 @@ from planebench.measure.survey import Survey
 from planebench.model.dimensions import is_external
 from planebench.model.errors import StoreError, UsageError
 from planebench.model.header import Calibration, RunHeader, RunStatus
-from planebench.model.plan import Plan
 from planebench.model.records import Trial
 from planebench.model.text import FILES
 from planebench.model.wire import wire_named
@@ -122,7 +121,6 @@ def open_session(
     takes seconds. Raises UsageError, NotInstalledError and StoreError; then nothing is started.
     """
     survey.required()
-    _check_open_loop(survey.plan)
     plan = survey.plan
     if is_external(plan.tester):
         get_tester(plan.tester).check()
@@ -164,17 +162,6 @@ def open_session(
             noise = dry_poll(settings.planed, pollers, limited.plan.throughput.duration_s)
         header = replace(header, noise=noise)
     return Session(limited, machine, settings, RunWriter.create(folder, header), [])
-
-
-def _check_open_loop(plan: Plan) -> None:
-    """Raise UsageError for an open loop without a rate, and for two rates."""
-    rate, line = plan.throughput.max_rate_pps, plan.throughput.line_bps
-    if rate is not None and line is not None:
-        raise UsageError("--max-rate and --line both say how much saturating trials send; leave out one")
-    if plan.throughput.open_loop and rate is None and line is None and wire_named(plan.wire).replaces_nics:
-        raise UsageError(
-            f"--open-loop needs a rate, and wire {plan.wire} has no line rate: add --line, e.g. 10G, or --max-rate"
-        )
 
 
 def _resumed(

@@ -31,6 +31,8 @@ class Wire:
     arguments_optional: bool = False
     standard_frames_driver: str = ""
     """The driver that refuses frames over 1518 B; empty if it takes jumbo frames."""
+    own_rings: bool = False
+    """Whether its rings have a size of their own, whatever the plan says."""
     replaces_nics: bool = True
     """Whether it stands in for a NIC; False for a NIC."""
     vnf_ports: bool = False

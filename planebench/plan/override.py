@@ -25,6 +25,7 @@ from planebench.model.server import parse_placing
 from planebench.model.traffic import PLAIN_NAME
 from planebench.plan.passes import each_part, with_parts
 from planebench.plan.schema import SECTIONS, validated, with_chains
+from planebench.plan.taken import check_taken
 from planebench.testbed.chain import resolve_chain
 from planebench.testbed.traffic import parse_all
 from planebench.testbed.traffic_files import on_wire
@@ -214,6 +215,8 @@ def override(plan: Plan, **options: Any) -> Plan:
         new = _with_chains(_put(plan, options), options)
     if new != plan:
         new = replace(new, time_budget_s=None)
+    flags = {key: f"--{name.replace('_', '-')}" for name in options if name in OPTIONS for key in OPTIONS[name].keys}
+    check_taken(new, (key for name, it in OPTIONS.items() if options.get(name) is not None for key in it.keys), flags)
     form = {key: options[key] for key in _MATTERS_OF_FORM if options.get(key) is not None}
     return _checked(new, form, form) if form else new
 

@@ -9,7 +9,7 @@ texts become values here (scenarios, sizes, rates, traffic profiles, chains); wh
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from re import fullmatch
@@ -48,6 +48,7 @@ from planebench.model.traffic import PLAIN_NAME
 from planebench.model.wire import parse_wire
 from planebench.plan import SUITES, check_suite, list_suites
 from planebench.plan.passes import MATRIX, of_hostings, with_parts
+from planebench.plan.taken import check_taken
 from planebench.testbed.chain import resolve_chain
 from planebench.testbed.rates import parse_bits, parse_rate
 from planebench.testbed.testers import parse_tester
@@ -77,8 +78,11 @@ def plan_from_document(document: object, source: str, folder: Path | None = None
     if not isinstance(document, dict):
         raise UsageError(f"{source}: a plan is a mapping of keys: version, name, switches, ...")
     try:
-        made = _plan_of_parts if "parts" in document else flat_plan
-        return made(document, folder or Path.cwd())
+        if "parts" in document:
+            return _plan_of_parts(document, folder or Path.cwd())
+        plan = flat_plan(document, folder or Path.cwd())
+        check_taken(plan, _said(document))
+        return plan
     except UsageError as error:
         raise UsageError(f"{source}: {error}") from None
 
@@ -99,12 +103,25 @@ def _plan_of_parts(document: PlanDocument, folder: Path) -> Plan:
             _check_keys(entry, ("name", "for", *OF_A_PART, "latency", "search"), "")
             if isinstance(entry.get("search"), dict):
                 _check_keys(entry["search"], ("methods",), "search.")
-            parts.append(replace(flat_plan(_part(common, entry), folder), purpose=str(entry.get("for", ""))))
+            part = replace(flat_plan(_part(common, entry), folder), purpose=str(entry.get("for", "")))
+            check_taken(part, _said(entry))
+            parts.append(part)
         except UsageError as error:
             raise UsageError(f"part {entry['name']}: {error}") from None
     own = {key: value for key, value in whole.items() if key in OF_THE_WHOLE}
     first = flat_plan({**_part(common, given[0]), "name": None, **own}, folder)
-    return with_parts(first, parts)
+    plan = with_parts(first, parts)
+    check_taken(plan, _said(common))
+    return plan
+
+
+def _said(document: PlanDocument) -> Iterator[str]:
+    """Yield the settings that a document has a value for."""
+    for key, value in document.items():
+        if key in SECTIONS and isinstance(value, Mapping):
+            yield from (f"{key}.{name}" for name, it in value.items() if it is not None)
+        elif value is not None:
+            yield key
 
 
 def _part(common: PlanDocument, entry: PlanDocument) -> PlanDocument:

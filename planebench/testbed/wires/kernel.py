@@ -65,6 +65,7 @@ class AfXdp(KernelWire):
     standard_frames_driver = "AF_XDP"
     needs_drivers = True
     by_af_xdp = True
+    own_rings = True
 
     def planed_port(self, port: Port, cable: str, links: LinkSettings, side: LinkSide = "tester") -> Port:
         """Return a port of DPDK's driver for the first queue of the interface."""

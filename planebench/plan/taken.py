@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which paths of a plan take a setting up. One that a path ignores, or that none takes up, is an error of the plan.
+
+Only what somebody said is asked for: the keys of a document, the options of a command. Defaults may lie idle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+
+from planebench.model.errors import UsageError
+from planebench.model.plan import LatencyPlan, Plan, SearchPlan, ThroughputPlan, has_line
+from planebench.model.records import Point
+from planebench.model.scenario import scenario_named
+from planebench.model.traffic import TrafficProfile
+from planebench.model.wire import wire_named
+from planebench.plan.expand import points_of
+from planebench.testbed.chain import parse_chain
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A point of a plan, as the rules ask for it."""
+
+    plan: Plan
+    point: Point
+
+    @property
+    def wired(self) -> bool:
+        """Return whether one of its ports is a wire."""
+        return scenario_named(self.point.scenario).wired
+
+    @property
+    def vnf_ports(self) -> bool:
+        """Return whether the switch has ports of VNFs."""
+        known = scenario_named(self.point.scenario)
+        return bool((known.has_vnfs and not known.bare) or known.ends_in_vnfs)
+
+    @property
+    def profile(self) -> TrafficProfile:
+        """Return its traffic."""
+        return self.plan.profile(self.point.traffic)
+
+    @property
+    def on_line(self) -> bool:
+        """Return whether it has a wire whose speed is known."""
+        nics = not wire_named(self.plan.wire).replaces_nics
+        known = self.plan.throughput.line_bps is not None or nics
+        return known and has_line(self.point.scenario, self.profile)
+
+    @property
+    def asks_the_plan(self) -> bool:
+        """Return whether the plan says how one of its VNFs collects frames: one of planed, whose text does not."""
+        if not scenario_named(self.point.scenario).has_vnfs:
+            return False
+        functions = parse_chain(self.point.chain) if self.point.chain else ()
+        return not functions or any(not it.own and not it.sending() for it in functions)
+
+
+Answer = bool | str
+"""Whether a path takes a setting up; False where it is not about that path; a text says why it is ignored there."""
+Rule = Callable[[Path], Answer]
+
+
+def _ring_size(path: Path) -> Answer:
+    own = wire_named(path.plan.wire).own_rings
+    return path.vnf_ports or (path.wired and path.plan.wire_ring_size is None and not own)
+
+
+def _wire_ring_size(path: Path) -> Answer:
+    wire = wire_named(path.plan.wire)
+    if path.wired and wire.own_rings:
+        return f"wire {wire.name} has rings of its own"
+    return path.wired
+
+
+def _traffic(path: Path) -> Answer:
+    lines = path.plan.throughput.line_bps is not None or not wire_named(path.plan.wire).replaces_nics
+    return lines or not path.profile.closed_loop or "plain frames are a closed loop where links have no speed (--line)"
+
+
+def _line(path: Path) -> Answer:
+    if path.plan.throughput.max_rate_pps is not None:
+        return "--max-rate and --line both say how much saturating trials send; leave out one"
+    return has_line(path.point.scenario, path.profile)
+
+
+def _open_loop(path: Path) -> Answer:
+    throughput = path.plan.throughput
+    if not throughput.open_loop:
+        return "a maximum rate is an open loop" if throughput.max_rate_pps is not None else True
+    if throughput.max_rate_pps is not None or path.on_line:
+        return True
+    if not has_line(path.point.scenario, path.profile):
+        return False
+    return f"--open-loop needs a rate, and wire {path.plan.wire} has no line rate: add --line, e.g. 10G, or --max-rate"
+
+
+def _drain(path: Path) -> Answer:
+    return path.asks_the_plan and (path.plan.send_burst > 0 or "no VNF waits without send_burst")
+
+
+def _latency(path: Path) -> Answer:
+    return path.plan.latency.wanted
+
+
+def _v2v_rate(path: Path) -> Answer:
+    return bool(path.plan.latency.loads) and scenario_named(path.point.scenario).latency_by_echo
+
+
+def _searched(path: Path) -> Answer:
+    return bool(path.plan.search.methods)
+
+
+def _hosted(path: Path) -> Answer:
+    known = scenario_named(path.point.scenario)
+    return bool(known.has_vnfs or known.ends_in_vnfs)
+
+
+def _placed(path: Path) -> Answer:
+    return scenario_named(path.point.scenario).has_vnfs
+
+
+RULES: Mapping[str, Rule] = {
+    "ring_size": _ring_size,
+    "wire_ring_size": _wire_ring_size,
+    "send_burst": lambda path: path.asks_the_plan,
+    "drain_us": _drain,
+    "hosting": _hosted,
+    "placements": _placed,
+    "traffic": _traffic,
+    "throughput.line_bps": _line,
+    "throughput.open_loop": _open_loop,
+    "latency.v2v_pps": _v2v_rate,
+    **{f"latency.{key}": _latency for key in ("of", "probe_rate_pps", "anatomy", "stamp")},
+    **{f"search.{field.name}": _searched for field in fields(SearchPlan) if field.name != "methods"},
+}
+"""Setting, as a document has it -> whether a path takes it up."""
+EVERYWHERE = frozenset(
+    {
+        *("name", "description", "papers", "left_out", "purpose", "only", "parts", "more_hostings", "seed"),
+        *("switches", "missing_switches", "missing_hostings", "time_budget_s"),
+        # The matrix, and where it is measured: points are made of them, or refused (planebench.switches.adapter).
+        *("scenarios", "directions", "frame_sizes_bytes", "chain_lengths", "chains", "vnf_counts"),
+        *("cpu_clocks", "wire", "switch_cores", "tester_cores", "tester", "clock", "check"),
+        *("throughput.duration_s", "throughput.repetitions", "throughput.warmup_s", "throughput.restarts"),
+        "throughput.max_rate_pps",
+        *("throughput.repetitions_max", "search.methods"),
+        *("latency.loads", "latency.rates_pps", "latency.total_bps", "latency.per_vnf_bps"),
+        *("latency.duration_s", "latency.repetitions"),
+    }
+)
+"""Settings without a rule: every path takes them up, or what refuses them is elsewhere."""
+
+
+def settings() -> Iterator[str]:
+    """Yield every setting of a plan."""
+    sections = {"throughput": ThroughputPlan, "latency": LatencyPlan, "search": SearchPlan}
+    for field in fields(Plan):
+        if (section := sections.get(field.name)) is not None:
+            yield from (f"{field.name}.{it.name}" for it in fields(section))
+        else:
+            yield field.name
+
+
+def check_taken(plan: Plan, said: Iterable[str], names: Mapping[str, str] | None = None) -> None:
+    """Raise UsageError for a setting of ``said`` that a path of the plan ignores, or that none of them takes up.
+
+    ``names``: what the user called it, an option of the command.
+    """
+    paths = [
+        Path(section, point)
+        for section in plan.sections
+        for point in points_of(replace(section, switches=("planed",), only=()))
+    ]
+    if not paths:  # expand says why
+        return
+    for key in said:
+        rule, name = RULES.get(key), (names or {}).get(key, key)
+        if rule is None:
+            continue
+        answers = [rule(path) for path in paths]
+        for path, answer in zip(paths, answers, strict=True):
+            if isinstance(answer, str):
+                raise UsageError(f"{name}: {path.point.scenario_label} ignores it: {answer}")
+        if not any(answers):
+            where = ", ".join(dict.fromkeys(path.point.scenario_label for path in paths))
+            raise UsageError(f"{name}: nothing of {where} takes it up; leave it out")
