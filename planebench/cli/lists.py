@@ -18,9 +18,11 @@ from planebench.host.hwloc import with_topology
 from planebench.host.programs import Found
 from planebench.measure.survey import Survey, survey
 from planebench.model.errors import unknown
+from planebench.model.plan import Plan
 from planebench.model.scenario import SCENARIOS
 from planebench.model.switch import Option
 from planebench.model.words import printable
+from planebench.papers.conditions import conditions_of
 from planebench.plan import list_suites
 from planebench.plan.estimate import describe, duration_words
 from planebench.plan.expand import points_of
@@ -238,7 +240,7 @@ def _document(held: Survey) -> dict[str, Any]:
     return {
         "plan": plan.name,
         "papers": plan.papers,
-        "parts": [{"part": part.name, "for": part.purpose} for part in plan.parts],
+        "parts": [{"part": part.name, "for": part.purpose, **_said_of(part)} for part in plan.parts],
         "points": [
             {
                 "id": point.point_id,
@@ -252,9 +254,15 @@ def _document(held: Survey) -> dict[str, Any]:
         "skipped": [dataclasses.asdict(entry) for entry in held.skipped],
         "missing": list(held.missing),
         "not_reproduced": [dataclasses.asdict(entry) for entry in plan.left_out],
+        "differs": [dataclasses.asdict(entry) for entry in plan.differs],
+        "conditions": {} if plan.parts else conditions_of(plan),
         "estimate_s": round(held.takes_s, 1),
         "estimate_max_s": round(held.at_most_s, 1),
     }
+
+
+def _said_of(part: Plan) -> dict[str, Any]:
+    return {"conditions": conditions_of(part), "differs": [dataclasses.asdict(entry) for entry in part.differs]}
 
 
 def _lines(held: Survey) -> Iterator[str]:
@@ -273,6 +281,9 @@ def _lines(held: Survey) -> Iterator[str]:
         yield f"needed before a run: {sentence}"
     for entry in plan.left_out:
         yield f"not reproduced: {entry.what}: {entry.reason}"
+    for section in dict.fromkeys((plan, *plan.parts)):
+        where = f"part {section.name}: " * (section is not plan)
+        yield from (f"not as in the paper: {where}{it.what}: {it.reason}" for it in section.differs)
     if plan.papers:
         yield f"reproduces: {', '.join(plan.papers)}"
     if plan.send_burst:

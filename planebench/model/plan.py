@@ -210,6 +210,8 @@ class Plan:
     """The papers whose tables and figures it reproduces, by short name."""
     left_out: tuple[Skipped, ...] = ()
     """Tables and figures of these papers that it leaves out, and why."""
+    differs: tuple[Skipped, ...] = ()
+    """Conditions in which it, or a part, is not as the papers are (planebench.papers.conditions), and why."""
     purpose: str = ""
     """The purpose of a part, e.g. ``Table 3``."""
     only: tuple[str, ...] = ()

@@ -31,12 +31,24 @@ V2V_LOAD = "1Mpps"
 LATENCY_FRAME_BYTES = 64
 
 PaperFigures = dict[str, Any]
-"""Single figures and lists of them, by the names that sentences of claims have for them; and ``testbed``."""
+"""Single figures and lists of them, by the names that sentences of claims have for them; and :data:`BESIDE`."""
+BESIDE = ("testbed", "conditions")
+
+
+class PaperCondition(ClosedModel):
+    """A condition of a paper: its values, none where the paper does not say them, and where they stand in it."""
+
+    values: tuple[str | int | float, ...] = Field(alias="is")
+    where: str
+
+
+PaperConditions = dict[str, PaperCondition]
 
 
 class Conext19Model(ClosedModel):
     """conext19."""
 
+    conditions: PaperConditions
     testbed: dict[str, str | int]
     throughput_gbps: dict[ScenarioName, dict[Direction, dict[int, dict[PaperName, Positive | PaperBounds]]]]
     rtt_latency_us: dict[PaperName, dict[PaperName, tuple[Positive, Positive, Positive] | None]]
@@ -47,6 +59,7 @@ class PapersModel(ClosedModel):
     """papers.yaml."""
 
     conext19: Conext19Model
+    netsoft19: PaperFigures
     can17: PaperFigures
     ic16: PaperFigures
 
@@ -108,7 +121,15 @@ def paper_figures() -> tuple[PaperFigure, ...]:
 def paper_facts(paper: str) -> Mapping[str, float]:
     """Return the single figures of a paper by dotted name, e.g. ``latency_us.at_100pps_worst``; empty without any."""
     document = _papers().model_dump().get(paper, {})
-    return {name: value for key in document if key != "testbed" for name, value in _flat(key, document[key])}
+    return {name: value for key in document if key not in BESIDE for name, value in _flat(key, document[key])}
+
+
+@cache
+def paper_conditions(paper: str) -> PaperConditions:
+    """Return the conditions of a paper by name, as :mod:`planebench.papers.conditions` has those of a suite."""
+    found = getattr(_papers(), paper)
+    given = found.conditions if isinstance(found, Conext19Model) else found["conditions"]
+    return {name: PaperCondition.model_validate(it) for name, it in given.items()}
 
 
 @cache

@@ -58,9 +58,9 @@ from planebench.testbed.traffic_files import on_wire
 T = TypeVar("T")
 PlanDocument = dict[str, Any]
 
-OF_THE_WHOLE = ("name", "description", "papers", "left_out", "time_budget_s")
+OF_THE_WHOLE = ("name", "description", "papers", "left_out", "differs", "time_budget_s")
 """Keys of a plan that its parts do not take over."""
-OF_A_PART = (*MATRIX, "hosting", "traffic", "only")
+OF_A_PART = (*MATRIX, "hosting", "traffic", "only", "differs")
 """Keys of a plan that may differ in a part; so may the keys of ``latency``, and which searches there are."""
 SECTIONS: Mapping[str, type[Any]] = {"throughput": ThroughputPlan, "latency": LatencyPlan, "search": SearchPlan}
 _KEYS = tuple(field.name for field in fields(Plan) if field.name not in ("more_hostings", "purpose"))

@@ -139,7 +139,7 @@ RULES: Mapping[str, Rule] = {
 """Setting, as a document has it -> whether a path takes it up."""
 EVERYWHERE = frozenset(
     {
-        *("name", "description", "papers", "left_out", "purpose", "only", "parts", "more_hostings", "seed"),
+        *("name", "description", "papers", "left_out", "differs", "purpose", "only", "parts", "more_hostings", "seed"),
         *("switches", "missing_switches", "missing_hostings", "time_budget_s"),
         # The matrix, and where it is measured: points are made of them, or refused (planebench.switches.adapter).
         *("scenarios", "directions", "frame_sizes_bytes", "chain_lengths", "chains", "vnf_counts"),

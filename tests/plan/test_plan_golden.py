@@ -14,6 +14,7 @@ import pytest
 
 from planebench.model.plan import Plan
 from planebench.model.records import Point
+from planebench.papers.conditions import Values, conditions_of
 from planebench.plan.expand import expand, points_of
 from planebench.plan.schema import load_plan
 
@@ -28,8 +29,13 @@ def _kind(point: Point) -> tuple[str, ...]:
     return point.scenario_label, point.direction, point.traffic or "plain", point.wire
 
 
+def _other(last: dict[str, Values], now: dict[str, Values], name: str) -> bool:
+    return last.get(name) != now.get(name)
+
+
 def lines(plan: Plan) -> Iterator[str]:
     yield f"{plan.name}: {len(expand(plan))} points, budget {plan.time_budget_s} s"
+    last: dict[str, Values] = {}  # only those conditions of a part are told that the part before has otherwise
     for part in plan.parts:
         points, how = points_of(part), part.latency
         loads = [*how.loads, *map("{:g}pps".format, how.rates_pps), *map("{:g}b/s".format, how.total_bps)]
@@ -40,6 +46,13 @@ def lines(plan: Plan) -> Iterator[str]:
             mine = [point for point in points if _kind(point) == kind]
             sizes, switches = _words(p.frame_size_bytes for p in mine), _words(p.switch for p in mine)
             yield f"  {' '.join(kind)}: {sizes} B: {switches}"
+        now = conditions_of(part)
+        yield from (
+            f"  {name}: {_words(iter(now.get(name, ())))}" for name in {**last, **now} if _other(last, now, name)
+        )
+        last = now
+        yield from (f"  differs: {entry.what}" for entry in part.differs)
+    yield from (f"differs: {entry.what}" for entry in plan.differs)
 
 
 @pytest.mark.parametrize("suite", ["netsoft19", "conext19", "can17", "ic16"])
