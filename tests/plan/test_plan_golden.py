@@ -29,10 +29,6 @@ def _kind(point: Point) -> tuple[str, ...]:
     return point.scenario_label, point.direction, point.traffic or "plain", point.wire
 
 
-def _other(last: dict[str, Values], now: dict[str, Values], name: str) -> bool:
-    return last.get(name) != now.get(name)
-
-
 def lines(plan: Plan) -> Iterator[str]:
     yield f"{plan.name}: {len(expand(plan))} points, budget {plan.time_budget_s} s"
     last: dict[str, Values] = {}  # only those conditions of a part are told that the part before has otherwise
