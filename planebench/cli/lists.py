@@ -16,13 +16,13 @@ from planebench.cli.placing import placement_lines, placement_rows
 from planebench.host.facts import collect
 from planebench.host.hwloc import with_topology
 from planebench.host.programs import Found
+from planebench.measure.suite_conditions import conditions_of
 from planebench.measure.survey import Survey, survey
 from planebench.model.errors import unknown
 from planebench.model.plan import Plan
 from planebench.model.scenario import SCENARIOS
 from planebench.model.switch import Option
 from planebench.model.words import printable
-from planebench.papers.conditions import conditions_of
 from planebench.plan import list_suites
 from planebench.plan.estimate import describe, duration_words
 from planebench.plan.expand import points_of

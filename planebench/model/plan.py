@@ -211,7 +211,7 @@ class Plan:
     left_out: tuple[Skipped, ...] = ()
     """Tables and figures of these papers that it leaves out, and why."""
     differs: tuple[Skipped, ...] = ()
-    """Conditions in which it, or a part, is not as the papers are (planebench.papers.conditions), and why."""
+    """Conditions in which it, or a part, is not as the papers are (planebench.measure.suite_conditions), and why."""
     purpose: str = ""
     """The purpose of a part, e.g. ``Table 3``."""
     only: tuple[str, ...] = ()

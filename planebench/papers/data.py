@@ -126,7 +126,7 @@ def paper_facts(paper: str) -> Mapping[str, float]:
 
 @cache
 def paper_conditions(paper: str) -> PaperConditions:
-    """Return the conditions of a paper by name, as :mod:`planebench.papers.conditions` has those of a suite."""
+    """Return the conditions of a paper by name, as :mod:`planebench.measure.suite_conditions` has those of a suite."""
     found = getattr(_papers(), paper)
     given = found.conditions if isinstance(found, Conext19Model) else found["conditions"]
     return {name: PaperCondition.model_validate(it) for name, it in given.items()}

@@ -20,7 +20,7 @@ from planebench.testbed.chain import parse_chain
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class PlanPath:
     """A point of a plan, as the rules ask for it."""
 
     plan: Plan
@@ -58,35 +58,35 @@ class Path:
         return not functions or any(not it.own and not it.sending() for it in functions)
 
 
-Answer = bool | str
+TakenUp = bool | str
 """Whether a path takes a setting up; False where it is not about that path; a text says why it is ignored there."""
-Rule = Callable[[Path], Answer]
+Rule = Callable[[PlanPath], TakenUp]
 
 
-def _ring_size(path: Path) -> Answer:
+def _ring_size(path: PlanPath) -> TakenUp:
     own = wire_named(path.plan.wire).own_rings
     return path.vnf_ports or (path.wired and path.plan.wire_ring_size is None and not own)
 
 
-def _wire_ring_size(path: Path) -> Answer:
+def _wire_ring_size(path: PlanPath) -> TakenUp:
     wire = wire_named(path.plan.wire)
     if path.wired and wire.own_rings:
         return f"wire {wire.name} has rings of its own"
     return path.wired
 
 
-def _traffic(path: Path) -> Answer:
+def _traffic(path: PlanPath) -> TakenUp:
     lines = path.plan.throughput.line_bps is not None or not wire_named(path.plan.wire).replaces_nics
     return lines or not path.profile.closed_loop or "plain frames are a closed loop where links have no speed (--line)"
 
 
-def _line(path: Path) -> Answer:
+def _line(path: PlanPath) -> TakenUp:
     if path.plan.throughput.max_rate_pps is not None:
         return "--max-rate and --line both say how much saturating trials send; leave out one"
     return has_line(path.point.scenario, path.profile)
 
 
-def _open_loop(path: Path) -> Answer:
+def _open_loop(path: PlanPath) -> TakenUp:
     throughput = path.plan.throughput
     if not throughput.open_loop:
         return "a maximum rate is an open loop" if throughput.max_rate_pps is not None else True
@@ -97,28 +97,28 @@ def _open_loop(path: Path) -> Answer:
     return f"--open-loop needs a rate, and wire {path.plan.wire} has no line rate: add --line, e.g. 10G, or --max-rate"
 
 
-def _drain(path: Path) -> Answer:
+def _drain(path: PlanPath) -> TakenUp:
     return path.asks_the_plan and (path.plan.send_burst > 0 or "no VNF waits without send_burst")
 
 
-def _latency(path: Path) -> Answer:
+def _latency(path: PlanPath) -> TakenUp:
     return path.plan.latency.wanted
 
 
-def _v2v_rate(path: Path) -> Answer:
+def _v2v_rate(path: PlanPath) -> TakenUp:
     return bool(path.plan.latency.loads) and scenario_named(path.point.scenario).latency_by_echo
 
 
-def _searched(path: Path) -> Answer:
+def _searched(path: PlanPath) -> TakenUp:
     return bool(path.plan.search.methods)
 
 
-def _hosted(path: Path) -> Answer:
+def _hosted(path: PlanPath) -> TakenUp:
     known = scenario_named(path.point.scenario)
     return bool(known.has_vnfs or known.ends_in_vnfs)
 
 
-def _placed(path: Path) -> Answer:
+def _placed(path: PlanPath) -> TakenUp:
     return scenario_named(path.point.scenario).has_vnfs
 
 
@@ -170,7 +170,7 @@ def check_taken(plan: Plan, said: Iterable[str], names: Mapping[str, str] | None
     ``names``: what the user called it, an option of the command.
     """
     paths = [
-        Path(section, point)
+        PlanPath(section, point)
         for section in plan.sections
         for point in points_of(replace(section, switches=("planed",), only=()))
     ]

@@ -207,6 +207,11 @@ def repeat_tables(header: RunHeader) -> list[PageTable]:
 def setting_tables(header: RunHeader) -> list[PageTable]:
     """Return the settings, the host, the environment, and what of the papers is not covered."""
     left_out = {left.what: left.reason for left in header.left_out}
+    differs = {
+        f"{it.what.replace('_', ' ')}{f' (part {part.name})' if part is not header.plan else ''}": it.reason
+        for part in dict.fromkeys((header.plan, *header.plan.parts))
+        for it in part.differs
+    }
     versions = {"seed": header.seed, "planebench": header.planebench_version}
     settings, host = ({key.replace("_", " "): it for key, it in of.items()} for of in (header.settings, header.host))
     return [
@@ -214,4 +219,5 @@ def setting_tables(header: RunHeader) -> list[PageTable]:
         named_values("Host", host),
         named_values("Environment", header.environment),
         named_values(f"Not covered of {', '.join(header.papers) or 'the papers'}, with reasons", left_out),
+        named_values(f"Conditions that are not those of {', '.join(header.papers) or 'the papers'}", differs),
     ]

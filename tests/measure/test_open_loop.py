@@ -12,13 +12,14 @@ import pytest
 from builders import make_trial
 
 from planebench.measure import runner
+from planebench.measure.campaign import on_the_line, saturating_trial
 from planebench.measure.live import LiveSettings
 from planebench.measure.runner import LiveRunner
-from planebench.measure.session import _check_open_loop
 from planebench.measure.trial import TrialRequest, trial_of
 from planebench.model.conditions import PortConditions
 from planebench.model.errors import UsageError
 from planebench.model.records import DirectionCounts, Load, Point, VerdictKind
+from planebench.plan.expand import expand
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
 from planebench.testbed.rates import SATURATING, line_rate_pps
@@ -89,16 +90,26 @@ def test_a_line_makes_an_open_loop_unless_it_is_closed() -> None:
     assert plan.throughput.is_open_loop(has_line_rate=False)
     assert not override(plan, open_loop=False).throughput.is_open_loop(has_line_rate=False)
     with pytest.raises(UsageError, match="--max-rate and --line both"):
-        _check_open_loop(override(plan, max_rate="1M"))
+        override(load_plan("quick"), line="10G", max_rate="1M")
 
 
-def test_a_wire_without_a_line_rate_needs_a_rate() -> None:
-    plan = override(load_plan("quick"), open_loop=True)
+@pytest.mark.parametrize("rate", [{"max_rate": "14.88M"}, {"line": "10G"}, {"wire": "pci:0000:01:00.0=0000:01:00.1"}])
+def test_a_wire_without_a_line_rate_needs_a_rate(rate: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=r"add --line, e\.g\. 10G, or --max-rate"):
-        _check_open_loop(plan)
-    _check_open_loop(override(plan, max_rate="14.88M"))
-    _check_open_loop(override(plan, line="10G"))
-    _check_open_loop(override(plan, wire="pci:0000:01:00.0=0000:01:00.1"))
+        override(load_plan("quick"), open_loop=True)
+    assert override(load_plan("quick"), open_loop=True, **rate).throughput.open_loop
+
+
+def test_between_vnfs_and_in_a_closed_loop_there_is_no_line() -> None:
+    plan = override(load_plan("quick"), line="10G", traffic="plain,closed-loop")
+    sent = {}
+    for point in expand(plan):
+        trial = on_the_line(plan, saturating_trial(plan, point, 0))
+        sent[point.scenario, point.traffic] = trial.load.pps_per_direction is not None, trial.line_rate_pps is not None
+    assert {key for key, lined in sent.items() if lined == (True, True)} == {
+        (scenario, "") for scenario in ("p2p", "p2v", "loopback")
+    }
+    assert set(sent.values()) == {(True, True), (False, False)}
 
 
 def test_rings_that_are_drained_later_are_not_in_the_rate_at_the_line_rate_either() -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from planebench.measure.suite_conditions import ConditionValues, conditions_of
 from planebench.model.plan import Plan
 from planebench.model.records import Point
-from planebench.papers.conditions import Values, conditions_of
 from planebench.plan.expand import expand, points_of
 from planebench.plan.schema import load_plan
 
@@ -31,7 +31,7 @@ def _kind(point: Point) -> tuple[str, ...]:
 
 def lines(plan: Plan) -> Iterator[str]:
     yield f"{plan.name}: {len(expand(plan))} points, budget {plan.time_budget_s} s"
-    last: dict[str, Values] = {}  # only those conditions of a part are told that the part before has otherwise
+    last: dict[str, ConditionValues] = {}  # only those conditions of a part are told that the part before has otherwise
     for part in plan.parts:
         points, how = points_of(part), part.latency
         loads = [*how.loads, *map("{:g}pps".format, how.rates_pps), *map("{:g}b/s".format, how.total_bps)]
@@ -43,9 +43,8 @@ def lines(plan: Plan) -> Iterator[str]:
             sizes, switches = _words(p.frame_size_bytes for p in mine), _words(p.switch for p in mine)
             yield f"  {' '.join(kind)}: {sizes} B: {switches}"
         now = conditions_of(part)
-        yield from (
-            f"  {name}: {_words(iter(now.get(name, ())))}" for name in {**last, **now} if _other(last, now, name)
-        )
+        for name in (it for it in {**last, **now} if last.get(it) != now.get(it)):
+            yield f"  {name}: {_words(iter(now.get(name, ())))}"
         last = now
         yield from (f"  differs: {entry.what}" for entry in part.differs)
     yield from (f"differs: {entry.what}" for entry in plan.differs)

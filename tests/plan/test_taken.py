@@ -20,8 +20,7 @@ from planebench.model.scenario import SCENARIOS
 from planebench.plan.expand import points_of
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan, plan_from_document
-from planebench.plan.taken import EVERYWHERE, RULES, settings
-from planebench.plan.taken import Path as PlanPath
+from planebench.plan.taken import EVERYWHERE, RULES, PlanPath, settings
 from planebench.switches.registry import get_adapter
 from planebench.testbed.chain import build_chain
 from planebench.testbed.placement import place_vnfs

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from planebench.measure.suite_conditions import conditions_of, undeclared
 from planebench.model.plan import Plan, Skipped
-from planebench.papers.conditions import conditions_of, undeclared
 from planebench.papers.data import paper_conditions
 from planebench.plan.schema import load_plan
 

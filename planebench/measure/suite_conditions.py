@@ -14,16 +14,16 @@ from planebench.model.scenario import scenario_named
 from planebench.model.wire import wire_named
 from planebench.papers.data import PaperCondition, paper_conditions
 from planebench.plan.expand import points_of, switch_labels
-from planebench.plan.taken import Path
+from planebench.plan.taken import PlanPath
 from planebench.switches.registry import get_adapter
 from planebench.testbed.chain import parse_chain, point_cores
 
-Value = str | int | float
-Values = tuple[Value, ...]
+ConditionValue = str | int | float
+ConditionValues = tuple[ConditionValue, ...]
 OPEN_LOOP, CLOSED_LOOP = "open loop", "closed loop"
 
 
-def conditions_of(part: Plan) -> dict[str, Values]:
+def conditions_of(part: Plan) -> dict[str, ConditionValues]:
     """Return the conditions of one matrix of a plan by name, each with its values in order; without empty ones."""
     points = points_of(part)
     latency, throughput = part.latency, part.throughput
@@ -34,7 +34,7 @@ def conditions_of(part: Plan) -> dict[str, Values]:
     on_line = dict.fromkeys(line_bps if line_bps and there else "none" for there in lined)
     open_loop = throughput.is_open_loop(has_line_rate=not wire_named(part.wire).replaces_nics)
     loops = dict.fromkeys(OPEN_LOOP if there and open_loop else CLOSED_LOOP for there in lined)
-    found: dict[str, Iterable[Value]] = {
+    found: dict[str, Iterable[ConditionValue]] = {
         "switches": (point.switch for point in points),
         "scenarios": (point.scenario for point in points),
         "directions": (point.direction for point in points),
@@ -54,7 +54,7 @@ def conditions_of(part: Plan) -> dict[str, Values]:
         "line_bps": on_line,
         "saturation": loops,
         "nic_rings": _nic_rings(part, wires),
-        "vnf_rings": (part.ring_size for point in points if Path(part, point).vnf_ports),
+        "vnf_rings": (part.ring_size for point in points if PlanPath(part, point).vnf_ports),
         "switch_cores": (part.switch_cores,),
         "tester": (part.tester,),
         "clock": ("software" if part.clock == "auto" else part.clock,) if latency.wanted else (),
@@ -93,12 +93,12 @@ def undeclared(plan: Plan) -> list[str]:
     return [*found, *(f"nothing of {name} differs" for name in sorted(said - needed))]
 
 
-def _beside(known: PaperCondition | None, values: Values) -> list[Value]:
+def _beside(known: PaperCondition | None, values: ConditionValues) -> list[ConditionValue]:
     """Return the values that a paper has not; none of a condition that it does not say."""
     return [] if known is None or not known.values else [value for value in values if value not in known.values]
 
 
-def _words(values: Iterable[Value]) -> str:
+def _words(values: Iterable[ConditionValue]) -> str:
     return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
 
 
@@ -130,7 +130,7 @@ def _hostings(point: Point) -> Iterator[str]:
         yield from point.hostings or (point.hosting,)
 
 
-def _nic_rings(plan: Plan, points: Iterable[Point]) -> Iterator[Value]:
+def _nic_rings(plan: Plan, points: Iterable[Point]) -> Iterator[ConditionValue]:
     """Yield ``SWITCH: N`` for each switch with its own ring at a NIC, or one size for all."""
     if plan.wire_ring_size != OWN_RING:
         yield from (plan.wire_ring_size or plan.ring_size for _ in points)
