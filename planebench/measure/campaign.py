@@ -407,6 +407,8 @@ class Campaign:
             whole_pps = found.lower_pps
         if whole_pps is None:
             return None
+        # Of a backlog that goes out at the end of a trial more may come than a line carries; a load cannot.
+        whole_pps = min(whole_pps, senders * (carried_pps(self.plan, point) or inf))
         loads = latency_loads(
             point.scenario, how.loads, whole_pps, senders, how.v2v_pps, how.rates_pps, load_name(how.of)
         )
@@ -495,13 +497,18 @@ def saturating_trial(plan: Plan, point: Point, repetition: int) -> TrialRequest:
     )
 
 
+def carried_pps(plan: Plan, point: Point) -> float | None:
+    """Return what each direction of a path carries by the speed that the plan says; None where it says none for it."""
+    line_bps, profile = plan.throughput.line_bps, plan.profile(point.traffic)
+    if line_bps is None or not has_line(point.scenario, profile):
+        return None
+    return line_rate_pps(profile.mean_frame_bytes or point.frame_size_bytes, line_bps)
+
+
 def on_the_line(plan: Plan, request: TrialRequest) -> TrialRequest:
     """Return a request on links of the speed that the plan says; as it is where it says none, or not for its path."""
-    line_bps = plan.throughput.line_bps
-    if line_bps is None or not has_line(request.point.scenario, request.profile):
-        return request
-    pps = line_rate_pps(request.mean_frame_bytes, line_bps)
-    return request.on_line(pps, open_loop=plan.throughput.open_loop is not False)
+    pps = carried_pps(plan, request.point)
+    return request if pps is None else request.on_line(pps, open_loop=plan.throughput.open_loop is not False)
 
 
 def spent_s(trials: Sequence[Trial], start_s: Callable[[Point], float] = lambda point: 0.0) -> float:

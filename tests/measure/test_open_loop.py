@@ -12,7 +12,7 @@ import pytest
 from builders import make_trial
 
 from planebench.measure import runner
-from planebench.measure.campaign import on_the_line, saturating_trial
+from planebench.measure.campaign import carried_pps, on_the_line, saturating_trial
 from planebench.measure.live import LiveSettings
 from planebench.measure.runner import LiveRunner
 from planebench.measure.trial import TrialRequest, trial_of
@@ -105,6 +105,8 @@ def test_between_vnfs_and_in_a_closed_loop_there_is_no_line() -> None:
     sent = {}
     for point in expand(plan):
         trial = on_the_line(plan, saturating_trial(plan, point, 0))
+        carried = carried_pps(plan, point)
+        assert carried == trial.line_rate_pps
         sent[point.scenario, point.traffic] = trial.load.pps_per_direction is not None, trial.line_rate_pps is not None
     assert {key for key, lined in sent.items() if lined == (True, True)} == {
         (scenario, "") for scenario in ("p2p", "p2v", "loopback")
