@@ -133,7 +133,7 @@ RULES: Mapping[str, Rule] = {
     "throughput.line_bps": _line,
     "throughput.open_loop": _open_loop,
     "latency.v2v_pps": _v2v_rate,
-    **{f"latency.{key}": _latency for key in ("of", "probe_rate_pps", "anatomy", "stamp")},
+    "latency.anatomy": _latency,
     **{f"search.{field.name}": _searched for field in fields(SearchPlan) if field.name != "methods"},
 }
 """Setting, as a document has it -> whether a path takes it up."""
@@ -148,7 +148,7 @@ EVERYWHERE = frozenset(
         "throughput.max_rate_pps",
         *("throughput.repetitions_max", "search.methods"),
         *("latency.loads", "latency.rates_pps", "latency.total_bps", "latency.per_vnf_bps"),
-        *("latency.duration_s", "latency.repetitions"),
+        *("latency.duration_s", "latency.repetitions", "latency.of", "latency.probe_rate_pps", "latency.stamp"),
     }
 )
 """Settings without a rule: every path takes them up, or what refuses them is elsewhere."""
