@@ -44,16 +44,12 @@ class Idle:
     """A switch that is up, idle or half loaded."""
 
     def __init__(self, live: LiveTopology, seconds: float) -> None:
-        """Find R+, and have the far VNF of v2v send back."""
+        """Find R+."""
         self.live = live
         live.resume()
         self.flows = flows(live.topology, "unidirectional")
         flat_out = tester_counts(live.send(self.flows, FRAME_SIZE_BYTES, 0.5, None), self.flows)
         half_pps = sum(d.forwarded_packets for d in flat_out.directions) / 0.5 / 2
-        if scenario_named(live.topology.scenario).latency_by_echo:
-            live.set_echo(True)
-            self.flows = flows(build("v2v", echo=True), "unidirectional")
-            half_pps /= 2
         live.pause()
         self.loads = {
             "100 pps": (seconds, float(IDLE_PPS), ALL_PROBES),
@@ -107,7 +103,8 @@ def summary(pairs: list[dict[str, Counts]], load: str) -> HistogramSummary:
 def measure(switch: str, scenario: ScenarioName, starts: int, trials: int, seconds: float) -> list[list[Pair]]:
     """Return the pairs of each start of a switch."""
     placement, settings = rig()
-    topology = build(scenario, int(scenario_named(scenario).has_vnfs))
+    known = scenario_named(scenario)
+    topology = build(scenario, int(known.has_vnfs), echo=known.latency_by_echo)
     found: list[list[Pair]] = []
     for _ in range(starts):
         with high_priority(), Supervisor() as supervisor:

@@ -61,7 +61,8 @@ class Rig:
         self.seconds = seconds
         self.placement, settings = rig()
         self.settings = replace(settings, wire=wire)
-        self.topology = build(scenario, int(scenario_named(scenario).has_vnfs))
+        known = scenario_named(scenario)
+        self.topology = build(scenario, int(known.has_vnfs), echo=known.latency_by_echo)
 
     @contextmanager
     def start(self, switch: str) -> Iterator[LiveTopology]:
@@ -71,16 +72,13 @@ class Rig:
                 switch, get_adapter(switch), self.topology, self.placement, self.settings, supervisor
             )
             live.resume()
-            if scenario_named(self.topology.scenario).latency_by_echo:
-                live.set_echo(True)
             yield live
             live.stop()
 
     @property
     def flows(self) -> Sequence[Flow]:
         """Return what is sent."""
-        echo = scenario_named(self.topology.scenario).latency_by_echo
-        return flows(build("v2v", echo=True) if echo else self.topology, "unidirectional")
+        return flows(self.topology, "unidirectional")
 
     def lost(self, live: LiveTopology, pps: float) -> float:
         """Return the share of frames of a short trial that did not come back, or were not sent."""

@@ -53,9 +53,9 @@ def running(switch: str, topology: Topology) -> Iterator[LiveTopology]:
         assert not any(process.alive() for process in supervisor.processes)
 
 
-def measure(live: LiveTopology, point: Point, role: Role = "search", *, echo: bool = False, probes: int = 0) -> Trial:
+def measure(live: LiveTopology, point: Point, role: Role = "search", *, probes: int = 0) -> Trial:
     """Run a paced trial; again where a busy machine did not get all of it sent or through."""
-    request = TrialRequest(point, role, Load("x", PPS), DURATION_S, probe_rate_pps=probes, echo=echo)
+    request = TrialRequest(point, role, Load("x", PPS), DURATION_S, probe_rate_pps=probes)
     for _ in range(TRIES):
         trial = run_trial(live, request, lambda: None)
         if all(way.offered_packets and not way.lost_packets for way in trial.directions):

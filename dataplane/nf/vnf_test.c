@@ -478,6 +478,15 @@ static void waiting_has_a_closed_form(void **state)
 	}
 }
 
+// Table 4 of conext19 is measured at 1 Mpps.
+static void a_batch_of_32_waits_for_15_us_at_1_mpps_and_for_its_timer_at_100_kpps(void **state)
+{
+	// 96 of 100 frames leave in batches, after 31 / 2 us; four more leave by the timer.
+	assert_in_range(lround(10 * mean_wait_us(*state, 32, 100, 1)), 145, 160);
+	assert_in_range(lround(10 * mean_wait_us(*state, 32, 100, 10.03)), 490, 510);
+	assert_int_equal(lround(10 * mean_wait_us(*state, 0, -1, 1)), 0);
+}
+
 static void a_drain_time_without_a_burst_is_refused(void **state)
 {
 	struct config_task config = {.name = "vnf", .kind = "obedient", .ops = &ops, .port_count = 2};
@@ -522,6 +531,7 @@ int main(void)
 	                                        fixture_setup_small, fixture_teardown),
 	        TEST(a_probe_that_waits_is_stamped_when_it_leaves),
 	        TEST(waiting_has_a_closed_form),
+	        TEST(a_batch_of_32_waits_for_15_us_at_1_mpps_and_for_its_timer_at_100_kpps),
 	        TEST(a_drain_time_without_a_burst_is_refused),
 	        TEST(methods_are_called_by_name),
 	};

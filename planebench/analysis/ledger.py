@@ -46,7 +46,7 @@ def ledger(trial: Trial) -> Ledger:
     It is counted where the switch gave at least one drop counter that could be read, be it 0, and no VNF is the user's
     own: nobody knows what that drops.
     """
-    topology = layout(trial.point.scenario, trial.point.chain_length)
+    topology = layout(trial.point.scenario, trial.point.chain_length, echo=trial.point.echoes(trial.role))
     damaged = (Loss("switch", "damaged", direction.corrupt_packets) for direction in trial.directions)
     losses = [*_switch(trial, topology), *damaged, *_tester(trial, topology)]
     control = trial.control  # the switch may drop its replies, too

@@ -33,7 +33,6 @@ from planebench.model.plan import R_PLUS, Plan, Skipped, has_line
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import Load, Point, TopologyKey, Trial, VerdictKind
 from planebench.model.results import SearchResult
-from planebench.model.scenario import scenario_named
 from planebench.model.scenarios import flows_of
 from planebench.model.text import seconds_since_epoch
 from planebench.model.wire import wire_arguments
@@ -77,6 +76,8 @@ class Bench:
     campaign: Campaign
     label: str
     group: TopologyGroup
+    echo: bool = False
+    """Its second VNF sends everything back."""
     runner: Runner | None = None
     reason: str = ""
     start_number: int = -1
@@ -139,7 +140,12 @@ class Bench:
         adapter = self._adapter
         sending = campaign.plan.sending
         topology = build_chain(
-            point.scenario, point.chain_length, chain=point.chain, hosting=point.hosting, sending=sending
+            point.scenario,
+            point.chain_length,
+            chain=point.chain,
+            hosting=point.hosting,
+            sending=sending,
+            echo=self.echo,
         )
         placement = place_vnfs(
             campaign.cpus,
@@ -238,7 +244,7 @@ class Campaign:
         self._stored = list(self.trials)
         self._seen: list[Trial] = []
         """The trials that the campaign has come to so far: stored ones, then those that it measures."""
-        self._benches: dict[tuple[TopologyKey, str], Bench] = {}
+        self._benches: dict[tuple[TopologyKey, str, bool], Bench] = {}
         self._rounds: dict[tuple[TopologyKey, str], Rounds] = {}
         self._waiting: defaultdict[TopologyKey, list[LatencyStep]] = defaultdict(list)
         """Latency trials without a load, as no saturating trial of their point counts yet."""
@@ -303,14 +309,9 @@ class Campaign:
 
     def _visit(self, visit: Visit) -> None:
         """Do everything that a visit of a topology is for. Its switches start when there is something to measure."""
-        key, benches = visit.group.first.topology, dict[str, Bench]()
+        key = visit.group.first.topology
         with contextlib.ExitStack() as stack:
-            for label in visit.group.switches:
-                bench = self._benches.setdefault((key, label), Bench(self, label, self._groups[key]))
-                if bench.deaths <= DEATHS_MAX and bench.failed_starts < FAILED_STARTS_MAX:
-                    bench.reason = ""  # of a start in an earlier visit: this one may succeed
-                benches[label] = bench
-                stack.callback(bench.stop)
+            benches = self._benches_of(visit, stack)
             again = visit.repetitions.start > 0
             if again:
                 self._search(visit, benches)
@@ -321,7 +322,21 @@ class Campaign:
                     self.pace.advance()
             if not again:
                 self._search(visit, benches)
+            if visit.group.first.echoes("latency"):
+                stack.close()  # one topology is up at a time
+                benches = self._benches_of(visit, stack, echo=True)
             self._measure_latencies(visit, benches)
+
+    def _benches_of(self, visit: Visit, stack: contextlib.ExitStack, *, echo: bool = False) -> dict[str, Bench]:
+        """Return the bench of each switch of a visit, which ``stack`` stops."""
+        key, found = visit.group.first.topology, dict[str, Bench]()
+        for label in visit.group.switches:
+            bench = self._benches.setdefault((key, label, echo), Bench(self, label, self._groups[key], echo))
+            if bench.deaths <= DEATHS_MAX and bench.failed_starts < FAILED_STARTS_MAX:
+                bench.reason = ""  # of a start in an earlier visit: this one may succeed
+            found[label] = bench
+            stack.callback(bench.stop)
+        return found
 
     def _rounds_of(self, key: TopologyKey, method: str) -> Rounds:
         return self._rounds.setdefault((key, method), Rounds(self._groups[key], self.plan.seed, (method,)))
@@ -378,7 +393,6 @@ class Campaign:
                 warmup_s=self.plan.throughput.warmup_s,
                 probe_rate_pps=how.probe_rate_pps,
                 repetition=wanted.step.repetition,
-                echo=scenario_named(point.scenario).latency_by_echo,
                 profile=self.plan.profile(point.traffic),
                 anatomy=how.anatomy,
                 stamp_all=how.stamp == "all",
@@ -395,7 +409,7 @@ class Campaign:
         if step.load in bits:
             return bits[step.load]
         fixed = {load.label: load for load in fixed_loads(point.scenario, how.loads, how.v2v_pps, how.rates_pps)}
-        echoed = scenario_named(point.scenario).latency_by_echo
+        echoed = point.echoes("latency")
         if step.load in fixed and not echoed:
             return fixed[step.load]
         whole_pps = None

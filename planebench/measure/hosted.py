@@ -26,7 +26,7 @@ from planebench.model.dimensions import HostingFacts
 from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.topology import Topology, Vnf
-from planebench.planed.client import apply, get_statistics
+from planebench.planed.client import get_statistics
 from planebench.planed.document import Document
 from planebench.planed.group import Member
 from planebench.planed.process import PlanedProcess
@@ -214,13 +214,6 @@ class HostedVnfs:
             for vnf, document in found
             if vnf.planed is not None
         )
-
-    def apply_to_ends(self, documents: Mapping[str, Document]) -> None:
-        """Have the ends run other documents, by name. Raises DiedError, RpcError."""
-        self._ends = dict(documents)
-        for vnf in self.vnfs:
-            if vnf.planed is not None and vnf.name in documents:
-                apply(vnf.planed.call, vnf.inside(documents[vnf.name]))
 
     def drops(self) -> Counter[str]:
         """Return all drops since the start, as ``v0:tx_full`` and ``vnf0:no_route``. Raises DiedError.

@@ -37,7 +37,6 @@ from planebench.measure.distance import LastDistance
 from planebench.measure.hosted import (
     HostedVnfs,
     control_planes,
-    end_documents,
     functional_reasons,
     ready_within_s,
     share_a_core,
@@ -52,7 +51,7 @@ from planebench.model.plan import NIC_RING_SIZE, OWN_RING, FrameCheck, RingSize,
 from planebench.model.reasons import Reason
 from planebench.model.records import Anatomy, FibUpdates, MemoryEvidence
 from planebench.model.scenario import Direction
-from planebench.model.scenarios import Flow, all_flows, build, echoing, flows
+from planebench.model.scenarios import Flow, all_flows, flows
 from planebench.model.server import OWN_CLOCK, CpuClock, mhz_of
 from planebench.model.topology import END, Topology
 from planebench.model.traffic import PLAIN, TrafficProfile
@@ -155,7 +154,6 @@ class LiveTopology:
         self.pollers_on_core = 1
         """How many pollers share the busiest core: a frame may wait for all of them."""
         self._tsc_hz = 0
-        self._echo = False
         self._modes: tuple[frozenset[str], ...] = ()
         self._profiles: tuple[TrafficProfile, ...] = ()
         self.conditions: Conditions | None = None
@@ -263,7 +261,6 @@ class LiveTopology:
     def _attach(self, adapter: Adapter, supervisor: Supervisor) -> None:
         """Give the tester its VNF ports and tasks, and wait until frames pass through the switch, which is up."""
         topology, placement = self.topology, self.placement
-        self._echo = False
         self._join_ends()
         self.pollers_on_core = 2 if share_a_core(topology, placement) else 1
         facts: tuple[HostingFacts, ...] = ()
@@ -286,9 +283,7 @@ class LiveTopology:
                 wait_until_settled(self.hosted)
         except (RpcError, DiedError) as error:
             raise StartError(f"{adapter.name} on {topology.scenario}: {error}\n{self.logs()}") from error
-        ends = topology.ends[:1] if topology.echo else topology.ends
-        ports = get_ports(self.traffic)
-        clocks = {port.name: port.clock for port in ports if port.name in ends}
+        clocks = {port.name: port.clock for port in get_ports(self.traffic) if port.name in topology.ends}
         wanted = self.links.clock
         without = [name for name, clock in clocks.items() if clock != wanted]
         if wanted in ("kernel", "hardware") and without:
@@ -429,20 +424,6 @@ class LiveTopology:
         if self._remote is not None:
             self._remote.resume()
 
-    def set_echo(self, echo: bool) -> None:
-        """Set whether the far VNF returns every frame, in v2v only (METHODOLOGY section 2, v2v latency).
-
-        The topology must not be paused.
-        """
-        if echo == self._echo:
-            return
-        topology = echoing(self.topology) if echo else self.topology
-        self._apply(topology)
-        if self.hosted is not None:
-            self.hosted.apply_to_ends(end_documents(topology, self.placement, self.links))
-        self._join_ends()
-        self._echo = echo
-
     def send(
         self,
         flows: Sequence[Flow],
@@ -517,14 +498,11 @@ class LiveTopology:
     def _stamped_vnfs(self) -> list[StampedVnf]:
         """Return the VNFs in path order, each with the source of its stamps.
 
-        There are none where the switch forwards in place of VNFs side by side. Hosted ends stamp as tasks of the tester
-        do; one that echoes is read with them.
+        There are none where the switch forwards in place of VNFs side by side.
         """
         if self.topology.side_by_side and self.links.controls:
             return []
-        if self.topology.hosted_ends:
-            return [StampedVnf(vnf.name) for vnf in echoing(self.topology).vnfs if self._echo and vnf.kind != END]
-        vnfs = build(self.topology.scenario, self.topology.chain_length, echo=self._echo).vnfs
+        vnfs = [vnf for vnf in self.topology.vnfs if vnf.kind != END]
         found = {vnf.name: StampedVnf(vnf.name) for vnf in vnfs}
         for vnf in self.hosted.vnfs if self.hosted is not None else ():
             if vnf.planed is None:

@@ -61,7 +61,6 @@ class TrialRequest:
     warmup_s: float = 0.0
     probe_rate_pps: int = 0
     repetition: int = 0
-    echo: bool = False
     start: int = 0
     """How often the switch had been started again before."""
     index: int = 0
@@ -93,8 +92,9 @@ class TrialRequest:
 
     def flows(self) -> tuple[Flow, ...]:
         """Return the directions that send."""
-        direction = "unidirectional" if self.echo else self.point.direction
-        return flows_of(self.point.scenario, self.point.chain_length, direction, self.echo)
+        echo = self.point.echoes(self.role)
+        direction = "unidirectional" if echo else self.point.direction
+        return flows_of(self.point.scenario, self.point.chain_length, direction, echo)
 
 
 def run_trial(
@@ -120,7 +120,6 @@ def run_trial(
         as_it_is = contextlib.nullcontext(dict[str, int]())
         with as_it_is if live.mhz is None else held_clock(live.mhz, live.placement, live.planed) as clock:
             live.resume()
-            live.set_echo(request.echo)
             if request.warmup_s > 0:
                 live.send(wanted, size, request.warmup_s, pps, profile=frames, traffic=profile, counted=False)
             sampler = ThreadSampler(live.threads())

@@ -224,12 +224,15 @@ class Point:
         """Return whether both ends are hosted, so that the tester polls nothing."""
         return not self.chain_length and len(self.hosted) > 1
 
+    def echoes(self, role: Role) -> bool:
+        """Return whether a trial of this role has the topology in which the second VNF sends everything back."""
+        return role == "latency" and scenario_named(self.scenario).latency_by_echo
+
     @property
     def two_clocks(self) -> bool:
         """Return whether probes leave and come by different clocks: an end is in a VM, whose clock is its own, and does
         not echo."""
-        known = scenario_named(self.scenario)
-        return "vm" in self.hostings and not self.chain_length and not known.latency_by_echo
+        return "vm" in self.hostings and not self.chain_length and not self.echoes("latency")
 
     @property
     def scenario_slug(self) -> str:

@@ -95,22 +95,27 @@ def build(
     """Return the topology of a scenario with ``count`` VNFs; those that ``vnfs`` does not define are l2fwd.
 
     ``vnfs`` have no names and no ports yet; where they are side by side it is the one that all of them are like.
-    ``chain`` is their text (planebench.testbed.chain). With ``echo`` end b sends every frame back, by which some
-    scenarios measure latency. ``ends`` is the hosting of the ends that are in VNFs.
+    ``chain`` is their text (planebench.testbed.chain). With ``echo`` one of them is in the place of end b and sends
+    every frame back, by which some scenarios measure latency. ``ends`` is the hosting of the ends that are in VNFs.
     Raises UsageError for a number or an echo that does not fit the scenario.
     """
     found = scenario_named(scenario)
     if echo and not found.latency_by_echo:
         echoing_ones = ", ".join(name for name, known in SCENARIOS.items() if known.latency_by_echo)
         raise UsageError(f"echo applies only to {echoing_ones}, not to {scenario}; remove it")
-    if not found.has_vnfs and (count or vnfs):
+    if not found.has_vnfs and (count or (vnfs and not echo)):
         with_vnfs = " and ".join(name for name, known in SCENARIOS.items() if known.has_vnfs)
         raise UsageError(f"{count} VNFs do not fit {scenario}: only {with_vnfs} have a chain of network functions")
     number = found.parse_count(count) if found.has_vnfs else 0
     made = found.build(tuple(vnfs) if found.chained and vnfs else (*vnfs, Vnf())[:1] * number)
+    if echo:
+        made = _echoing(made)
     ports = [port for port in made.ends if port in made.vnf_ports and ends != "process"]
-    hosted = (Vnf(f"vnf{number}", (port, port), END, hosting=ends) for number, port in enumerate(ports))
-    whole = replace(
+    pairs = [(ports[0], ports[1])] if echo and ports else [(port, port) for port in ports]
+    hosted = [Vnf(f"vnf{number}", pair, END, hosting=ends) for number, pair in enumerate(pairs)]
+    if echo:
+        hosted.append(replace(next(iter(vnfs), Vnf(hosting=ends)), name="echo", ports=ECHO_PORTS))
+    return replace(
         made,
         scenario=scenario,
         chain_length=number,
@@ -118,15 +123,21 @@ def build(
         chain=chain,
         vnfs=(*made.vnfs, *hosted),
     )
-    return echoing(whole) if echo else whole
 
 
-def echoing(topology: Topology) -> Topology:
-    """Return the topology with an end b that sends every frame back, hosted or not."""
-    b = topology.ends[1]
-    if b not in topology.hosted_ports:
-        return replace(topology, vnfs=(*topology.vnfs, Vnf("echo", (b, b))))
-    return replace(topology, vnfs=tuple(replace(it, kind="l2fwd") if b in it.ports else it for it in topology.vnfs))
+ECHO_PORTS = ("v1", "v2")
+"""The interfaces of the second VNF of v2v, where it sends back (conext19, Table 4)."""
+
+
+def _echoing(topology: Topology) -> Topology:
+    """Return v2v with a second pair of ports: what leaves v0 comes back to v3, in the same VNF."""
+    back = (ECHO_PORTS[1], "v3")
+    return replace(
+        topology,
+        ports=(*topology.ports, *map(topology_port, back)),
+        cross_connects=(*topology.cross_connects, back),
+        ends=(topology.ends[0], back[1]),
+    )
 
 
 # Scenario bare: one process straight on the two wires, in the place of switch and VNFs. It has the FIBs of all of the
@@ -217,17 +228,11 @@ class Flow:
 
 
 def flows(topology: Topology, direction: Direction) -> tuple[Flow, ...]:
-    """Return the flows of a direction mode. Raises UsageError with the valid modes.
-
-    An echo topology has one flow, from end a by way of end b back to a.
-    """
-    valid = ("unidirectional",) if topology.echo else scenario_named(topology.scenario).directions
+    """Return the flows of a direction mode. Raises UsageError with the valid modes."""
+    valid = scenario_named(topology.scenario).directions
     if direction not in valid:
-        where = f"{topology.scenario} with echo" if topology.echo else topology.scenario
-        raise UsageError(f"direction {direction} is not valid for {where}. Valid: {', '.join(valid)}")
+        raise UsageError(f"direction {direction} is not valid for {topology.scenario}. Valid: {', '.join(valid)}")
     a, b = topology.ends
-    if topology.echo:
-        return (Flow(a, a, 0),)
     there, back = Flow(a, b, 0), Flow(b, a, 1)
     return {"unidirectional": (there,), "reversed": (back,), "bidirectional": (there, back)}[direction]
 

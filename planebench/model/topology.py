@@ -35,7 +35,7 @@ class TopologyPort:
 
 @dataclass(frozen=True, slots=True)
 class Vnf:
-    """A network function between two ports. The same port twice is an echo: it sends every frame back.
+    """A network function between two ports. The same port twice: it sends every frame back.
 
     ``kind`` and ``settings`` are those of its task in planed; ``memory_bytes`` is what it needs there at most. A VNF
     that is the user's own has no kind. ``files``: what its settings name.
@@ -137,11 +137,6 @@ class Topology:
     def vnf_ports(self) -> tuple[str, ...]:
         """Return the names of the ports that connect a VNF."""
         return tuple(port.name for port in self.ports if port.side == "vnf")
-
-    @property
-    def echo(self) -> bool:
-        """Return whether end b sends everything back to end a, where it is both generated and monitored."""
-        return any(vnf.kind != END and vnf.ports == (self.ends[1], self.ends[1]) for vnf in self.vnfs)
 
     @property
     def hosted_ends(self) -> tuple[str, ...]:

@@ -66,6 +66,8 @@ def visit_s(plan: Plan, visit: Visit, costs: Costs) -> float:
         trials, sending_s = expected_trials(plan, method), plan.search.duration_s or METHODS[method].standard_s
         seconds += sum(trials * (sending_s + overhead_s(plan, costs, point)) for point in points)
     latencies = latency_of(plan, visit)
+    if latencies and visit.group.first.echoes("latency"):
+        seconds += starts_s(costs, visit.group)  # of another topology
     return seconds + sum(it.how.duration_s + overhead_s(plan, costs, it.step.point) for it in latencies)
 
 

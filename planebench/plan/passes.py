@@ -345,7 +345,7 @@ def searches_of(plan: Plan, visit: Visit) -> dict[str, tuple[Point, ...]]:
     Those of the plan are repeated in as many visits as it has starts for them.
     """
     wanted: list[tuple[str, Plan]] = []
-    if 0 in visit.repetitions and not scenario_named(visit.group.first.scenario).latency_by_echo:
+    if 0 in visit.repetitions and not visit.group.first.echoes("latency"):
         # First those that loads of latency are shares of.
         wanted += ((it.latency.of, it) for it in plan.sections if it.latency.of != R_PLUS and it.latency.loads)
     if visit.repetitions.start < plan.search.starts:

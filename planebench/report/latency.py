@@ -338,7 +338,8 @@ def v2v_sentence(plan: Plan, results: Iterable[Result]) -> str:
 
 def batching_sentence(plan: Plan, results: Iterable[Result]) -> str:
     """Return how the VNFs of the run collect frames before they send; empty if they do not, or there are none."""
-    if not plan.send_burst or not any(scenario_named(r.point.scenario).has_vnfs for r in results):
+    known = [scenario_named(r.point.scenario) for r in results]
+    if not plan.send_burst or not any(it.has_vnfs or it.latency_by_echo for it in known):
         return ""
     return (
         f"VNFs whose text names no send_burst send {plan.send_burst} packets at once, or what has come in "

@@ -246,7 +246,7 @@ def build_chain(
             raise UsageError(f"{function.text}: VNFs side by side have one core each; remove cores")
         if not function.kind.one_port:
             raise UsageError(f"{function.kind.name} needs two ports; VNFs side by side have one. Valid: {ONE_PORTED}")
-    vnfs = [] if functions else [Vnf(hosting=hosting)] * (count if known.chained else known.has_vnfs)
+    vnfs = [] if functions else [Vnf(hosting=hosting)] * (count if known.chained else known.has_vnfs or echo)
     for function in functions:
         settings = function.settings()
         vnfs.append(

@@ -41,12 +41,12 @@ def tester_tasks(
     sends nothing.
 
     Both ends can send and receive, whatever the direction of a trial: a direction only chooses which generators start,
-    so one live topology serves all of them. An echo topology sends and receives at end a alone. Hosted ends have their
-    tasks in processes of their own (:func:`vnf_documents`).
+    so one live topology serves all of them. Hosted ends have their tasks in processes of their own
+    (:func:`vnf_documents`).
     Receiving comes first so that a burst which has arrived leaves the ring before more is sent.
     """
     one_wire = one_wire or bool(inside)
-    ends = topology.ends[:1] if topology.echo or one_wire else topology.ends
+    ends = topology.ends[:1] if one_wire else topology.ends
     monitors = {topology.ends[1]: topology.ends[0]} if one_wire else {port: port for port in ends}
     tasks = (
         *(_monitor(end, port) for end, port in monitors.items() if port not in topology.hosted_ports),
@@ -96,7 +96,7 @@ def assign_tasks(
         own = cpus if placement.tester_by_queue else (cpus[end % len(cpus)],)
         cpus_of |= {f"mon-{port}": own, f"gen-{port}": own}
     for number, vnf in enumerate(topology.vnfs):
-        placed = number < len(placement.vnf_cpus)  # one without placement (an echo) runs on the CPU of end b
+        placed = number < len(placement.vnf_cpus)  # one without placement runs on the CPU of end b
         cpus_of[vnf.name] = placement.cpus_of_vnf(number) if placed else placement.tester_cpus[-1:]
     cpus_of |= {task.name: placement.tester_cpus[:1] for task in inside}
     cpu_of: dict[str, int] = {}
@@ -236,7 +236,8 @@ def vnf_documents(topology: Topology, placement: Placement, links: LinkSettings)
             settings["address"] = CONTROL_ADDRESS.format(number + 1)
             made = (Task(vnf.name, CONTROL, ports, settings=settings),)
         elif vnf.kind == END:
-            made = (_monitor(ports[0], ports[0]), _generator(ports[0], topology.ends.index(ports[0])))
+            monitors = (_monitor(port, port) for port in ports)
+            made = (*monitors, *(_generator(port, topology.ends.index(port)) for port in ports))
         else:
             peers = (MONITOR_MAC, MONITOR_MAC) if topology.side_by_side else ()  # all send to the monitor
             made = (Task(vnf.name, vnf.kind, ports, settings=vnf.settings, peer_macs=peers, sending=vnf.sending),)

@@ -92,9 +92,9 @@ def test_damaged_frames_of_all_directions_are_the_switchs() -> None:
 
 
 def test_an_echo_trial_loses_on_both_ways_and_in_between() -> None:
-    there_and_back = (DirectionCounts("v0->v0", 1000, 1000, 990),)
-    drops, tester = {"v1:tx_full": 5, "v0:tx_full": 3}, {"v1:tx_full": 2}
-    got = ledger(trial("v2v", 0, 0, drops, tester, directions=there_and_back))
+    there_and_back = (DirectionCounts("v0->v3", 1000, 1000, 990),)
+    drops, tester = {"v1:tx_full": 5, "v3:tx_full": 3}, {"v2:tx_full": 2}
+    got = ledger(trial("v2v", 0, 0, drops, tester, directions=there_and_back, role="latency"))
     assert [(loss.place, loss.packets) for loss in got.losses] == [("vhost ring", 5), ("vhost ring", 3), ("VNF", 2)]
     assert got.unexplained_packets == 0
 

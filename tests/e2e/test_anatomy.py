@@ -45,7 +45,8 @@ CASES = {
 def running(switch: str, point: Point) -> Iterator[LiveTopology]:
     planed, host = find_planed(), facts.collect()
     assert planed is not None
-    topology = build_chain(point.scenario, point.chain_length, chain=point.chain)
+    echo = point.scenario == "v2v"
+    topology = build_chain(point.scenario, point.chain_length, chain=point.chain, echo=echo)
     cpus = Cpus(host.cpus_allowed, host.siblings, host.numa_node)
     placement = place(cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
     settings = LiveSettings(planed=planed, ring_size=256, hugepages=False, max_frame_bytes=1518, wire="virtio")
@@ -65,9 +66,8 @@ def live(request: pytest.FixtureRequest) -> Iterator[tuple[LiveTopology, Point]]
 
 def measure(live: LiveTopology, point: Point) -> Trial:
     """A trial in which probes came back in every direction; on a busy machine even that may take several."""
-    echo = point.scenario == "v2v"
     load = Load("20kpps", PPS)
-    wanted = TrialRequest(point, "latency", load, DURATION_S, probe_rate_pps=PROBES_PPS, echo=echo, anatomy=True)
+    wanted = TrialRequest(point, "latency", load, DURATION_S, probe_rate_pps=PROBES_PPS, anatomy=True)
     for _ in range(TRIES):
         trial = run_trial(live, wanted, lambda: None)
         if trial.anatomy and all(anatomy.joined for anatomy in trial.anatomy):
@@ -152,8 +152,7 @@ def test_a_trial_that_did_not_ask_has_no_anatomy(live: tuple[LiveTopology, Point
     """And stamps of the trial before are not taken for its own."""
     topology, point = live
     measure(topology, point)
-    echo = point.scenario == "v2v"
-    plain = TrialRequest(point, "latency", Load("20kpps", PPS), DURATION_S, probe_rate_pps=PROBES_PPS, echo=echo)
+    plain = TrialRequest(point, "latency", Load("20kpps", PPS), DURATION_S, probe_rate_pps=PROBES_PPS)
     assert run_trial(topology, plain, lambda: None).anatomy == ()
 
 

@@ -58,7 +58,7 @@ def started(name: str, scenario: str, check: FrameCheck = "full") -> Iterator[tu
         pytest.skip(f"{name} is not here: {found.remedy}")
     assert planed is not None
     point = make_point(adapter.name, scenario, **POINTS[scenario])
-    topology = build(point.scenario, point.chain_length)
+    topology = build(point.scenario, point.chain_length, echo=point.scenario == "v2v")
     placement = place(Cpus(host.cpus_allowed, host.siblings, host.numa_node), len(topology.vnfs))
     settings = LiveSettings(planed, 256, hugepages=False, max_frame_bytes=1518, wire="virtio", check=check)
     with high_priority(), Supervisor(Path("/tmp")) as supervisor:
@@ -75,7 +75,6 @@ def measure(live: LiveTopology, point: Point, probe_rate_pps: int = PROBES_PPS) 
         Load("20kpps", PPS),
         DURATION_S,
         probe_rate_pps=probe_rate_pps,
-        echo=point.scenario == "v2v",
     )
     for _ in range(TRIES):
         trial = run_trial(live, wanted, lambda: None)

@@ -223,7 +223,11 @@ def test_passes_go_over_all_topologies_and_every_trial_has_its_own_start(tmp_pat
         len({(a.point.scenario, b.point.scenario) for a, b in pairwise(saturating) if a.repetition < b.repetition}) > 0
     )
     assert all(a.point.scenario != b.point.scenario for a, b in pairwise(saturating) if a.repetition < b.repetition)
-    assert all(t.start == t.repetition for t in saturating)
+    assert all(t.start == t.repetition for t in saturating if t.point.scenario != "v2v")
+    v2v = [(t.role, t.start) for t in trials if t.point.scenario == "v2v" and t.role != "search"]
+    assert dict.fromkeys(v2v) == dict.fromkeys([("r_plus", 0), ("latency", 1), ("r_plus", 2), ("r_plus", 3)]), (
+        "latency has a topology of its own"
+    )
     assert {t.repetition for t in trials if t.role != "r_plus"} == {0}
     assert {t.start for t in trials if t.role == "search"} == {0}, "all trials of a search are of one start"
 

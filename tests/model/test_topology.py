@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from planebench.model.errors import UsageError
 from planebench.model.scenario import SCENARIOS, Direction, ScenarioName
-from planebench.model.scenarios import build, flows
+from planebench.model.scenarios import Flow, build, flows
 from planebench.model.topology import Topology, Vnf
 from planebench.testbed.chain import build_chain
 
@@ -23,7 +23,6 @@ def test_scenarios_without_a_chain(scenario: ScenarioName, wires: tuple[str, ...
     assert topology.ends == wires + vnf_ports
     assert topology.cross_connects == (topology.ends,)
     assert topology.vnfs == ()
-    assert not topology.echo
 
 
 def test_loopback_of_two() -> None:
@@ -55,15 +54,12 @@ def test_a_packet_meets_every_port_of_a_chain_once(length: int) -> None:
     assert sorted(name for pair in topology.cross_connects for name in pair) == sorted(names)
 
 
-def test_echo_sends_back_at_end_b() -> None:
+def test_the_second_vnf_of_v2v_sends_back_by_a_second_pair_of_ports() -> None:
     topology = build("v2v", echo=True)
-    assert topology.echo
-    assert topology.vnfs == (Vnf("echo", ("v1", "v1")),)
-    assert topology.cross_connects == build("v2v").cross_connects
-    (flow,) = flows(topology, "unidirectional")
-    assert (flow.sender_port, flow.receiver_port, flow.stream) == ("v0", "v0", 0)
-    with pytest.raises(UsageError, match=r"bidirectional is not valid for v2v with echo\. Valid: unidirectional"):
-        flows(topology, "bidirectional")
+    assert topology.vnfs == (Vnf("echo", ("v1", "v2")),)
+    assert topology.cross_connects == (*build("v2v").cross_connects, ("v2", "v3"))
+    assert walk(topology) == ["v0", "v1", "v2", "v3"] == [port.name for port in topology.ports]
+    assert flows(topology, "unidirectional") == (Flow("v0", "v3", 0),)
 
 
 @pytest.mark.parametrize("scenario", ["p2p", "p2v", "loopback"])

@@ -31,12 +31,18 @@ RATE_PPS, DURATION_S = 5_000, 0.02
 
 
 def live(
-    adapter: Adapter, supervisor: Supervisor, scenario: ScenarioName, length: int = 0, traffic: str = ""
+    adapter: Adapter,
+    supervisor: Supervisor,
+    scenario: ScenarioName,
+    length: int = 0,
+    traffic: str = "",
+    *,
+    echo: bool = False,
 ) -> LiveTopology:
     """Tester and switch, connected; running."""
     planed = find_planed()
     assert planed is not None
-    topology = build(scenario, length)
+    topology = build(scenario, length, echo=echo)
     it = LiveTopology.start(
         adapter.name,
         adapter,
@@ -50,10 +56,9 @@ def live(
     return it
 
 
-def crossed(it: LiveTopology, direction: Direction, traffic: str = "", echo: bool = False) -> Mapping[str, Any]:
+def crossed(it: LiveTopology, direction: Direction, traffic: str = "") -> Mapping[str, Any]:
     """Send; every frame must arrive once, whole, in order, and nothing else. The switch's counters of it."""
-    it.set_echo(echo)
-    topology = build(it.topology.scenario, it.topology.chain_length, echo=echo)
+    topology = it.topology
     wanted = flows(topology, direction)
     profile = it.profile(parse_traffic(traffic), "", flat_out=False) if traffic else None
     before = it.switch.counters()
@@ -65,8 +70,7 @@ def crossed(it: LiveTopology, direction: Direction, traffic: str = "", echo: boo
         assert (way.forwarded_packets, way.reordered_packets, way.corrupt_packets) == (way.offered_packets, 0, 0), way
         assert way.forwarded_bytes == way.offered_bytes
     assert (counts.evidence.foreign_packets, counts.misdirected_packets) == (0, 0)
-    hops = {"p2p": 1, "p2v": 1, "v2v": 2 if echo else 1, "loopback": topology.chain_length + 1}[topology.scenario]
-    received = (after.packets or 0) - (before.packets or 0)
-    assert received == (after.forwarded_packets or 0) - (before.forwarded_packets or 0) == hops * sent
+    received, each_hop = (after.packets or 0) - (before.packets or 0), len(topology.cross_connects) * sent
+    assert received == (after.forwarded_packets or 0) - (before.forwarded_packets or 0) == each_hop
     assert not any(after.drops.values()), after.drops
     return {"busy": (after.busy_cycles, before.busy_cycles), "idle": (after.idle_cycles, before.idle_cycles)}

@@ -11,7 +11,6 @@ import pytest
 from planebench.measure.hosted import end_documents, functional_reasons, hosted_requests
 from planebench.model.cpus import Cpus
 from planebench.model.records import Point
-from planebench.model.scenarios import echoing
 from planebench.plan.expand import expand, skipped
 from planebench.plan.override import override
 from planebench.plan.passes import group_points, latency_steps
@@ -54,16 +53,17 @@ def test_each_end_has_the_tasks_that_the_tester_has_of_others(scenario: str, own
     assert request.ports == switch_request(build_chain(scenario), place(EIGHT), LINKS).ports
 
 
-def test_end_b_may_echo_in_the_memory_that_it_has() -> None:
-    topology = build_chain("v2v", hosting="vm")
+def test_generator_and_monitor_of_the_echo_are_in_one_vm_and_what_sends_back_in_the_other() -> None:
+    usual = {"send_burst": 32, "drain_us": 100}
+    topology = build_chain("v2v", hosting="vm", sending=usual, echo=True)
     placement = placement_of(topology, EIGHT)
-    echo = echoing(topology)
-    assert (topology.echo, echo.echo, build_chain("v2v", echo=True).echo) == (False, True, True)
-    before, after = (end_documents(it, placement, LINKS) for it in (topology, echo))
-    assert [(task.name, task.kind, task.ports) for task in after["vnf1"].tasks] == [("vnf1", "l2fwd", ("v1",))]
-    assert after["vnf0"] == before["vnf0"]
-    assert (after["vnf1"].memory, after["vnf1"].ports) == (before["vnf1"].memory, before["vnf1"].ports)
-    assert not full_stage(echo, assign_tasks(placement, echo), LINKS).tasks
+    first, second = (it.document for it in hosted_requests(topology, placement, LINKS, Path("planed")))
+    assert first is not None and second is not None
+    assert [task.name for task in first.tasks] == ["mon-v0", "mon-v3", "gen-v0", "gen-v3"]
+    assert [(it.name, it.kind, it.ports, it.sending) for it in second.tasks] == [("echo", "l2fwd", ("v1", "v2"), usual)]
+    assert [[port.name for port in it.ports] for it in (first, second)] == [["v0", "v3"], ["v1", "v2"]]
+    assert list(end_documents(topology, placement, LINKS)) == ["vnf0"]
+    assert topology.idle_tester and not full_stage(topology, assign_tasks(placement, topology), LINKS).tasks
 
 
 def test_a_shared_core_makes_trials_functional_and_other_scenarios_have_no_such_ends() -> None:

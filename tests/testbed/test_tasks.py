@@ -41,12 +41,14 @@ def test_vnfs_move_out_first_then_the_second_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cpus", "expected"), [(2, [("mon-v0", "echo", "gen-v0")]), (4, [("mon-v0", "gen-v0"), ("echo",)])]
+    ("cpus", "expected"),
+    [
+        (2, [("mon-v0", "mon-v3", "echo", "gen-v0", "gen-v3")]),
+        (4, [("mon-v0", "mon-v3", "gen-v0", "gen-v3"), ("echo",)]),
+    ],
 )
-def test_echo_takes_the_place_of_end_b(cpus: int, expected: list[tuple[str, ...]]) -> None:
-    topology = build("v2v", echo=True)
-    workers = assign_tasks(place(Cpus(tuple(range(cpus)))), topology)  # placed as v2v, before the echo
-    assert [worker.tasks for worker in workers] == expected
+def test_what_sends_back_has_the_core_of_a_vnf(cpus: int, expected: list[tuple[str, ...]]) -> None:
+    assert [worker.tasks for worker in on(cpus, build("v2v", echo=True))] == expected
 
 
 def test_streams_number_the_ends() -> None:

@@ -59,12 +59,6 @@ def test_p2v_on_two_cores_whole() -> None:
     }
 
 
-def test_echo_has_an_l2fwd_that_ends_where_it_began() -> None:
-    tasks = full(build("v2v", echo=True))["tasks"]
-    assert {"name": "echo", "kind": "l2fwd", "ports": ["v1", "v1"]} in tasks
-    assert {task["name"] for task in tasks} == {"mon-v0", "echo", "gen-v0"}
-
-
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 @pytest.mark.parametrize("links", [VIRTIO, VETH])
 def test_first_stage_is_the_second_without_what_needs_the_switch(topology: Topology, links: LinkSettings) -> None:
