@@ -170,9 +170,14 @@ def find_program(name: str) -> Path | None:
     return Path(found) if found else None
 
 
+def variable_of(name: str) -> str:
+    """Return the environment variable with the path of a program."""
+    return f"PLANEBENCH_{name.upper().replace('-', '_')}"
+
+
 def installation(switch: str, path: Any = None) -> Installation:
     """Return where the user says a switch is; ``path``: the value of its option. UsageError for a bad path."""
-    variable = f"PLANEBENCH_{switch.upper().replace('-', '_')}"
+    variable = variable_of(switch)
     for text, said_by in ((path, f"switch {switch}: path"), (os.environ.get(variable), variable)):
         if text:
             where = Path(str(text)).expanduser()

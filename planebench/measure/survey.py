@@ -11,6 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ from planebench.switches.registry import get_adapter
 from planebench.switches.remote import RemoteAdapter, SwitchHost, check_wire
 from planebench.testbed.chain import build_chain, parse_chain, vnf_cores
 from planebench.testbed.hosting import image
+from planebench.testbed.hosting.exec import missing_program
 from planebench.testbed.hosting.qemu import kvm_failure
 from planebench.testbed.hosting.registry import HOSTINGS
 from planebench.testbed.placement import place, place_vnfs, refusal
@@ -313,6 +315,7 @@ def survey(
     if fitting.missing_hostings == "skip":
         away_hostings = _without_hosting(points)
         absent |= {p: away_hostings[name] for p in points for name in p.hostings if name in away_hostings}
+        absent |= {p: why for p in points if p.chain and (why := _without_program(p.chain))}
     at_once_mb = _hugepages_mb(fitting, [point for point in points if point not in absent], adapters)
     enough = enough_hugepages(hugepages, facts, at_once_mb)
     enough &= hugepages or host is None or host.answer.hugepages
@@ -428,6 +431,13 @@ def _without_hosting(points: Iterable[Point]) -> dict[str, str]:
     if isinstance(vm, Found) and (why := kvm_failure(vm.binary)):
         found["vm"] = f"would be emulated, so that its rates and latencies say nothing: {why}"
     return {name: f"hosting {name} {words}" for name, words in found.items()}
+
+
+@cache
+def _without_program(chain: str) -> str:
+    """Return why a chain is skipped: the program of a command is not installed; empty if all are."""
+    commands = (vnf.hosting_values() for vnf in parse_chain(chain) if vnf.hosting == "exec")
+    return next(filter(None, map(missing_program, commands)), "")
 
 
 def _hostings(points: Iterable[Point]) -> dict[str, Found | NotFound]:

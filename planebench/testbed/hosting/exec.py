@@ -3,7 +3,8 @@
 
 exec:"dpdk-l2fwd {eal_main} -- -p 3"
 
-The command is split as a shell does it, but no shell runs it. Names in braces are replaced (:data:`PLACEHOLDERS`).
+The command is split as a shell does it, but no shell runs it. Names in braces are replaced (:data:`PLACEHOLDERS`). A
+program without a path is where PLANEBENCH_NAME says, as a switch is, or on PATH.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from planebench.host.pci import Nic
 from planebench.host.process import Supervisor
-from planebench.host.programs import Found, NotFound
+from planebench.host.programs import Found, NotFound, installation, variable_of
 from planebench.model.cpus import cpu_text
 from planebench.model.dimensions import HostingFacts
 from planebench.model.errors import UsageError, unknown
@@ -28,6 +29,7 @@ from planebench.testbed.hosting.bubblewrap import Shown
 from planebench.testbed.hosting.inside import RunningCommand
 
 MEMORY_MB = 1024
+FUNCTIONS = Path(__file__).parent / "functions"
 UNPACK = "`podman export $(podman create IMAGE) | tar -x -C FOLDER`"
 """How a container image becomes a directory."""
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
@@ -45,6 +47,7 @@ PLACEHOLDERS: Mapping[str, str] = {
     "ring_size": "number of ring entries",
     "queues": "number of queue pairs per port",
     "max_frame_bytes": "maximum frame size in bytes, including FCS",
+    "functions": "folder of configurations that come with planebench: ip-pipeline-router.cli, ip-pipeline-firewall.cli",
 }
 """The placeholders in braces, and their meanings."""
 _PINS_ITSELF = frozenset({"eal", "eal_main", "cpus"})
@@ -75,6 +78,8 @@ class ExecHosting:
         passed = base.bind_ports(request, for_guest=True)
         argv = words_of(command, request, limit_mb // 2, passed)
         image = request.values.get("image")
+        if not image:
+            argv[0] = _located(argv[0]) or argv[0]
         root = _root(request.values, request)
         # A command that is told where to poll pins itself.
         pins_itself = not _PINS_ITSELF.isdisjoint(_PLACEHOLDER.findall(command))
@@ -98,6 +103,25 @@ class ExecHosting:
         }
         facts = HostingFacts(request.name, "exec", f"{Path(argv[0]).name} in {found.version}", details=details)
         return RunningCommand(request, process, facts, without_ports(command))
+
+
+def missing_program(values: Mapping[str, Value]) -> str:
+    """Return that the program of a command is not installed, with the remedy; empty if it is, or in an image."""
+    name, *_ = [*_split(str(values.get("command", ""))), ""]
+    if not name or "image" in values or _located(name):
+        return ""
+    return f"{name} {NotFound(f'give its path with {variable_of(name)}').words}"
+
+
+def _located(name: str) -> str | None:
+    """Return a program by the path that it has inside. Raises UsageError if the user's path does not have it."""
+    if "/" in name:
+        return name
+    where = installation(name)
+    if where.path is None and shutil.which(name, path=bubblewrap.PATH):
+        return name
+    found = where.program(name)
+    return None if found is None else str(found)
 
 
 def _root(values: Mapping[str, Value], request: HostedRequest) -> tuple[Shown, ...]:
@@ -141,10 +165,7 @@ def words_of(command: str, request: HostedRequest, memory_mb: int, passed: Seque
 
     Raises UsageError without a command, for an open quote, or for an unknown placeholder.
     """
-    try:
-        texts = shlex.split(command)
-    except ValueError as error:
-        raise UsageError(f'exec: cannot parse command line "{command}": {error}') from error
+    texts = _split(command)
     if not texts:
         raise UsageError('exec needs a command: exec:"dpdk-l2fwd {eal_main} -- -p 3"')
     ports = dict(enumerate(request.ports))
@@ -157,6 +178,7 @@ def words_of(command: str, request: HostedRequest, memory_mb: int, passed: Seque
         "ring_size": str(request.ring_size),
         "queues": str(request.queues),
         "max_frame_bytes": str(request.max_frame_bytes),
+        "functions": str(FUNCTIONS),
     }
     words: list[str] = []
     for text in texts:
@@ -170,6 +192,13 @@ def words_of(command: str, request: HostedRequest, memory_mb: int, passed: Seque
                 raise unknown("placeholder of exec", f"{{{name}}}", tuple(f"{{{valid}}}" for valid in PLACEHOLDERS))
         words.append(_PLACEHOLDER.sub(lambda match: known[match[1]], text))
     return words
+
+
+def _split(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f'exec: cannot parse command line "{command}": {error}') from error
 
 
 def _eal(request: HostedRequest, memory_mb: int, passed: Sequence[Nic], *, main: bool) -> list[str]:
