@@ -88,7 +88,7 @@ def _label(text: str) -> str:
     command = hosting_of(text, "process") in OWN
     if not command:  # nor has it words with paths of their own
         text = re.sub(r'="/[^"]*/', '="', re.sub(r'=/[^:"]*/', "=", text))
-    text = re.sub(r'([=:]"?)/[^:"\s]*/', r"\1", text)
+    text = re.sub(r'([=:]"?)/[^:"\s]*/', r"\1", text).replace("{functions}/", "")
     long = len(text) > LABEL_MAX and command
     return f"{text[: LABEL_MAX - 1]}…" if long else text
 
