@@ -266,7 +266,7 @@ class LiveTopology:
         facts: tuple[HostingFacts, ...] = ()
         try:
             if self.links.inside is not None:  # the VNFs connect to the tester
-                self._apply(topology)
+                self._apply()
             if self.links.controls:
                 of_vnfs = control_planes(topology)
                 self.hosted = HostedVnfs.start(of_vnfs, placement, self.links, self.planed, supervisor)
@@ -277,7 +277,7 @@ class LiveTopology:
                 self.pollers_on_core += max(Counter(placement.all_vnf_cpus).values())
                 if any(fact.emulated for fact in facts):
                     self.pollers_on_core = max(self.pollers_on_core, EMULATED_TURNS)
-            self._apply(topology)
+            self._apply()
             self.wait_until_forwarding()
             if self.links.controls == "alive" and self.hosted is not None:
                 wait_until_settled(self.hosted)
@@ -535,12 +535,12 @@ class LiveTopology:
             self._veth.close()
             self._veth = self.netns_pid = None
 
-    def document(self, topology: Topology | None = None) -> Document:
-        """Return the document of the tester with every port and task of a topology, its own one by default."""
-        built, links = topology or self.topology, self.links
+    def document(self) -> Document:
+        """Return the document of the tester with every port and task."""
+        links = self.links
         inside = links.inside.tasks if links.inside is not None else ()
-        workers = assign_tasks(self.placement, built, links.queues, inside, one_wire=links.one_wire)
-        return full_stage(built, workers, links)
+        workers = assign_tasks(self.placement, self.topology, links.queues, inside, one_wire=links.one_wire)
+        return full_stage(self.topology, workers, links)
 
     def apply(self, document: Document) -> None:
         """Have the tester, not paused, run another document. Raises DiedError, RpcError."""
@@ -594,9 +594,9 @@ class LiveTopology:
                 remarks += f"; {vnf.name}: {doubt}"
         raise StartError(f"no frame came through {', '.join(missing)} within {within_s:g} s{remarks}\n{self.logs()}")
 
-    def _apply(self, topology: Topology) -> None:
-        timeout_s = APPLY_DEADLINE_S if any(vnf.settings for vnf in topology.vnfs) else CONNECT_DEADLINE_S
-        apply(self.call, self.document(topology), timeout_s)
+    def _apply(self) -> None:
+        timeout_s = APPLY_DEADLINE_S if any(vnf.settings for vnf in self.topology.vnfs) else CONNECT_DEADLINE_S
+        apply(self.call, self.document(), timeout_s)
 
     def logs(self) -> str:
         """Return the last log lines of all processes, those of the tester last."""

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -87,7 +87,6 @@ class RunningVnf:
         facts: HostingFacts,
         threads: tuple[ThreadRef, ...] = (),
         planed: PlanedProcess | None = None,
-        inside: Callable[[Document], Document] = lambda document: document,
         title: str = "",
         files: tuple[Path, ...] = (),
         *,
@@ -101,8 +100,6 @@ class RunningVnf:
         with the guest, and under TCG it is another clock altogether."""
         self.planed = planed
         """The planed inside; None for a VNF of the user."""
-        self.inside = inside
-        """Returns a document of the VNF as its planed has to get it: with the ports and CPUs that it has there."""
         self.processes: tuple[Process, ...] = (process,)
         """Every process of the VNF, to be paused (SIGSTOP to its group) while another switch is measured."""
         self._title = title or f"{facts.vnf} ({facts.hosting})"

@@ -107,10 +107,10 @@ class ExecHosting:
 
 def missing_program(values: Mapping[str, Value]) -> str:
     """Return that the program of a command is not installed, with the remedy; empty if it is, or in an image."""
-    name, *_ = [*_split(str(values.get("command", ""))), ""]
-    if not name or "image" in values or _located(name):
+    words = _split(str(values.get("command", "")))
+    if not words or "image" in values or _located(words[0]):
         return ""
-    return f"{name} {NotFound(f'give its path with {variable_of(name)}').words}"
+    return f"{words[0]} {NotFound(f'give its path with {variable_of(words[0])}').words}"
 
 
 def _located(name: str) -> str | None:

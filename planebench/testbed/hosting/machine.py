@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import stat
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -83,12 +83,8 @@ def start(
     memory_mb: int,
     boot: qemu.Kernel | qemu.Disk,
     details: Mapping[str, str],
-    inside: Callable[[Document], Document] = lambda document: document,
 ) -> RunningVnf:
-    """Start QEMU on the control CPUs, pin the guest's CPUs and boot. Raises StartError with the last log lines.
-
-    ``inside`` is as in :class:`RunningVnf`.
-    """
+    """Start QEMU on the control CPUs, pin the guest's CPUs and boot. Raises StartError with the last log lines."""
     folder = own_folder(request)
     monitor, rpc = folder / "qmp", folder / RPC  # which QEMU leaves behind
     container = bubblewrap.require(hosting)
@@ -147,7 +143,7 @@ def start(
     )
     forwarding = list(enumerate(vcpus_here))[first:]
     threads = tuple(ThreadRef(*ids, f"{request.name}-vcpu{number}", "vnf") for number, ids in forwarding)
-    return RunningVnf(process, facts, threads, planed, inside, f"VNF {request.name}", (monitor, rpc), same_clock=False)
+    return RunningVnf(process, facts, threads, planed, f"VNF {request.name}", (monitor, rpc), same_clock=False)
 
 
 def _files(

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from functools import partial
 
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
@@ -51,8 +50,7 @@ class VmHosting:
         # took 24 s and more to boot with two of them, and 9 s with one.
         vcpus = machine.vcpu_count(request, 1 if accelerator.name == "kvm" and not request.shares_cpu else 0)
         first = vcpus - len(request.cpus)
-        inside = partial(machine.guest_document, ports=request.ports, cpus=request.cpus, first_vcpu=first)
-        document = inside(request.document)
+        document = machine.guest_document(request.document, request.ports, request.cpus, first)
         files_bytes = sum(file.stat().st_size for file in (image.initramfs, *request.files))
         least_mb = machine.least_memory_mb(document, files_bytes)
         # The image with an archive of this VNF's own files, by their absolute names.
@@ -76,7 +74,6 @@ class VmHosting:
             memory_mb=machine.memory_mb(request, least_mb, least_mb),
             boot=qemu.Kernel(image.kernel, initramfs, " ".join(words)),
             details={"kernel": f"Linux {image.version}"},
-            inside=inside,
         )
         initramfs.unlink()  # QEMU has it in memory
         return running
