@@ -11,7 +11,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -433,7 +432,6 @@ def _without_hosting(points: Iterable[Point]) -> dict[str, str]:
     return {name: f"hosting {name} {words}" for name, words in found.items()}
 
 
-@cache
 def _without_program(chain: str) -> str:
     """Return why a chain is skipped: the program of a command is not installed; empty if all are."""
     commands = (vnf.hosting_values() for vnf in parse_chain(chain) if vnf.hosting == "exec")

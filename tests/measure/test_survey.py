@@ -78,6 +78,15 @@ def test_a_switch_that_is_not_installed_is_left_out_only_if_the_plan_allows(monk
     assert [(e.what, e.reason) for e in held.skipped] == [("vpp", "not installed; to install: apt-get install vpp")]
 
 
+def test_a_chain_whose_program_is_not_installed_is_left_out_only_if_the_plan_allows() -> None:
+    chain = "exec:no-such-vnf {eal}"
+    plan = override(QUICK, chain=("l3fwd", chain))
+    held = survey(dataclasses.replace(plan, missing_hostings="skip"))
+    why = "no-such-vnf is not installed; to install: give its path with PLANEBENCH_NO_SUCH_VNF"
+    assert {why} == {entry.reason for entry in held.skipped if "no-such-vnf" in entry.what}
+    assert [{point.chain for point in it.measured} for it in (held, survey(plan))] == [{"l3fwd"}, {"l3fwd", chain}]
+
+
 def test_more_cores_of_a_switch_than_cpus_are_refused_with_those_that_are_valid() -> None:
     for allowed, valid in (((0, 1), "Valid here: 1"), ((0, 1, 5), "Valid here: 1 to 2"), ((7,), "Valid here: 1")):
         facts = dataclasses.replace(host_facts.collect(), cpus_allowed=allowed)

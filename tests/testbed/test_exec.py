@@ -21,7 +21,7 @@ from planebench.model.errors import DiedError, UsageError
 from planebench.model.switch import Value
 from planebench.testbed.hosting.base import HostedPort, HostedRequest, device_files
 from planebench.testbed.hosting.bubblewrap import around, shown
-from planebench.testbed.hosting.exec import HOSTING, words_of
+from planebench.testbed.hosting.exec import FUNCTIONS, HOSTING, missing_program, words_of
 from planebench.testbed.hosting.inside import RunningCommand, own_folder
 
 WAYS = (Way("a", "b", 0), Way("b", "a", 1))
@@ -42,6 +42,37 @@ def request_of(folder: Path, command: str, **values: Value) -> HostedRequest:
         workdir=folder,
         planed=Path("/no/planed"),
     )
+
+
+def test_a_program_is_found_by_its_variable_or_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command: dict[str, Value] = {"command": "my-vnf {eal}"}
+    why = "my-vnf is not installed; to install: give its path with PLANEBENCH_MY_VNF"
+    assert missing_program(command) == why
+    assert missing_program({**command, "image": "/an/image"}) == missing_program({"command": "/my-vnf"}) == ""
+    assert missing_program({"command": "sh"}) == ""
+    program = tmp_path / "my-vnf"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    for said in (program, tmp_path):
+        monkeypatch.setenv("PLANEBENCH_MY_VNF", str(said))
+        assert missing_program(command) == ""
+    monkeypatch.setenv("PLANEBENCH_MY_VNF", str(tmp_path / "gone"))
+    with pytest.raises(UsageError, match=r'PLANEBENCH_MY_VNF ".*gone" does not exist'):
+        missing_program(command)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("router", "lpm"), ("firewall", "acl")])
+def test_our_configurations_have_ten_entries_each_way(name: str, kind: str) -> None:
+    (_, path) = words_of(f"ip_pipeline {{functions}}/ip-pipeline-{name}.cli", request_of(Path("/x"), ""), 100)
+    lines = Path(path).read_text().splitlines()
+    assert Path(path).parent == FUNCTIONS
+    for table in (0, 1):
+        entries = [
+            line for line in lines if line.startswith(f"pipeline PIPELINE0 table {table} rule add match {kind} ")
+        ]
+        assert len(set(entries)) == 10
+        assert any(f"action fwd port {1 - table}" in line for line in entries)
+        assert not any(f"action fwd port {table}" in line for line in entries)
 
 
 def test_a_command_is_told_ports_and_cpus() -> None:
