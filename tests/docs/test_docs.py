@@ -7,23 +7,14 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
-from typer.testing import CliRunner
-
-from planebench.cli.app import app
-from planebench.plan.expand import expand
-from planebench.plan.override import override
-from planebench.plan.schema import load_plan
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import docs_check  # noqa: E402
 import docs_pages  # noqa: E402
-import papers_coverage  # noqa: E402
 import worked_examples  # noqa: E402
 
 PAGE = """# A title, with `code` and [a link](x.md)
@@ -224,31 +215,6 @@ def test_commands_in_the_text_parse() -> None:
     assert len(spans) > 10
     problems = [(*it, docs_check.complaint(shlex.split(it[1]))) for it in spans]
     assert [it for it in problems if it[2] and "MissingParameter" not in it[2]] == []
-
-
-def test_what_the_coverage_of_the_papers_names_exists() -> None:
-    rows = {"X1": {"item": "x", "state": "partial", "parts": ["quick/none"], "why": ""}}
-    assert list(papers_coverage.problems({"conext19": rows})) == [
-        "X1: unknown key why",
-        "X1: partial, and no note says why",
-        "X1: no such part: quick/none",
-    ]
-
-
-def test_the_runs_that_the_coverage_of_the_papers_names_have_test_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`run can17 --chain l3fwd:cores=2` parsed, and was refused: no part of the suite has that chain."""
-    found: list[int] = []
-
-    def measure(plan: str, overrides: dict[str, Any], **_: object) -> int:
-        found.append(len(expand(override(load_plan(plan), **overrides))))
-        return 0
-
-    monkeypatch.setattr("planebench.cli.run.run_plan", measure)
-    rows = yaml.safe_load(papers_coverage.SOURCE.read_text(encoding="utf-8"))
-    commands = {row.get("command", "") for paper in rows.values() for row in paper.values()}
-    for words in (shlex.split(command)[1:] for command in commands if command.startswith("planebench run")):
-        done = CliRunner().invoke(app, words)
-        assert done.exit_code == 0 and found.pop() > 0, (words, done.output)
 
 
 def command_line_rows() -> dict[str, str]:
