@@ -60,6 +60,7 @@ STATES = {
     "missing": "not there",
 }
 ORDER = [*STATES]
+HEADS = {"emulated": "Emulated, by", "hardware": "Hardware, lacks", "partial": "Partial, lacks", "missing": "Missing"}
 KEYS = {"item", "where", "says", "run", "needs", "depends_on", "instead", "note"}
 HEAD = """# SPDX-License-Identifier: BSD-3-Clause
 # What ran, made by `scripts/papers_coverage.py --evidence`. Of a part: the digest of what it measures and under which
@@ -308,7 +309,7 @@ def _text(wanted: object) -> str:
 
 
 def states(source: Mapping[str, Rows], judge: Judge) -> dict[str, tuple[str, list[str]]]:
-    """Return the state of each item, and what it lacks."""
+    """Return the state of each item, and what stands in for what it lacks, or what that is."""
     rows = {key: row for found in source.values() for key, row in found.items()}
     found: dict[str, tuple[str, list[str]]] = {}
 
@@ -319,7 +320,9 @@ def states(source: Mapping[str, Rows], judge: Judge) -> dict[str, tuple[str, lis
             own = _state(row, lacking, ran)
             below = [it for it in row.get("depends_on", ()) if ORDER.index(of(it)) > ORDER.index(own)]
             worst = max([own, *(of(it) for it in below)], key=ORDER.index)
-            found[key] = worst, [*(text for _, text in lacking), *below]
+            differs = [text for kind, text in lacking if kind == "partial"]
+            instead = [row["instead"]] if row.get("instead") else [text for _, text in lacking]
+            found[key] = worst, [*(differs or instead), *(f"as {it}" for it in below)]
         return found[key][0]
 
     for key in rows:
@@ -361,29 +364,25 @@ def lines(source: Mapping[str, Rows], found: Mapping[str, tuple[str, list[str]]]
     count = Counter(state for state, _ in found.values())
     yield "# What is here of each paper"
     yield ""
-    yield f"{len(found)} systems, experiments, figures and findings of the four source papers. What comes out is in the"
-    yield "[results](results/README.md); how claims are judged, in [papers](papers.md)."
+    yield f"{len(found)} systems, experiments, figures and findings of the four [papers](papers.md). For each,"
+    yield "papers-coverage.yaml has where it stands, what it says, and what covers it here. The state is derived from"
+    yield "kept runs and from papers-evidence.yaml, by `scripts/papers_coverage.py`, which makes this page."
     yield ""
     yield "| state | items | meaning |"
     yield "|---|---|---|"
     yield from (f"| {state} | {count[state]} | {text} |" for state, text in STATES.items())
-    yield ""
-    yield "No state is written by hand: `scripts/papers_coverage.py` derives it from the kept runs and from"
-    yield "`papers-evidence.yaml`, and makes this page. `papers-coverage.yaml` has where each item stands in its paper,"
-    yield "what it says there, and the parts and commands that cover it."
     for paper, rows in source.items():
         yield from ("", f"## {paper}")
         for state in STATES:
-            items = [_line(key, row, found[key][1]) for key, row in rows.items() if found[key][0] == state]
-            if items:
-                yield from ("", f"{state.capitalize()}:", "", *items)
+            items = [key for key in rows if found[key][0] == state]
+            if items and state == ORDER[0]:
+                yield from ("", f"Faithful: {', '.join(items)}.")
+            elif items:
+                yield from ("", f"{HEADS[state]}:", "", *(_line(key, rows[key], found[key][1]) for key in items))
 
 
-def _line(key: str, row: Row, lacking: list[str]) -> str:
-    said = [f"instead: {row['instead']}"] if row.get("instead") else []
-    said += [f"needs {', '.join(lacking)}"] if lacking and not said else []
-    said += [row["note"]] if row.get("note") else []
-    return f"- **{key}** {row['item']}" + (f" ({'; '.join(said)})" if said else "")
+def _line(key: str, row: Row, said: list[str]) -> str:
+    return f"- **{key}** {row['item']}" + f": {'; '.join(said)}" * bool(said)
 
 
 # Evidence made

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from dataclasses import replace
@@ -117,6 +118,37 @@ def test_a_command_has_to_have_ended_well() -> None:
     assert state(row, Evidence("planebench doctor", DAY, "abc", SMALL)) == "faithful"
 
 
+def test_what_stands_in_or_is_lacking_is_said() -> None:
+    rows = {
+        "A": {**WORDS, **item(hosting="vm"), "instead": "a process"},
+        "B": {**WORDS, **item(hosting="vm", numa_nodes=2)},
+        "C": {**WORDS, **item(hosting="vm", ring_size=64), "instead": "a process", "depends_on": ["B"]},
+        "D": {**WORDS, **item()},
+    }
+    found = coverage.states({"conext19": rows}, Judge([ran()], PARTS))
+    assert [said for _, said in found.values()] == [
+        ["a process"],
+        ["hosting vm", "2 NUMA nodes"],
+        ["ring_size 64"],
+        [],
+    ]
+    page = "\n".join(coverage.lines({"conext19": rows}, found))
+    assert page.endswith("""
+Faithful: D.
+
+Emulated, by:
+
+- **A** x: a process
+
+Hardware, lacks:
+
+- **B** x: hosting vm; 2 NUMA nodes
+
+Partial, lacks:
+
+- **C** x: ring_size 64""")
+
+
 def test_no_item_is_better_than_what_it_depends_on() -> None:
     assert state({**item(), "depends_on": ["Y"]}, ran(), Y={}) == "missing"
     assert state({**item(), "depends_on": ["Y"]}, ran(), Y=item(hosting="vm")) == "hardware"
@@ -140,7 +172,7 @@ def test_the_items_of_the_papers_are_whole() -> None:
     assert sum(map(len, SOURCE.values())) >= 121
 
 
-def test_the_runs_that_the_items_name_have_test_points(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_runs_of_items_and_of_what_papers_advise_have_test_points(monkeypatch: pytest.MonkeyPatch) -> None:
     """`run can17 --chain l3fwd:cores=2` parsed, and was refused: no part of the suite has that chain."""
     found: list[int] = []
 
@@ -150,6 +182,10 @@ def test_the_runs_that_the_items_name_have_test_points(monkeypatch: pytest.Monke
 
     monkeypatch.setattr("planebench.cli.run.run_plan", measure)
     commands = {it for rows in SOURCE.values() for row in rows.values() for it in row.get("run", ())}
+    page = (coverage.ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    advised = re.findall(r"\| `(planebench [^`]*)`", page)
+    assert len(advised) >= 10
+    commands |= {*advised}
     for words in (shlex.split(command)[1:] for command in commands if command.startswith("planebench run")):
         done = CliRunner().invoke(app, words)
         assert done.exit_code == 0 and found.pop() > 0, (words, done.output)
