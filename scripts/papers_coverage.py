@@ -6,7 +6,7 @@ papers_coverage.py [--check | --lacking | --evidence WHAT ... [-- OPTION ...]]
 Each id is an item of a source paper: a system, an experiment, a figure, a finding. Nobody writes its state: it is
 derived from the kept runs (docs/results/runs) and from docs/papers-evidence.yaml. ``--evidence`` adds to the latter:
 WHAT is SUITE/PART, which is run with short trials (and OPTIONs of planebench run), or a command; ``--lacking`` prints
-what an item names and nothing has run. A part that is changed has not run.
+what an item names and nothing has run, and claims of no item. A part that is changed has not run.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from planebench.model.plan import LatencyPlan, Plan, SearchPlan, ThroughputPlan
 from planebench.model.records import POINT_KEY, Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.text import parse_yaml
-from planebench.papers.claims import Needs
+from planebench.papers.claims import Needs, all_claims
 from planebench.plan import SUITES, list_suites
 from planebench.plan.expand import points_of
 from planebench.plan.passes import MATRIX, group_points, latency_steps
@@ -228,6 +228,8 @@ class Judge:
             ("partial", f"a run of `{text}`") for text, found in zip(commands, proofs, strict=True) if not found
         ]
         used = [it for found in proofs for it in found]
+        known = {claim.id for claim in all_claims()}
+        lacking += [("partial", f"claim {it}") for it in needs.pop("claims", ()) if it not in known]
         for name in ("hardware", "software", "method"):
             if name in needs:
                 lacking.append(("partial" if name == "method" else "hardware", needs.pop(name)))
@@ -347,7 +349,7 @@ def problems(source: Mapping[str, Rows], parts: Mapping[str, Plan]) -> Iterator[
     """Yield what is wrong with the entries, by id. A state that somebody wrote is an unknown key."""
     keys = {key for rows in source.values() for key in rows}
     known = {*(it.name for kind in (Plan, *SECTIONS.values()) for it in fields(kind)), *POINT_KEY, *Needs.model_fields}
-    known |= {"switch", "since", "hardware", "software", "method"}
+    known |= {"switch", "since", "claims", "hardware", "software", "method"}
     for rows in source.values():
         for key, row in rows.items():
             yield from (f"{key}: unknown key {name}" for name in sorted(row.keys() - KEYS))
@@ -394,6 +396,7 @@ def short_plan(part: str) -> dict[str, Any]:
     document: dict[str, Any] = parse_yaml((SUITES / f"{suite}.yaml").read_text(encoding="utf-8"), suite)
     document["parts"] = [it for it in document["parts"] if it["name"] == name]
     document.pop("time_budget_s", None)
+    document.pop("missing_hostings", None)  # VMs that are emulated count frames, too
     document["throughput"] = {
         **{it: value for it, value in document["throughput"].items() if it not in OF_COUNTS},
         **{"duration_s": 0.1, "warmup_s": 0.02, "repetitions": 1},
@@ -471,8 +474,11 @@ def main() -> int:
             write(make(what, options), parts)
     judge = Judge(every(parts), parts)
     if args[:1] == ["--lacking"]:
-        named = dict.fromkeys(it for rows in source.values() for row in rows.values() for it in row.get("run", ()))
+        rows = [row for found in source.values() for row in found.values()]
+        named = dict.fromkeys(it for row in rows for it in row.get("run", ()))
+        judging = {it for row in rows for it in row.get("needs", {}).get("claims", ())}
         print("\n".join(it for it in named if not judge.lacks({"run": [it]})[1]))
+        print("\n".join(f"claim of no item: {it.id}" for it in all_claims() if it.id not in judging))
         return 0
     page = "\n".join(lines(source, states(source, judge))) + "\n"
     if args[:1] != ["--check"]:

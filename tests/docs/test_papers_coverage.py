@@ -71,6 +71,7 @@ def test_faithful_is_what_ran_whole() -> None:
         ({"ring_size": 64, "hosting": "vm"}, [ran()], "partial"),
         ({"since": "2026-12-01"}, [ran()], "partial"),
         ({"method": "another VNF"}, [ran()], "partial"),
+        ({"claims": ["near-saturation-p2p", "pigs-fly"]}, [ran()], "partial"),
         ({"software": "Xen"}, [ran()], "hardware"),
     ],
 )
