@@ -66,7 +66,7 @@ HEAD = """# SPDX-License-Identifier: BSD-3-Clause
 # What ran, made by `scripts/papers_coverage.py --evidence`. Of a part: the digest of what it measures and under which
 # conditions, and for each switch its points in order: c counted, f functional (exact counts, no rates), . none.
 """
-OF_TEXTS = {"name", "description", "papers", "left_out", "purpose", "parts", "seed"}
+OF_TEXTS = {"name", "description", "papers", "left_out", "differs", "purpose", "parts", "seed"}
 OF_COUNTS = {"duration_s", "repetitions", "repetitions_max", "restarts", "warmup_s", "starts", "probe_rate_pps"}
 OF_COUNTS |= {"duration_sum_s", "burst_repetitions", "time_budget_s"}
 OF_SWITCHES = {"switches", "only", "missing_switches", "missing_hostings"}
@@ -367,8 +367,9 @@ def lines(source: Mapping[str, Rows], found: Mapping[str, tuple[str, list[str]]]
     yield "# What is here of each paper"
     yield ""
     yield f"{len(found)} systems, experiments, figures and findings of the four [papers](papers.md). For each,"
-    yield "papers-coverage.yaml has where it stands, what it says, and what covers it here. The state is derived from"
-    yield "kept runs and from papers-evidence.yaml, by `scripts/papers_coverage.py`, which makes this page."
+    yield "[papers-coverage.yaml](papers-coverage.yaml) has where it stands, what it says, and what covers it here."
+    yield "`scripts/papers_coverage.py` derives the states from kept runs and from"
+    yield "[papers-evidence.yaml](papers-evidence.yaml), and makes this page."
     yield ""
     yield "| state | items | meaning |"
     yield "|---|---|---|"
