@@ -476,9 +476,10 @@ def main() -> int:
     judge = Judge(every(parts), parts)
     if args[:1] == ["--lacking"]:
         rows = [row for found in source.values() for row in found.values()]
-        named = dict.fromkeys(it for row in rows for it in row.get("run", ()))
+        named = {it: row.get("needs", {}).get("since", "") for row in rows for it in row.get("run", ())}
         judging = {it for row in rows for it in row.get("needs", {}).get("claims", ())}
-        print("\n".join(it for it in named if not judge.lacks({"run": [it]})[1]))
+        lone = {it: {"run": [it], "needs": {"since": since}} for it, since in named.items()}
+        print("\n".join(it for it, row in lone.items() if not judge.lacks(row)[1]))
         print("\n".join(f"claim of no item: {it.id}" for it in all_claims() if it.id not in judging))
         return 0
     page = "\n".join(lines(source, states(source, judge))) + "\n"
