@@ -322,9 +322,9 @@ def states(source: Mapping[str, Rows], judge: Judge) -> dict[str, tuple[str, lis
             own = _state(row, lacking, ran)
             below = [it for it in row.get("depends_on", ()) if ORDER.index(of(it)) > ORDER.index(own)]
             worst = max([own, *(of(it) for it in below)], key=ORDER.index)
-            differs = [text for kind, text in lacking if kind == "partial"]
-            instead = [row["instead"]] if row.get("instead") else [text for _, text in lacking]
-            found[key] = worst, [*(differs or instead), *(f"as {it}" for it in below)]
+            differs = [text for kind, text in lacking if kind == own]
+            instead = [row["instead"]] if own == "emulated" else differs or [text for _, text in lacking]
+            found[key] = worst, [*instead, *(f"as {it}" for it in below)]
         return found[key][0]
 
     for key in rows:

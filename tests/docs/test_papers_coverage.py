@@ -125,6 +125,7 @@ def test_what_stands_in_or_is_lacking_is_said() -> None:
         "B": {**WORDS, **item(hosting="vm", numa_nodes=2)},
         "C": {**WORDS, **item(hosting="vm", ring_size=64), "instead": "a process", "depends_on": ["B"]},
         "D": {**WORDS, **item()},
+        "E": {**WORDS, "run": ["conext19/vms"], "needs": {"hosting": "vm"}, "instead": "a process"},
     }
     found = coverage.states({"conext19": rows}, Judge([ran()], PARTS))
     assert [said for _, said in found.values()] == [
@@ -132,6 +133,7 @@ def test_what_stands_in_or_is_lacking_is_said() -> None:
         ["hosting vm", "2 NUMA nodes"],
         ["ring_size 64"],
         [],
+        ["hosting vm"],
     ]
     page = "\n".join(coverage.lines({"conext19": rows}, found))
     assert page.endswith("""
@@ -144,6 +146,7 @@ Emulated, by:
 Hardware, lacks:
 
 - **B** x: hosting vm; 2 NUMA nodes
+- **E** x: hosting vm
 
 Partial, lacks:
 
