@@ -392,14 +392,17 @@ def _line(key: str, row: Row, said: list[str]) -> str:
 
 
 def short_plan(part: str) -> dict[str, Any]:
-    """Return the document of a suite with one part and short trials."""
+    """Return the document of a suite with short trials, of which one part has switches: conditions are of all parts."""
     suite, _, name = part.partition("/")
     document: dict[str, Any] = parse_yaml((SUITES / f"{suite}.yaml").read_text(encoding="utf-8"), suite)
-    document["parts"] = [it for it in document["parts"] if it["name"] == name]
+    for it in document["parts"]:
+        if it["name"] != name:
+            it["only"] = ["none"]
+        elif it.get("hosting") == "vm":
+            document.pop("missing_hostings", None)  # VMs that are emulated count frames, too
     document.pop("time_budget_s", None)
-    document.pop("missing_hostings", None)  # VMs that are emulated count frames, too
     document["throughput"] = {
-        **{it: value for it, value in document["throughput"].items() if it not in OF_COUNTS},
+        **{key: value for key, value in document["throughput"].items() if key not in OF_COUNTS},
         **{"duration_s": 0.1, "warmup_s": 0.02, "repetitions": 1},
     }
     for section in (document["latency"], *(it["latency"] for it in document["parts"] if "latency" in it)):
@@ -424,8 +427,8 @@ def _ran_part(what: str, options: Sequence[str], folder: Path) -> list[Evidence]
     suite, _, name = what.partition("/")
     part = next(it for it in load_plan(suite).parts if it.name == name)
     runs = [RunSource(it.parent, read_run(it.parent)) for it in folder.glob("*/finished.json")]
-    runs = [it for it in runs if conditions(it.run.header.plan.sections[0]) == conditions(part)]
-    return [replace(it, commit=_commit(), plan=None) for run in runs for it in of_run(run, suite, [part])]
+    alike = [it for it in runs if conditions(part) in map(conditions, it.run.header.plan.sections)]
+    return [replace(it, commit=_commit(), plan=None) for run in alike for it in of_run(run, suite, [part])]
 
 
 def _ran_command(what: str, options: Sequence[str], folder: Path) -> list[Evidence]:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from planebench.cli.app import app
 from planebench.plan import list_suites
-from planebench.plan.expand import expand
+from planebench.plan.expand import expand, points_of
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
 
@@ -199,8 +199,10 @@ def test_a_part_with_short_trials_is_the_same_part(tmp_path: Path) -> None:
     for name, part in PARTS.items():
         plan = tmp_path / "plan.yaml"
         plan.write_text(yaml.safe_dump(coverage.short_plan(name)), encoding="utf-8")
-        (short,) = load_plan(plan).parts
+        whole = load_plan(plan)
+        (short,) = (it for it in whole.parts if coverage.by_switch(it))
         assert (short.throughput.duration_s, coverage.key_of(short)) == (0.1, coverage.key_of(part)), name
+        assert len(expand(whole)) == len(points_of(part))
 
 
 @pytest.mark.parametrize(
