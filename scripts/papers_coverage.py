@@ -63,7 +63,7 @@ ORDER = [*STATES]
 HEADS = {"emulated": "Emulated, by", "hardware": "Hardware, lacks", "partial": "Partial, lacks", "missing": "Missing"}
 KEYS = {"item", "where", "says", "run", "needs", "depends_on", "instead", "note"}
 HEAD = """# SPDX-License-Identifier: BSD-3-Clause
-# What ran, made by `scripts/papers_coverage.py --evidence`, with short trials and beside other work: that, not how fast.
+# What ran, made by scripts/papers_coverage.py --evidence, with short trials and beside other work: that, not how fast.
 # Of a part: the digest of what it measures and under which conditions, and for each switch its points in order:
 # c counted, f functional (exact counts, no rates), . none.
 """
