@@ -176,7 +176,8 @@ def measure_frame_size(
             alike = tuple(replace(c, pps=wires.pps, measured=False) for c in ceilings)
             ceilings = (wires,) if told == "wires" else alike
     background = min(BACKGROUND_PPS, BACKGROUND_SHARE * there.pps)
-    software, other = [], []
+    software: list[LatencyFloor | None] = []
+    other: list[LatencyFloor | None] = []
     for tried in range(TRIES_MOST):
         if tried >= TRIES and any(software) and (read_clock is None or any(other)):
             break
