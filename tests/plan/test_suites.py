@@ -93,7 +93,7 @@ def test_ic16_fits_its_budget_on_two_cores() -> None:
     here = [p for p in expand(plan) if p.placement == "near" and "vm" not in p.hostings]
     absent = refusals(plan, here, adapters, hugepages=False)
     measured = [point for point in here if point not in absent]
-    assert len(measured) == 112
+    assert len(measured) == 114
     took_s = estimate(plan, measured, {label: adapter.cost for label, adapter in adapters.items()})
     assert plan.time_budget_s is not None
     assert took_s < 0.75 * plan.time_budget_s <= 2500
