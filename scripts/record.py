@@ -296,7 +296,13 @@ class Finding:
             return "agrees"
         if ClaimOutcome.NOT_CONFIRMED in outcomes:
             return "differs"
+        if ClaimOutcome.OTHER_CONDITIONS in outcomes:
+            return "other conditions"
         return "cannot be tested" if all(map(_cannot_be_tested, found)) else "open"
+
+
+def _decided(it: Conclusion) -> str:
+    return it.outcome.value if it.outcome is not ClaimOutcome.CANNOT_BE_TESTED else it.why
 
 
 def _cannot_be_tested(it: Conclusion) -> bool:
@@ -329,7 +335,7 @@ def tested_findings() -> str:
 
 def claims_words() -> str:
     """Return the number of claims by outcome."""
-    found = Counter("cannot be tested" if _cannot_be_tested(it) else it.why or it.outcome.value for it in concluded())
+    found = Counter("cannot be tested" if _cannot_be_tested(it) else _decided(it) for it in concluded())
     return f"{len(concluded())} claims: {listed([f'{number} {words}' for words, number in found.most_common()])}.\n"
 
 

@@ -21,7 +21,7 @@ from planebench.papers.told import ClaimOutcome
 from planebench.report.papers import conclusion_record, counts, record
 from planebench.store import find_run, read_run
 
-_STYLES = {ClaimOutcome.CONFIRMED: "green", ClaimOutcome.NOT_CONFIRMED: "red", ClaimOutcome.CANNOT_BE_TESTED: "dim"}
+_STYLES = {ClaimOutcome.CONFIRMED: "green", ClaimOutcome.NOT_CONFIRMED: "red"}
 
 
 def papers(names: Sequence[str] | None, runs: Path | None, *, json: bool) -> None:
@@ -62,7 +62,7 @@ def _print_conclusions(conclusions: Sequence[Conclusion], *, several: bool) -> N
         console.print(Text(f"{name}: {all_papers()[name]}", style="bold"))
         for it in conclusions:
             if it.claim.paper == name:
-                outcome = Text(f"  {it.words}", style=_STYLES[it.outcome])
+                outcome = Text(f"  {it.words}", style=_STYLES.get(it.outcome, "dim"))
                 console.print(outcome, Text(f"{it.claim.id} ({it.claim.where})"))
                 _print_wrapped(console, it.claim.sentence, width)
                 runs = f"{it.runs}: " if several and it.why != "runs disagree" else ""

@@ -16,8 +16,10 @@ from planebench.model.scenario import Direction, ScenarioName
 from planebench.model.text import parse_yaml
 from planebench.papers.data import PaperName, paper_facts
 
-ClaimMetric = Literal["throughput", "gbps", "latency", "deviation", "jitter"]
-"""Packets a second, layer-1 bits a second, mean latency, its standard deviation, mean burst jitter (ic16's)."""
+ClaimMetric = Literal["throughput", "gbps", "updates", "latency", "deviation", "jitter"]
+"""Packets, layer-1 bits and FIB updates a second; mean latency, its standard deviation, mean burst jitter (ic16's)."""
+PaperCondition = Literal["line", "rings", "batching", "ports", "nics", "stamps", "hops", "versions"]
+"""A condition of a paper on which what it finds rests (planebench.papers.conditions)."""
 ClaimLimit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 ANY = "any"
 """Chain or traffic of a cell that may be whatever the run has."""
@@ -29,7 +31,6 @@ class ClaimCell(ClosedModel):
 
     Without ``chain``, ``traffic``, ``placement`` and ``cpu_clock``, a cell has chains of l2fwd, plain frames, VNFs near
     the switch and the clock of the machine only; ``any`` chain, traffic or clock is whatever the run has.
-    ``switches`` replace those of the claim.
     """
 
     scenario: ScenarioName | None = None
@@ -41,7 +42,6 @@ class ClaimCell(ClosedModel):
     placement: str | None = None
     cpu_clock: Literal["any"] | None = None
     load: str | None = None
-    switches: tuple[PaperName, ...] = ()
 
 
 class Each(ClosedModel):
@@ -53,11 +53,15 @@ class Each(ClosedModel):
 
 
 class Compare(ClosedModel):
-    """The ratio a / b is above, below or between limits."""
+    """The ratio a / b is above, below or between limits.
+
+    ``rivals`` have side b, each in turn. Who is above several is so of all of them: each is there, and told apart.
+    """
 
     metric: ClaimMetric
     a: ClaimCell
-    b: ClaimCell
+    b: ClaimCell = ClaimCell()
+    rivals: tuple[PaperName, ...] = ()
     above: ClaimLimit | None = None
     below: ClaimLimit | None = None
     each: Each = Each()
@@ -89,9 +93,16 @@ class Order(ClosedModel):
 
 
 class LineRate(ClosedModel):
-    """Every switch fills a line of 10 Gb/s, in each of these cells; of a mix, by the mean size of its frames."""
+    """Every switch fills a line of 10 Gb/s in each of ``cells``, and none in ``short``; of a mix, by its mean size."""
 
-    cells: Annotated[tuple[ClaimCell, ...], Field(min_length=1)]
+    cells: tuple[ClaimCell, ...] = ()
+    short: tuple[ClaimCell, ...] = ()
+
+    @model_validator(mode="after")
+    def _some(self) -> LineRate:
+        if not self.cells and not self.short:
+            raise ValueError("give cells or short, or both")
+        return self
 
 
 class NoLeader(ClosedModel):
@@ -173,6 +184,12 @@ class ShareClaim(ClosedModel):
     hosting: str = ""
 
 
+class ChainBelowParts(ClosedModel):
+    """A chain of functions has less mean latency than they have alone, together, at one load."""
+
+    cell: ClaimCell
+
+
 class FarCores(ClosedModel):
     """Throughput with far cores over that with near ones, at the same point, is below a limit.
 
@@ -184,31 +201,32 @@ class FarCores(ClosedModel):
 
 
 class Clocks(ClosedModel):
-    """Throughput at the highest CPU clock of a run over that at the lowest one, at the same point, is above a limit.
+    """Throughput at the highest CPU clock of a run over that at the lowest one, at the same point, is their ratio.
 
-    Emulated clocks (duty) stand beside and decide nothing: where a switch waits by design, it is slower by design.
+    ``within``: by how much it may be off. Emulated clocks (duty) stand beside and decide nothing: where a switch waits
+    by design, it is slower by design.
     """
 
     cell: ClaimCell
-    above: ClaimLimit
+    within: Annotated[float, Field(gt=0, lt=1)]
 
 
 class Claim(ClosedModel):
     """One claim, with exactly one of the shapes.
 
-    ``switches``: those of the paper that it is about; empty: any switch. ``says`` takes figures of the paper by name.
-    ``needs``: a host without it does not test the claim, whatever was measured there.
+    ``says``, what is read in the paper, takes figures of it by name. ``bound``: what a limit that the paper does not
+    give stands for, and whose it is. ``switches``: those of the paper that it is about; only an order has those of the
+    paper's figures. ``conditions``: in a run without one of them, it is neither confirmed nor contradicted. ``needs``:
+    a host without it does not test the claim, whatever was measured there.
     """
 
     id: PaperName
     paper: PaperName
     where: str
     says: str
+    bound: str = ""
     switches: tuple[PaperName, ...] = ()
-    batching: bool = False
-    """It is about VNFs that send in batches: a run whose plan has no ``send_burst`` does not test it."""
-    nic_ports: bool = False
-    """It compares the ports of NICs with those of VNFs: a run on a wire where both are the same does not test it."""
+    conditions: tuple[PaperCondition, ...] = ()
     compare: Compare | None = None
     trend: TrendClaim | None = None
     order: Order | None = None
@@ -219,7 +237,7 @@ class Claim(ClosedModel):
     spread: Spread | None = None
     predicted: Predicted | None = None
     share: ShareClaim | None = None
-    chain_below_parts: Literal[True] | None = None
+    chain_below_parts: ChainBelowParts | None = None
     far_cores: FarCores | None = None
     clocks: Clocks | None = None
     needs: Needs = Needs()
@@ -229,6 +247,8 @@ class Claim(ClosedModel):
         given = [name for name, field in Claim.model_fields.items() if field.default is None and getattr(self, name)]
         if len(given) != 1:
             raise ValueError(f"claim {self.id} has {len(given)} shapes; give one")
+        if not self.switches and self.order is None:
+            raise ValueError(f"claim {self.id} names no switch of its paper")
         return self
 
     @property
@@ -238,10 +258,19 @@ class Claim(ClosedModel):
         return ranks is None and (self.share is None or self.share.everywhere)
 
     @property
+    def of_rivals(self) -> bool:
+        """Return whether it sets switches above several others: none may be missing, or not be told apart."""
+        return self.compare is not None and len(self.compare.rivals) > 1
+
+    @property
     def sentence(self) -> str:
-        """Return ``says`` with the figures of the paper in it. Raises KeyError for one that papers.yaml lacks."""
+        """Return ``says`` with the figures of the paper in it, and the bound where it is not the paper's.
+
+        Raises KeyError for a figure that papers.yaml lacks.
+        """
         facts = paper_facts(self.paper)
-        return _FACT.sub(lambda found: format(facts[found[1]], found[2] or "g"), self.says)
+        said = _FACT.sub(lambda found: format(facts[found[1]], found[2] or "g"), self.says)
+        return f"{said} (Bound: {self.bound}.)" if self.bound else said
 
 
 class ClaimsModel(ClosedModel):

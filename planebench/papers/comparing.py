@@ -19,10 +19,11 @@ from planebench.analysis.noise import RESOLUTION
 from planebench.analysis.starts import Blocks, blocks_of, by_start, noise_of_sides
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.scenario import scenario_named
-from planebench.model.server import clock_words
+from planebench.model.server import clock_words, speed_of
 from planebench.model.words import listed, load_words, mpps, percent, point_words, printable, us
 from planebench.papers.claims import (
     ANY,
+    ChainBelowParts,
     Claim,
     ClaimCell,
     ClaimMetric,
@@ -48,8 +49,6 @@ NEAR_CAPACITY = 0.8
 """Least share of R+ of the highest load at which a latency is expected to rise."""
 FULL = 0.98
 """Minimum share of the line rate for a full line."""
-LINE_BPS = 1e10
-"""The speed of the papers' NICs."""
 LEAST_NS = 1.0
 """The least time of a part: shares are compared as logarithms, and zero has none."""
 
@@ -91,22 +90,20 @@ def _points(found: PairsFound, measured: RunFigures, labels: Sequence[str], cell
 
 
 def compare(claim: Claim, shape: Compare, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
-    """Return the comparisons of a claim for ``labels``; a side that names its own switches uses those instead."""
+    """Return the comparisons of a claim for ``labels``, each with itself or with its rivals."""
     found = PairsFound()
     for a, b in expanded(shape.each, shape.a, shape.b):
-        own = measured.labels(a.switches) if a.switches else list(labels)
-        for label in own:
+        for label in labels:
             points = measured.points(label, a)
             if not points:
                 found.add(f"{printable(label)} {cell_words(a)}")
-            others = measured.labels(b.switches) if b.switches else [label]
-            if not others:
-                found.add(f"a switch to set it against ({', '.join(b.switches)})")
-                found.absent += b.switches
             for point in points:
-                for other in others:
+                for other in measured.labels(shape.rivals) if shape.rivals else [label]:
                     sides = Spot(point, a.load), Spot(counterpart(point, b, other), b.load or a.load)
                     found.add(_judged(claim, shape.metric, (shape.above, shape.below), measured, *sides))
+    if absent := measured.absent(shape.rivals):
+        found.add(f"a switch to set it against ({', '.join(absent)})")
+        found.absent += absent
     return found
 
 
@@ -306,32 +303,31 @@ def predicted(claim: Claim, shape: Predicted, measured: RunFigures, labels: Sequ
 
 
 def line_rate(claim: Claim, shape: LineRate, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
-    """Compare the throughput of each cell with a line of 10 Gb/s, which the run must have had and been able to fill."""
+    """Compare the throughput of each cell with a line of 10 Gb/s, which the run must have been able to fill."""
     found = PairsFound()
-    for cell in shape.cells:
-        for point in _points(found, measured, labels, cell):
-            found.add(_full(measured, point))
+    for cells, full in ((shape.cells, True), (shape.short, False)):
+        for cell in cells:
+            for point in _points(found, measured, labels, cell):
+                found.add(_filled(measured, point, full))
     return found
 
 
-def _full(measured: RunFigures, point: Point) -> Compared | str:
+def _filled(measured: RunFigures, point: Point, full: bool) -> Compared | str:
+    """Return whether a point fills the line, or does not, as ``full`` says."""
     words = spot_words(Spot(point, None))
     # The mean size of the frames of a traffic profile; without one, of all frames.
     sent = measured.by_point[point].sent
     packets, size = sum(it.packets for it in sent), sum(it.bytes for it in sent)
     line = line_rate_pps(size / packets if packets else point.frame_size_bytes)
-    header = measured.derived.run.header
-    highest, speed = map(header.settings.get, ("max_rate_pps", "line_bps"))
+    highest = measured.derived.run.header.settings.get("max_rate_pps")
     if isinstance(highest, int | float) and highest < FULL * line:
         return f"{words} at the rate of a line: --max-rate {line / 1e6:.3f}M or none"
-    no_line = speed is None and header.wire is not None and header.wire.replaces_nics
-    if no_line or (isinstance(speed, int | float) and speed < LINE_BPS):
-        return f"{words} on a line of 10 Gb/s: NICs of that speed, or --line 10G"
     whole = line * (2 if point.direction == "bidirectional" else 1)
     sample = measured.sample(point, "throughput", None)
     assert sample is not None  # of a point that the run has
     answer = reached(sample, FULL * whole)
-    return Compared(words, f"{sample.shown} of {mpps(whole)} Mpps", answer.above, answer, with_ratio=False)
+    holds = None if answer.above is None else answer.above is full
+    return Compared(words, f"{sample.shown} of {mpps(whole)} Mpps", holds, answer, with_ratio=False)
 
 
 def far_cores(claim: Claim, shape: FarCores, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
@@ -362,7 +358,8 @@ def clocks(
         for slow, fast in measured.by_clock(label, shape.cell, emulated=emulated):
             samples = [measured.sample(point, "throughput", None) for point in (fast, slow)]
             a, b = (sample for sample in samples if sample is not None)  # of points that the run has
-            holds, answer = judged(a, b, (shape.above, None))
+            ratio = speed_of(fast.cpu_clock)[1] / speed_of(slow.cpu_clock)[1]
+            holds, answer = judged(a, b, (ratio * (1 - shape.within), ratio * (1 + shape.within)))
             words = f"{spot_words(Spot(fast, None))} against {clock_words(slow.cpu_clock)}"
             found.compared.append(Compared(words, f"{a.shown} against {b.shown} Mpps", holds, answer))
     if not found.compared:
@@ -421,11 +418,11 @@ def _share(trial: Trial, *, kinds: Sequence[str], highest: bool) -> float | None
     return max(sum(bounds), LEAST_NS) / sum(a.sum_ns for a in anatomies)
 
 
-def chain_below_parts(claim: Claim, shape: bool, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
-    """Compare each chain of two functions or more with its functions measured alone."""
+def chain_below_parts(claim: Claim, shape: ChainBelowParts, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
+    """Compare each chain of a cell with its functions measured alone."""
     found = PairsFound()
     for it in measured.derived.chains.latency:
-        if it.point.switch not in labels:
+        if it.point.switch not in labels or it.load != shape.cell.load or not fits(it.point, shape.cell):
             continue
         what = spot_words(Spot(it.point, it.load))
         effect = it.effect
@@ -438,7 +435,7 @@ def chain_below_parts(claim: Claim, shape: bool, measured: RunFigures, labels: S
         words = f"{us(it.mean_us)} for {us(it.sum_us)} µs"
         found.add(Compared(what, words, None if above is None else not above, answer))
     if not found.compared:
-        found.add("latency of a chain and of its functions alone, at one fixed load (--chain, --rates)")
+        found.add(f"latency of a chain and of its functions alone, {cell_words(shape.cell)}")
     return found
 
 

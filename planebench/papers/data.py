@@ -50,6 +50,7 @@ class Conext19Model(ClosedModel):
 
     conditions: PaperConditions
     testbed: dict[str, str | int]
+    versions: dict[PaperName, str]
     throughput_gbps: dict[ScenarioName, dict[Direction, dict[int, dict[PaperName, Positive | PaperBounds]]]]
     rtt_latency_us: dict[PaperName, dict[PaperName, tuple[Positive, Positive, Positive] | None]]
     v2v_rtt_latency_us: dict[PaperName, Positive]
@@ -130,6 +131,11 @@ def paper_conditions(paper: str) -> PaperConditions:
     found = getattr(_papers(), paper)
     given = found.conditions if isinstance(found, Conext19Model) else found["conditions"]
     return {name: PaperCondition.model_validate(it) for name, it in given.items()}
+
+
+def paper_versions(paper: str) -> Mapping[str, str]:
+    """Return the versions of a paper's switches, as far as its authors name them."""
+    return _papers().conext19.versions if paper in ("conext19", "netsoft19") else {}
 
 
 @cache

@@ -4,26 +4,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 from planebench.model.header import RunHeader
 from planebench.model.words import listed
 from planebench.papers import comparing
 from planebench.papers.claims import Claim, all_claims
+from planebench.papers.conditions import differing
 from planebench.papers.measured import RunFigures
-from planebench.papers.ordering import (
-    Ranked,
-    correlation_holds,
-    order_holds,
-    rank_correlation,
-    rank_order,
-    ranked_switches,
-    ranked_together,
-    too_few,
-)
-from planebench.papers.told import ClaimOutcome, Compared, Judgement, Why, corrected
+from planebench.papers.ordering import Ranked, order_holds, rank_order, ranked_switches, ranked_together, ranks, too_few
+from planebench.papers.told import ClaimOutcome, Compared, Judgement, Why, corrected, weakest_first
 
 MAX_EVIDENCE = 3
 """Comparisons in the line of evidence; the rest is counted."""
@@ -39,72 +31,65 @@ def judge_all(measured: RunFigures) -> tuple[Judgement, ...]:
 
 def shown(header: RunHeader, judgements: Iterable[Judgement]) -> tuple[Judgement, ...]:
     """Return all judgements of the papers that a run reproduces; of other papers, those that are conclusive."""
-    wanted = header.papers
-    return tuple(it for it in judgements if it.claim.paper in wanted or it.outcome is not ClaimOutcome.CANNOT_BE_TESTED)
+    return tuple(it for it in judgements if it.claim.paper in header.papers or it.outcome.decides)
 
 
 def judge(claim: Claim, measured: RunFigures, share: float = 1.0) -> Judgement:
     """Return the judgement on a claim by a run, which has this share of the level of all runs that test it."""
-    labels, emulated = measured.labels(claim.switches), list[Compared]()
-    if claim.clocks is not None:
-        emulated = comparing.clocks(claim, claim.clocks, measured, labels, emulated=True).compared
+    labels, beside = measured.labels(claim.switches), list[Compared]()
     header = measured.derived.run.header
+    of_ranks = claim.order is not None or claim.correlation is not None
+    # Other switches can be tested too, beside, unless the claim sets switches against others.
+    if not of_ranks and not (claim.compare and claim.compare.rivals):
+        beside += comparing.compared(claim, measured, measured.others(claim.switches)).compared
+    if claim.clocks is not None:
+        beside += comparing.clocks(claim, claim.clocks, measured, labels, emulated=True).compared
     # Of the host of the switch and the VNFs, where another one sends.
     if unmet := claim.needs.unmet(header.host if header.switch_host is None else header.switch_host.host):
-        return _untestable(claim, "not testable on this host", f"it takes {unmet}", emulated)
-    if claim.order is not None:
-        return _ranked(claim, measured, rank_order(claim, claim.order, measured), order_holds)
-    if claim.correlation is not None:
-        ranked = rank_correlation(claim, claim.correlation, measured)
-        return _ranked(claim, measured, ranked, partial(correlation_holds, claim.correlation))
-    alike = header.wire is not None and header.wire.vnf_ports
-    lacking = (
-        (
-            "VNFs that send in batches (send_burst of the plan)",
-            claim.batching and not header.settings.get("send_burst"),
-        ),
-        ("ports of NICs that differ from those of VNFs (another wire)", claim.nic_ports and alike),
-    )
-    if missing := tuple(words for words, lacks in lacking if lacks):
-        return _uncovered(claim, measured, missing)
-    # Other switches can be tested too, beside, unless the claim compares one switch with others.
-    of_one_switch = (claim.trend, claim.line_rate, claim.no_leader, claim.minimum, claim.spread)
-    beside = emulated
-    if any(of_one_switch) or (claim.compare is not None and not claim.compare.b.switches):
-        beside = [*comparing.compared(claim, measured, measured.others(claim.switches)).compared, *emulated]
+        return _untestable(claim, "not testable on this host", f"it takes {unmet}", beside)
+    if of_ranks:
+        ranked, holds = ranks(claim, measured)
+        if missing := too_few(ranked):
+            return _uncovered(claim, measured, missing, absent=measured.absent(ranked_switches(claim)))
+        return _by_pairs(claim, ranked, holds, differing(claim, measured))
     if not labels:
         named = ", ".join(claim.switches)
-        missing = (f"a switch that the claim is about ({named})" if named else "a switch that is not simulated",)
+        missing = (f"a switch that the claim is about ({named})",)
         return _uncovered(claim, measured, missing, beside, claim.switches)
     found = comparing.compared(claim, measured, labels)
     missing = tuple(dict.fromkeys(found.missing))
-    compared = corrected(found.compared, share)
-    if not compared:
-        return _uncovered(claim, measured, missing, beside, found.absent)
+    compared = weakest_first(corrected(found.compared, share))
+    if not compared or (claim.of_rivals and missing and all(it.holds is not False for it in compared)):
+        return _uncovered(claim, measured, missing, [*compared, *beside], found.absent)
     held = [it.holds for it in compared]
     support, against = held.count(True), held.count(False)
     if claim.share is not None and not claim.share.everywhere:  # one that supports it is enough
-        confirmed, contradicted = support > 0, against == len(held)
+        holds = True if support else False if against == len(held) else None
     else:  # all, or a majority, support it, and none contradicts it
-        confirmed = not against and (support == len(held) or (support > 0.5 * len(held) and not claim.no_leader))
-        contradicted = against > 0
-    holds = True if confirmed else False if contradicted else None
-    why: Why = "insufficient data" if holds is None else ""
+        enough = support == len(held) or (support > 0.5 * len(held) and not (claim.no_leader or claim.of_rivals))
+        holds = False if against else True if enough else None
     evidence = _evidence(compared, beside)
-    return Judgement(claim, _OUTCOMES[holds], why, evidence, tuple(compared), tuple(beside), missing)
+    unlike = differing(claim, measured)
+    return _judgement(claim, holds, unlike, evidence, compared, tuple(beside), missing)
 
 
-def _ranked(claim: Claim, measured: RunFigures, ranked: Ranked, decide: Callable[[Ranked], bool | None]) -> Judgement:
-    """Return the judgement on the ranks of switches, by ``decide`` where there are enough of them."""
-    if missing := too_few(ranked):
-        return _uncovered(claim, measured, missing, absent=measured.absent(ranked_switches(claim)))
-    return _by_pairs(claim, ranked, decide(ranked))
+def _judgement(
+    claim: Claim, holds: bool | None, unlike: Mapping[str, str], evidence: str, *rest: tuple[Any, ...], why: Why = ""
+) -> Judgement:
+    """Return the judgement by what was compared: none where the run has other conditions, which are ``unlike``."""
+    if not unlike:
+        why = (why or "insufficient data") if holds is None else ""
+        return Judgement(claim, _OUTCOMES[holds], why, evidence, *rest)
+    here = {True: "confirmed", False: "not confirmed", None: "inconclusive"}[holds]
+    words = f"{'; '.join(unlike.values())}. With these {here}: {evidence}"
+    return Judgement(claim, ClaimOutcome.OTHER_CONDITIONS, ", ".join(unlike), words, *rest)
 
 
-def _by_pairs(claim: Claim, ranked: Ranked, holds: bool | None) -> Judgement:
-    open_why: Why = "runs disagree" if ranked.disputed else "insufficient data"
-    evidence = f"{ranked.words}. {_evidence(ranked.compared, ())}"
-    return Judgement(claim, _OUTCOMES[holds], open_why if holds is None else "", evidence, ranked.compared)
+def _by_pairs(claim: Claim, ranked: Ranked, holds: bool | None, unlike: Mapping[str, str]) -> Judgement:
+    """Return the judgement on the ranks of switches."""
+    compared = weakest_first(ranked.compared)
+    evidence = f"{ranked.words}. {_evidence(compared, ())}"
+    return _judgement(claim, holds, unlike, evidence, compared, why="runs disagree" if ranked.disputed else "")
 
 
 def _untestable(
@@ -115,8 +100,9 @@ def _untestable(
     missing: tuple[str, ...] = (),
     absent: Sequence[str] = (),
 ) -> Judgement:
+    beside = weakest_first(beside)
     evidence = f"{words}. Beside it: {_joined(beside)}" if beside else words
-    return Judgement(claim, ClaimOutcome.CANNOT_BE_TESTED, why, evidence, (), tuple(beside), missing, tuple(absent))
+    return Judgement(claim, ClaimOutcome.CANNOT_BE_TESTED, why, evidence, (), beside, missing, tuple(absent))
 
 
 def _uncovered(
@@ -144,27 +130,25 @@ def _evidence(compared: Sequence[Compared], beside: Sequence[Compared]) -> str:
     counted = (("holds", held.count(True)), ("does not hold", held.count(False)), ("inconclusive", held.count(None)))
     count = ", ".join(f"{words} in {n}" for words, n in counted if n)
     lead = f"{count} of {len(held)}. " if len(held) > 1 else ""
-    tail = f" Beside it: {_joined(beside)}" if beside else ""
+    tail = f" Beside it: {_joined(weakest_first(beside))}" if beside else ""
     return f"{lead}{_joined(compared)}.{tail}"
 
 
 def _joined(compared: Sequence[Compared]) -> str:
-    """Return the comparisons in words: those that contradict the claim first, inconclusive ones last."""
-    rank = {False: 0, True: 1, None: 2}
-    ordered = sorted(compared, key=lambda it: rank[it.holds])
+    """Return the first comparisons in words, and the number of the others."""
     sentences = []
-    for it in ordered[:MAX_EVIDENCE]:
+    for it in compared[:MAX_EVIDENCE]:
         paper = f", the paper's {it.paper:.2f}" if it.paper is not None else ""
         ends = {True: "confirmed", False: "not confirmed", None: it.told.why or "inconclusive"}[it.holds]
         sentences.append(f"{it.what}: {it.words}{paper}: {ends}")
-    more = f"; and {len(ordered) - MAX_EVIDENCE} more" if len(ordered) > MAX_EVIDENCE else ""
+    more = f"; and {len(compared) - MAX_EVIDENCE} more" if len(compared) > MAX_EVIDENCE else ""
     return "; ".join(sentences) + more
 
 
 # One outcome for each claim from several runs, and what is missing for the claims that stay open.
 
-_NEAREST: tuple[Why, ...] = ("insufficient data", "not testable on this host", "not covered by this run")
-"""The reasons of open judgements: of several runs, the one that came nearest to an answer tells its own."""
+_NEAREST = ("insufficient data", ClaimOutcome.OTHER_CONDITIONS, "not testable on this host", "not covered by this run")
+"""Why judgements are open: of several runs, the one that came nearest to an answer tells its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +161,7 @@ class Conclusion:
 
     claim: Claim
     outcome: ClaimOutcome
-    why: Why
+    why: str
     judgements: tuple[tuple[str, Judgement], ...]
     absent: tuple[str, ...] = ()
     together: str = ""
@@ -194,10 +178,10 @@ class Conclusion:
 
     @property
     def evidence(self) -> str:
-        """Return the evidence of the first run; of all where none decides, each after the name of its run."""
+        """Return the evidence of the first run; of all whose trials do not decide, each after the name of its run."""
         if self.together:
             return self.together
-        if not self.why or len(self.judgements) == 1:
+        if self.outcome is not ClaimOutcome.CANNOT_BE_TESTED or len(self.judgements) == 1:
             return self.judgements[0][1].evidence
         return " ".join(f"{name}: {judged.evidence}" for name, judged in self.judgements)
 
@@ -218,18 +202,20 @@ def conclude(runs: Mapping[str, RunFigures]) -> tuple[Conclusion, ...]:
 def _conclusion(claim: Claim, runs: Mapping[str, RunFigures]) -> Conclusion:
     order = sorted(runs.items(), key=lambda it: claim.paper not in it[1].derived.run.header.papers)
     found = [(name, judge(claim, measured)) for name, measured in order]
-    starts = {
-        name: runs[name].derived.run.header.plan.throughput.repetitions for name, judged in found if judged.compared
-    }
-    if claim.order is not None and len(starts) > 1:
-        ranked = tuple(it for it in found if it[0] in starts)
-        together = ranked_together([rank_order(claim, claim.order, runs[name]) for name in starts])
-        judged = _by_pairs(claim, together, order_holds(together))
-        return Conclusion(claim, judged.outcome, judged.why, ranked, together=judged.evidence)
+    other = ClaimOutcome.OTHER_CONDITIONS
+    # Runs under other conditions tell something where there are no others.
+    telling = [it for it in found if it[1].compared and it[1].outcome is not other] or [
+        it for it in found if it[1].compared
+    ]
+    starts = {name: runs[name].derived.run.header.plan.throughput.repetitions for name, _ in telling}
+    if claim.order is not None and len(telling) > 1:
+        together = ranked_together([rank_order(claim, claim.order, runs[name]) for name, _ in telling])
+        judged = _by_pairs(claim, together, order_holds(together), differing(claim, runs[telling[0][0]]))
+        return Conclusion(claim, judged.outcome, judged.why, tuple(telling), together=judged.evidence)
     if len(starts) > 1:
         shares = {name: number / sum(starts.values()) for name, number in starts.items()}
         found = [(name, judge(claim, measured, shares.get(name, 1.0))) for name, measured in order]
-    decided = tuple(it for it in found if it[1].outcome is not ClaimOutcome.CANNOT_BE_TESTED)
+    decided = tuple(it for it in found if it[1].outcome.decides)
     outcomes = {judged.outcome for _, judged in decided}
     if len(outcomes) == 1:
         return Conclusion(claim, outcomes.pop(), "", decided)
@@ -237,13 +223,19 @@ def _conclusion(claim: Claim, runs: Mapping[str, RunFigures]) -> Conclusion:
         return Conclusion(claim, ClaimOutcome.NOT_CONFIRMED, "", against)
     if outcomes:
         return Conclusion(claim, ClaimOutcome.CANNOT_BE_TESTED, "runs disagree", decided)
-    _, nearest = min(found, key=lambda it: _NEAREST.index(it[1].why))
-    open_judgements = [it for it in found if it[1].why == nearest.why]
-    if nearest.why != "insufficient data":
+    _, nearest = min(found, key=lambda it: _distance(it[1]))
+    open_judgements = [it for it in found if (it[1].outcome, it[1].why) == (nearest.outcome, nearest.why)]
+    if nearest.why in _NEAREST[-2:]:
         del open_judgements[1:]
     wanted = set.intersection(*(set(judged.absent) for _, judged in found))
     absent = tuple(name for name in nearest.absent if name in wanted)
-    return Conclusion(claim, ClaimOutcome.CANNOT_BE_TESTED, nearest.why, tuple(open_judgements), absent)
+    return Conclusion(claim, nearest.outcome, nearest.why, tuple(open_judgements), absent)
+
+
+def _distance(judged: Judgement) -> tuple[int, int]:
+    """Return how far a judgement is from an answer: why it has none, and in how many conditions its run differs."""
+    other = judged.outcome is ClaimOutcome.OTHER_CONDITIONS
+    return _NEAREST.index(judged.outcome if other else judged.why), judged.why.count(",")
 
 
 def _against(claim: Claim, decided: Sequence[tuple[str, Judgement]]) -> tuple[tuple[str, Judgement], ...]:

@@ -19,7 +19,7 @@ from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKin
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
 from planebench.model.server import NEAR, OWN_CLOCK, mhz_of, speed_of
-from planebench.model.words import mpps, throughput, us
+from planebench.model.words import NOTHING, count, mpps, throughput, us
 from planebench.papers.claims import ANY, ClaimCell, ClaimMetric, Each
 from planebench.papers.told import FigureSample, middle
 
@@ -30,6 +30,7 @@ EMULATED_NIC = "veb"
 UNITS: Mapping[ClaimMetric, str] = {
     "throughput": "Mpps",
     "gbps": "Gb/s",
+    "updates": "updates/s",
     "latency": "µs",
     "deviation": "µs",
     "jitter": "µs",
@@ -60,16 +61,13 @@ class RunFigures:
         return {label: known.get(label, "") for label in self.derived.run.switch_labels}
 
     def labels(self, adapters: Iterable[str]) -> list[str]:
-        """Return the labels of ``adapters``, in their order; of all but simulated switches if none is named."""
-        wanted = list(adapters)
-        if not wanted:
-            return [label for label, adapter in self.adapters.items() if adapter != SIMULATED]
-        return [label for name in wanted for label, adapter in self.adapters.items() if adapter == name]
+        """Return the labels of ``adapters``, in their order."""
+        return [label for name in adapters for label, adapter in self.adapters.items() if adapter == name]
 
     def others(self, adapters: Iterable[str]) -> list[str]:
-        """Return the labels of all other switches; empty if the claim is about any switch."""
+        """Return the labels of all other switches."""
         wanted = set(adapters)
-        return [label for label, adapter in self.adapters.items() if adapter not in wanted] if wanted else []
+        return [label for label, adapter in self.adapters.items() if adapter not in wanted]
 
     def absent(self, adapters: Iterable[str]) -> list[str]:
         """Return those of ``adapters`` that the run does not have."""
@@ -107,7 +105,15 @@ class RunFigures:
             return self._latency(result, load or "", metric)
         if not counts(result):
             return FigureSample((), result.verdict.kind, throughput(result))
-        rates = self._rates(saturating(self.derived.trials[point]), result.verdict.kind, throughput(result))
+        counted = saturating(self.derived.trials[point])
+        if metric == "updates":
+            logs = by_start(_updates_blocks(counted.trials))
+            values = tuple(map(math.exp, logs))
+            shown = f"{count(round(sum(values) / len(values)))}" if values else NOTHING
+            return (
+                FigureSample(values, VerdictKind.VALID, shown, self._updates_noise.estimate(logs)) if values else None
+            )
+        rates = self._rates(counted, result.verdict.kind, throughput(result))
         if metric == "throughput":
             return rates
         size = result.mean_frame_bytes or point.frame_size_bytes
@@ -133,6 +139,12 @@ class RunFigures:
         accepted = [result.point for result in self.derived.results if counts(result)]
         trials = self.derived.trials
         return noise_of_sides((point, throughput_blocks(saturating(trials[point]).trials)) for point in accepted)
+
+    @cached_property
+    def _updates_noise(self) -> Noise:
+        """Return what the noise of the rates of FIB updates of the run has in common."""
+        trials = self.derived.trials
+        return noise_of_sides((point, _updates_blocks(saturating(trials[point]).trials)) for point in self.by_point)
 
     @cached_property
     def _latency_noise(self) -> Mapping[ClaimMetric, Noise]:
@@ -208,6 +220,11 @@ def expanded(each: Each, *cells: ClaimCell) -> Iterator[tuple[ClaimCell, ...]]:
     used = {name: values for name, values in each if values}
     for values in product(*used.values()):
         yield tuple(cell.model_copy(update=dict(zip(used, values, strict=True))) for cell in cells)
+
+
+def _updates_blocks(trials: Iterable[Trial]) -> Blocks:
+    """Return the logarithms of the applied FIB updates a second of some trials."""
+    return blocks_of(trials, lambda trial: trial.updates.per_s if trial.updates is not None else None)
 
 
 def _latency_blocks(trials: Iterable[Trial], metric: ClaimMetric) -> Blocks:

@@ -153,6 +153,16 @@ def ranked_together(runs: Sequence[Ranked]) -> Ranked:
     return Ranked(switches, compared, held.count(True), held.count(False), len(disputed))
 
 
+def ranks(claim: Claim, measured: RunFigures) -> tuple[Ranked, bool | None]:
+    """Return the ranks of a claim of an order or a correlation, and whether they are as it says."""
+    if claim.order is not None:
+        ranked = rank_order(claim, claim.order, measured)
+        return ranked, None if too_few(ranked) else order_holds(ranked)
+    assert claim.correlation is not None  # which its caller asked
+    ranked = rank_correlation(claim, claim.correlation, measured)
+    return ranked, None if too_few(ranked) else _correlation_holds(claim.correlation, ranked)
+
+
 def order_holds(ranked: Ranked) -> bool | None:
     """Return whether the order is as published; None if it depends on the inconclusive pairs."""
     if ranked.low >= MIN_TAU:
@@ -160,7 +170,7 @@ def order_holds(ranked: Ranked) -> bool | None:
     return False if ranked.high < MIN_TAU else None
 
 
-def correlation_holds(shape: Correlation, ranked: Ranked) -> bool | None:
+def _correlation_holds(shape: Correlation, ranked: Ranked) -> bool | None:
     """Return whether the ranks are opposite, or unrelated; None if that depends on the inconclusive pairs."""
     if shape.sign == "opposite":
         return True if ranked.high <= -MIN_TAU else False if ranked.low > -MIN_TAU else None

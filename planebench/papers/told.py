@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
@@ -79,11 +79,17 @@ not decide, or one of several runs confirms it and another contradicts it."""
 
 
 class ClaimOutcome(StrEnum):
-    """The three outcomes of a claim."""
+    """The outcomes of a claim. Under other conditions than those that it names, a run decides nothing of it."""
 
     CONFIRMED = "confirmed here"
     NOT_CONFIRMED = "not confirmed here"
+    OTHER_CONDITIONS = "other conditions"
     CANNOT_BE_TESTED = "inconclusive"
+
+    @property
+    def decides(self) -> bool:
+        """Return whether it is one of the first two."""
+        return self in (ClaimOutcome.CONFIRMED, ClaimOutcome.NOT_CONFIRMED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +117,14 @@ class Compared:
 class Judgement:
     """A claim, its outcome, and the evidence in one line.
 
-    The outcome rests on ``compared``; ``beside`` has the same comparisons for switches that the paper does not have, or
+    ``why``: why it decides nothing; of other conditions their names. The outcome rests on ``compared``, in which the
+    weakest evidence is first; ``beside`` has the same comparisons for switches that the paper does not have, or
     at emulated clocks. ``absent``: the switches, by adapter, for want of which the run does not cover the claim.
     """
 
     claim: Claim
     outcome: ClaimOutcome
-    why: Why
+    why: str
     evidence: str
     compared: tuple[Compared, ...] = ()
     beside: tuple[Compared, ...] = ()
@@ -179,6 +186,19 @@ def corrected(compared: Sequence[Compared], share: float = 1.0) -> list[Compared
         else:
             found.append(replace(it, told=told_wider))
     return found
+
+
+def weakest_first(compared: Iterable[Compared]) -> tuple[Compared, ...]:
+    """Return the comparisons that contradict a claim, then those that tell nothing, then those that confirm it.
+
+    Of those that contradict it the most certain are first, of those that confirm it the least certain.
+    """
+
+    def weakness(it: Compared) -> tuple[int, float]:
+        p_value = it.told.p_value or 0.0
+        return (0, p_value) if it.holds is False else (1, 0.0) if it.holds is None else (2, -p_value)
+
+    return tuple(sorted(compared, key=weakness))
 
 
 def middle(sample: FigureSample) -> float:

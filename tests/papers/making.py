@@ -14,6 +14,7 @@ from planebench.analysis.histogram import encode
 from planebench.model.header import Finished, Run
 from planebench.model.records import Anatomy, AnatomyPart, LatencyRecord, Point, Trial
 from planebench.papers.claims import Claim, all_claims
+from planebench.papers.data import paper_versions
 from planebench.papers.judge import judge
 from planebench.papers.measured import RunFigures
 from planebench.papers.told import Judgement
@@ -29,6 +30,17 @@ LARGE_HOST = {
     "governor": "performance",
 }
 """The facts of a host that lacks nothing."""
+AS_PUBLISHED = {
+    "send_burst": 32,
+    "drain_us": 100,
+    "line_bps": 10e9,
+    "open_loop": True,
+    "ring_size": 256,
+    "wire_ring_size": "own",
+    "clock": "hardware",
+    "wire": "pci",
+}
+"""The settings of a run under the conditions of the papers."""
 HOW = ("verdict", "band", "trials", "extra")
 
 Figure = tuple[Point, float, dict[str, Any]]
@@ -56,8 +68,14 @@ def run(*figures: Iterable[Figure], **header: Any) -> Run:
     for point, value, how in points:
         trials += _trials(len(trials), point, value, **how)
     switches = tuple(dict.fromkeys(point.switch for point, _, _ in points)) or ("planed",)
+    settings = header.pop("settings", {})
     made = make_header(switches, **header)
-    made = replace(made, settings={"send_burst": 32, "drain_us": 100, "line_bps": 10e9, **made.settings})
+    adapters, versions = {"bess": "bess:serve=hops"}, paper_versions("conext19")
+    named = tuple(
+        replace(it, adapter=adapters.get(it.adapter, it.adapter), version=versions.get(it.adapter, "1"))
+        for it in made.switches
+    )
+    made = replace(made, settings={**made.settings, **AS_PUBLISHED, **settings}, switches=named)
     return Run(made, tuple(trials), Finished("complete", "2026-11-21T12:38:31Z"))
 
 

@@ -63,7 +63,8 @@ def test_a_run_without_the_faster_switch_does_not_save_the_claim() -> None:
     for order in ((behind, ahead), (ahead, behind)):
         found = concluded(*order)[FIRST]
         assert (found.outcome, found.runs) == (NO, behind.header.run_id)
-    other = named(3, *(rate(name, "p2p", mpps, **BOTH) for name, mpps in (("bess", 9), ("vpp", 5), ("ovs-dpdk", 5))))
+    rivals = ("fastclick", "ovs-dpdk", "snabb", "vpp", "vale", "t4p4s")
+    other = named(3, rate("bess", "p2p", 9, **BOTH), *(rate(name, "p2p", 5, **BOTH) for name in rivals))
     assert concluded(behind, other)[FIRST].why == "runs disagree", "about BESS and VPP"
 
 
@@ -146,6 +147,26 @@ def test_what_no_run_has_is_missing() -> None:
     assert concluded(with_ovs)["chains-cost-latency"].absent == (), "this host cannot, whatever the switch"
 
 
+def test_a_run_under_the_conditions_of_the_paper_decides() -> None:
+    """One under others is told where there is no such run; it takes no share of the level, and contradicts nothing."""
+    figures = [rate("vpp", "p2p", 9.0), rate("vpp", "p2v", 5.0)]
+    other = named(1, rate("vpp", "p2p", 9.0), rate("vpp", "p2v", 10.0), settings={"wire": "vhost"})
+    alone = concluded(other)[COSTS]
+    assert (alone.outcome, alone.words) == (ClaimOutcome.OTHER_CONDITIONS, "other conditions: ports")
+    for order in ((other, named(2, *figures)), (named(2, *figures), other)):
+        found = concluded(*order)[COSTS]
+        assert (found.outcome, [name for name, _ in found.judgements]) == (YES, ["20261121-123352-quick"])
+        assert " of the level" not in found.evidence
+    ranked = [ranking(number, bess=9, ovs_dpdk=8, t4p4s=3) for number in (1, 2)]
+    later = [
+        replace(it, header=replace(it.header, switches=tuple(replace(s, version="3.1.0") for s in it.header.switches)))
+        for it in ranked
+    ]
+    assert concluded(*ranked)[ORDER].outcome is YES
+    assert concluded(*later)[ORDER].words == "other conditions: versions"
+    assert [name for name, _ in concluded(later[0], ranked[1])[ORDER].judgements] == [ranked[1].header.run_id]
+
+
 def test_why_claims_stay_open_is_counted() -> None:
     found = concluded(named(1, sides(9.0, 3.0)))
     wanted = [found[name] for name in (BASELINE, FIRST, "bess-first-with-one-vnf", "v2v-vale-first", COSTS)]
@@ -162,7 +183,8 @@ def test_the_command_takes_several_runs(tmp_path: Path, capsys: pytest.CaptureFi
         names.append(store_run(tmp_path, made).header.run_id)
     papers([*names, names[0]], tmp_path, json=False)
     said = capsys.readouterr().out
-    assert said.rstrip().endswith(f"1 confirmed here, 0 not confirmed here, {len(all_claims()) - 1} inconclusive")
+    ended = f"1 confirmed here, 0 not confirmed here, 0 other conditions, {len(all_claims()) - 1} inconclusive"
+    assert said.rstrip().endswith(ended)
     assert "\ninconclusive: " in said
     papers(names, tmp_path, json=True)
     document = json.loads(capsys.readouterr().out)

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from making import LARGE_HOST, Figure, anatomy, delay, measured, rate, run
 
-from planebench.model.records import Point, TrafficSent, VerdictKind
+from planebench.model.header import Run
+from planebench.model.records import FibUpdates, Point, TrafficSent, VerdictKind
 from planebench.model.results import SearchResult
 from planebench.model.scenario import scenario_named
 from planebench.papers.claims import ANY, Claim, ClaimCell, Compare, all_claims
@@ -34,7 +35,7 @@ Figures = Iterator[list[Figure]]
 
 
 def switches_of(names: tuple[str, ...]) -> list[str]:
-    return [ADAPTER.get(name, name) for name in names] or ["planed"]
+    return [ADAPTER.get(name, name) for name in names]
 
 
 def point_of(cell: ClaimCell, switch: str) -> Point:
@@ -58,6 +59,9 @@ def figure(point: Point, metric: str, value: float, load: str | None, **how: Any
     fields = {name: getattr(point, name) for name in POINT_FIELDS}
     if metric == "throughput":
         return rate(point.switch, point.scenario, value, **fields, **how)
+    if metric == "updates":
+        how["extra"] = {"updates": FibUpdates(None, 10**9, 0, round(value * 1000))}
+        return rate(point.switch, point.scenario, 1.0, **fields, **how)
     if metric == "gbps":
         return rate(point.switch, point.scenario, value * 1e3 / (point.frame_size_bytes + 20) / 8, **fields)
     mean = value if metric == "latency" else 1000.0
@@ -82,10 +86,10 @@ def of_compare(claim: Claim, wish: ClaimOutcome) -> Figures:
     shape = claim.compare
     assert shape is not None
     for a, b in expanded(shape.each, shape.a, shape.b):
-        one = point_of(a, switches_of(a.switches or claim.switches)[0])
-        other = counterpart(one, b, switches_of(b.switches)[0] if b.switches else one.switch)
+        one = point_of(a, switches_of(claim.switches)[0])
         yield figure(one, shape.metric, 10 * wanted_ratio(shape, wish), a.load)
-        yield figure(other, shape.metric, 10.0, b.load or a.load)
+        for switch in switches_of(shape.rivals) or [one.switch]:
+            yield figure(counterpart(one, b, switch), shape.metric, 10.0, b.load or a.load)
 
 
 def of_trend(claim: Claim, wish: ClaimOutcome) -> Figures:
@@ -113,13 +117,14 @@ def of_order(claim: Claim, wish: ClaimOutcome) -> Figures:
 
 def of_line(claim: Claim, wish: ClaimOutcome) -> Figures:
     assert claim.line_rate is not None
-    for cell in claim.line_rate.cells:
+    for cell in (*claim.line_rate.cells, *claim.line_rate.short):
         point = point_of(cell, switches_of(claim.switches)[0])
         mix = cell.traffic == "facebook"
         line = line_rate_pps(MIX_BYTES if mix else point.frame_size_bytes) / 1e6
         whole = line * (2 if point.direction == "bidirectional" else 1)
         sent = (TrafficSent("n0->n1", 1000, 1000 * MIX_BYTES),) if mix else ()
-        yield figure(point, "throughput", whole * {YES: 1.2, NO: 0.5, OPEN: 0.98}[wish], None, extra={"sent": sent})
+        filled = {YES: 1.2, NO: 0.5, OPEN: 0.98} if cell in claim.line_rate.cells else {YES: 0.5, NO: 1.2, OPEN: 0.98}
+        yield figure(point, "throughput", whole * filled[wish], None, extra={"sent": sent})
 
 
 def of_no_leader(claim: Claim, wish: ClaimOutcome) -> Figures:
@@ -158,9 +163,9 @@ def of_minimum(claim: Claim, wish: ClaimOutcome) -> Figures:
 def of_predicted(claim: Claim, wish: ClaimOutcome) -> Figures:
     """A frame takes 1/3 us through a chain of one and 1/3 us from VNF to VNF: a chain of two takes 2/3 us."""
     assert claim.predicted is not None
-    yield rate("planed", "loopback", 3.0)
-    yield rate("planed", "v2v", 3.0)
-    yield rate("planed", "loopback", 1.5 * {YES: 1.0, NO: 0.5, OPEN: 1.2}[wish], chain_length=2)
+    yield rate("vpp", "loopback", 3.0)
+    yield rate("vpp", "v2v", 3.0)
+    yield rate("vpp", "loopback", 1.5 * {YES: 1.0, NO: 0.5, OPEN: 1.2}[wish], chain_length=2)
 
 
 def of_share(claim: Claim, wish: ClaimOutcome) -> Figures:
@@ -168,27 +173,28 @@ def of_share(claim: Claim, wish: ClaimOutcome) -> Figures:
     share = {YES: 0.8, NO: 0.2, OPEN: 0.5}[wish]
     parts = anatomy(share if claim.share.part == "switch" else 1 - share)
     hosting = claim.share.hosting or "process"
-    yield delay("planed", "loopback", "0.50", 9.0, extra={"anatomy": parts}, hosting=hosting)
+    yield delay(switches_of(claim.switches)[0], "loopback", "0.50", 9.0, extra={"anatomy": parts}, hosting=hosting)
 
 
 def of_chain(claim: Claim, wish: ClaimOutcome) -> Figures:
     whole = {YES: 34.0, NO: 60.0, OPEN: 46.0}[wish]
     for chain, us in (("firewall,l3fwd", whole), ("firewall", 23.0), ("l3fwd", 23.0)):
-        yield delay("planed", "loopback", "1Mpps", us, chain=chain, chain_length=chain.count(",") + 1)
+        more = {"chain": chain, "chain_length": chain.count(",") + 1, "frame_size_bytes": 128}
+        yield delay("bess", "loopback", "2Mpps", us, **more)
 
 
 def of_far_cores(claim: Claim, wish: ClaimOutcome) -> Figures:
     assert claim.far_cores is not None
     for band, mpps in (("near", 10.0), ("far", 10 * claim.far_cores.below * {YES: 0.7, NO: 1.2, OPEN: 1.0}[wish])):
-        yield figure(point_of(claim.far_cores.cell, "planed"), "throughput", mpps, None, band=band)
+        yield figure(point_of(claim.far_cores.cell, "bess"), "throughput", mpps, None, band=band)
 
 
 def of_clocks(claim: Claim, wish: ClaimOutcome) -> Figures:
     assert claim.clocks is not None
-    point = point_of(claim.clocks.cell, "planed")
+    point = point_of(claim.clocks.cell, "bess")
     fields = {name: getattr(point, name) for name in POINT_FIELDS}
-    for clock, mpps in (("1200MHz", 4.0), ("2600MHz", 4.0 * {YES: 2.1, NO: 0.5, OPEN: 1.0}[wish])):
-        yield rate("planed", point.scenario, mpps, cpu_clock=clock, **fields)
+    for clock, mpps in (("1200MHz", 4.0), ("2600MHz", 4.0 * 2.6 / 1.2 * {YES: 1.0, NO: 0.5, OPEN: 0.9}[wish])):
+        yield rate("bess", point.scenario, mpps, cpu_clock=clock, **fields)
 
 
 MAKERS: dict[str, Callable[[Claim, ClaimOutcome], Figures]] = {
@@ -211,20 +217,24 @@ def searched(wish: ClaimOutcome, kind: VerdictKind = VerdictKind.VALID) -> RunFi
     """A run with searches of three repetitions: they vary more than R+, or less, or as much."""
     wide, narrow = (0.7, 1.0, 1.4), (0.999, 1.0, 1.001)
     of_search, of_rate = {YES: (wide, narrow), NO: (narrow, wide), OPEN: (wide, wide)}[wish]
-    made = measured(run(rate("planed", "p2p", 10.0, trials=of_rate)))
+    made = measured(run(rate("vpp", "p2p", 10.0, trials=of_rate)))
     searches = tuple(
-        SearchResult(make_point(), "rfc2544", make_verdict(kind), True, number, lower_pps=8e6 * factor)
+        SearchResult(make_point("vpp"), "rfc2544", make_verdict(kind), True, number, lower_pps=8e6 * factor)
         for number, factor in enumerate(of_search)
     )
     made.derived.results = tuple(dataclasses.replace(it, searches=searches) for it in made.derived.results)
     return made
 
 
-def judgement(claim: Claim, wish: ClaimOutcome) -> Any:
+def figures(claim: Claim, wish: ClaimOutcome) -> Figures:
+    kind = next(name for name in MAKERS if getattr(claim, name) is not None)
+    return MAKERS[kind](claim, wish)
+
+
+def judgement(claim: Claim, wish: ClaimOutcome, **header: Any) -> Any:
     if claim.spread is not None:
         return judge(claim, searched(wish))
-    kind = next(name for name in MAKERS if getattr(claim, name) is not None)
-    return judge(claim, measured(run(*MAKERS[kind](claim, wish), host=LARGE_HOST)))
+    return judge(claim, measured(run(*figures(claim, wish), host=LARGE_HOST, **header)))
 
 
 @pytest.mark.parametrize("wish", [YES, NO, OPEN], ids=["confirmed", "contradicted", "undecided"])
@@ -249,17 +259,66 @@ def test_searches_without_a_rate_were_done_and_say_nothing() -> None:
     assert "3 searches without a rate: no two searches of a point came to one (invalid)" in found.evidence
 
 
+OTHERS: dict[str, dict[str, Any]] = {
+    "line": {"line_bps": None, "wire": "vhost"},
+    "rings": {"wire_ring_size": None},
+    "batching": {"send_burst": 0},
+    "ports": {"wire": "vhost"},
+    "nics": {"wire": "memif"},
+    "stamps": {"clock": "software"},
+}
+"""Settings of a run that differs from the papers in one condition."""
+
+
+@pytest.mark.parametrize("wish", [YES, NO], ids=["confirmed", "contradicted"])
+@pytest.mark.parametrize("name", OTHERS)
+def test_under_other_conditions_a_claim_is_neither_confirmed_nor_contradicted(name: str, wish: ClaimOutcome) -> None:
+    about = [claim for claim in all_claims() if name in claim.conditions]
+    found = {claim.id: judgement(claim, wish, settings=OTHERS[name]) for claim in about}
+    assert found
+    assert {id_ for id_, it in found.items() if it.outcome is not ClaimOutcome.OTHER_CONDITIONS} == set()
+    # A wire with the ports of VNFs has no NICs.
+    named = [set(it.why.split(", ")) - ({"nics"} if name == "ports" else set()) for it in found.values()]
+    assert named == [{name}] * len(found)
+    assert all(f"With these {wish.value.removesuffix(' here')}: " in it.evidence for it in found.values())
+
+
+def later(made: Run, switch: str, **changes: Any) -> Run:
+    switches = (dataclasses.replace(it, **changes) if it.label == switch else it for it in made.header.switches)
+    return dataclasses.replace(made, header=dataclasses.replace(made.header, switches=tuple(switches)))
+
+
+def test_bess_with_one_worker_is_not_that_of_can17() -> None:
+    for claim in (it for it in all_claims() if "hops" in it.conditions):
+        found = judge(claim, measured(later(run(*figures(claim, NO), host=LARGE_HOST), "bess", adapter="bess")))
+        assert (found.outcome, found.why) == (ClaimOutcome.OTHER_CONDITIONS, "hops"), claim.id
+
+
+def test_a_ranking_is_that_of_the_versions_of_its_paper() -> None:
+    about = [it for it in all_claims() if "versions" in it.conditions]
+    runs = [(claim, run(*figures(claim, YES), host=LARGE_HOST)) for claim in about]
+    with_vpp = [(claim, made) for claim, made in runs if "vpp" in made.switch_labels]
+    assert len(with_vpp) > 9
+    for claim, made in with_vpp:
+        assert judge(claim, measured(later(made, "vpp", version="19.04.1-release"))).outcome is YES, claim.id
+        found = judge(claim, measured(later(made, "vpp", version="26.06-release")))
+        assert found.outcome is ClaimOutcome.OTHER_CONDITIONS, claim.id
+        assert found.evidence.startswith("vpp 26.06-release (the paper: 19.04). With these confirmed: ")
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.floats(0.2, 5.0), st.sampled_from([claim for claim in all_claims() if claim.compare is not None]))
 def test_a_ratio_is_judged_by_the_side_of_its_limits_on_which_it_is(ratio: float, claim: Claim) -> None:
     shape = claim.compare
     assert shape is not None
     low, high = shape.above or 0.0, shape.below or math.inf
-    a, b = next(expanded(shape.each, shape.a, shape.b))
-    one = point_of(a, switches_of(a.switches or claim.switches)[0])
-    other = counterpart(one, b, switches_of(b.switches)[0] if b.switches else one.switch)
     scale = low or high
-    sides = figure(one, shape.metric, 10 * ratio * scale, a.load), figure(other, shape.metric, 10.0, b.load or a.load)
+    sides: list[list[Figure]] = []
+    for a, b in expanded(shape.each, shape.a, shape.b):
+        one = point_of(a, switches_of(claim.switches)[0])
+        others = [counterpart(one, b, switch) for switch in switches_of(shape.rivals) or [one.switch]]
+        sides += [figure(other, shape.metric, 10.0, b.load or a.load) for other in others]
+        sides.append(figure(one, shape.metric, 10 * ratio * scale, a.load))
     found = judge(claim, measured(run(*sides, host=LARGE_HOST))).outcome
     true = low < ratio * scale < high
     clear = min(abs(math.log(ratio * scale / limit)) for limit in (low, high) if 0 < limit < math.inf) > 0.02

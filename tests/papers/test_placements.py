@@ -15,7 +15,7 @@ CHAIN = {"chain_length": 2, "hosting": "separate"}
 @pytest.mark.parametrize(("mpps", "outcome"), [(3.0, YES), (9.0, NO)])
 def test_the_worst_placement_loses_most_of_the_packets(mpps: float, outcome: ClaimOutcome) -> None:
     near, far = (
-        rate("ovs-dpdk", "parallel", value, chain_length=8, placement=placement)
+        rate("planed:nic=veb", "parallel", value, chain_length=16, placement=placement)
         for value, placement in ((10.0, "near"), (mpps, "far"))
     )
     assert judged("worst-case-placement", near, far, host=LARGE_HOST).outcome is outcome

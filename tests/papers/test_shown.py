@@ -80,7 +80,8 @@ def test_the_command_prints_all_claims_of_the_papers_of_a_run(
     store_run(tmp_path, small())
     papers(["latest"], tmp_path, json=False)
     said = capsys.readouterr().out
-    assert said.rstrip().endswith(f"2 confirmed here, 1 not confirmed here, {len(all_claims()) - 3} inconclusive")
+    ended = f"2 confirmed here, 1 not confirmed here, 0 other conditions, {len(all_claims()) - 3} inconclusive"
+    assert said.rstrip().endswith(ended)
     papers(["latest"], tmp_path, json=True)
     assert len(json.loads(capsys.readouterr().out)["papers"]) == len(all_claims())
 

@@ -17,6 +17,8 @@ from planebench.plan.schema import load_plan
 
 ON_REQUEST = {
     "bess-above-clickos": "ClickOS has no adapter",
+    "clickos-slows-with-the-rate": "ClickOS has no adapter",
+    "three-over-two-sockets-fill-from-512": "--chain firewall,l3fwd,l2fwd --placement split:2, on two NUMA nodes",
     "two-queues-fill-the-line": "--chain l3fwd:cores=2, which takes six cores",
     "billion-routes": "--chain l3fwd:fib=cuckoo:synthetic=1000M, where the suite has what the memory holds",
 }
@@ -38,7 +40,7 @@ class Suite:
 
     def of(self, cell: ClaimCell, adapters: tuple[str, ...]) -> list[Point]:
         """Return the points of a cell, of these adapters or of all."""
-        return [p for p in self.points if fits(p, cell) and (not adapters or self.names[p.switch] in adapters)]
+        return [p for p in self.points if fits(p, cell) and self.names[p.switch] in adapters]
 
 
 suite = cache(Suite)
@@ -51,15 +53,15 @@ def test_the_suite_has_both_sides_of_every_comparison(claim: Claim) -> None:
     for a, b in expanded(shape.each, shape.a, shape.b):
         pairs = [
             (point, counterpart(point, b, label))
-            for point in of.of(a, a.switches or claim.switches)
-            for label in ([key for key, name in of.names.items() if name in b.switches] or [point.switch])
+            for point in of.of(a, claim.switches)
+            for label in ([key for key, name in of.names.items() if name in shape.rivals] or [point.switch])
         ]
         there = [(one, other) for one, other in pairs if other in of.points]
         if shape.metric in LATENCIES:
             loads = a.load, b.load or a.load
             there = [it for it in there if set(zip(it, loads, strict=True)) <= of.loads]
         assert there, f"{a} against {b}"
-        if b.switches and claim.paper == "ic16":
+        if shape.rivals and claim.paper == "ic16":
             assert len(there) == len(pairs), "every frame size of the one side is there on the other"
 
 
@@ -68,7 +70,7 @@ def cells_of(claim: Claim) -> Iterator[ClaimCell]:
         for (cell,) in expanded(claim.trend.each, claim.trend.cell):
             yield from (cell.model_copy(update={claim.trend.over: value}) for value in claim.trend.values)
     if claim.line_rate is not None:
-        yield from claim.line_rate.cells
+        yield from (*claim.line_rate.cells, *claim.line_rate.short)
     if claim.no_leader is not None:
         yield from claim.no_leader.cells
     if claim.correlation is not None:
@@ -89,7 +91,7 @@ def test_the_loads_of_a_minimum_are_those_of_the_suite() -> None:
     assert claim.minimum is not None
     of = suite(claim.paper)
     for load in claim.minimum.loads:
-        assert any((point, load) in of.loads for point in of.of(claim.minimum.cell, ()))
+        assert any((point, load) in of.loads for point in of.of(claim.minimum.cell, claim.switches))
 
 
 def test_no_claim_is_on_request_that_is_none() -> None:
