@@ -18,7 +18,7 @@ from planebench.papers.data import PaperName, paper_facts
 
 ClaimMetric = Literal["throughput", "gbps", "updates", "latency", "deviation", "jitter"]
 """Packets, layer-1 bits and FIB updates a second; mean latency, its standard deviation, mean burst jitter (ic16's)."""
-PaperCondition = Literal["line", "rings", "batching", "ports", "nics", "stamps", "hops", "versions"]
+ClaimCondition = Literal["line", "rings", "batching", "ports", "nics", "stamps", "hops", "versions"]
 """A condition of a paper on which what it finds rests (planebench.papers.conditions)."""
 ClaimLimit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 ANY = "any"
@@ -226,7 +226,7 @@ class Claim(ClosedModel):
     says: str
     bound: str = ""
     switches: tuple[PaperName, ...] = ()
-    conditions: tuple[PaperCondition, ...] = ()
+    conditions: tuple[ClaimCondition, ...] = ()
     compare: Compare | None = None
     trend: TrendClaim | None = None
     order: Order | None = None

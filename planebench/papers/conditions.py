@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from planebench.papers.claims import Claim, PaperCondition
+from planebench.papers.claims import Claim, ClaimCondition
 from planebench.papers.data import paper_versions
 from planebench.papers.measured import RunFigures
 
@@ -26,7 +26,7 @@ def differing(claim: Claim, measured: RunFigures) -> dict[str, str]:
     rings = (
         f"rings of {of_vnfs} at VNFs and {of_wires or of_vnfs} at NICs (the paper: {RINGS[0]}, and each switch's own)"
     )
-    here: Mapping[PaperCondition, tuple[bool, str]] = {
+    here: Mapping[ClaimCondition, tuple[bool, str]] = {
         "line": (
             not (fast and settings.get("open_loop")),
             "a closed loop (--open-loop)" if fast else "no line of 10 Gb/s (NICs, or --line 10G)",
