@@ -52,6 +52,8 @@ class PlanPath:
     @property
     def asks_the_plan(self) -> bool:
         """Return whether the plan says how one of its VNFs collects frames: one of planed, whose text does not."""
+        if self.plan.latency.wanted and self.point.echoes("latency"):
+            return True
         if not scenario_named(self.point.scenario).has_vnfs:
             return False
         functions = parse_chain(self.point.chain) if self.point.chain else ()

@@ -18,7 +18,6 @@ from planebench.plan.schema import load_plan
 ON_REQUEST = {
     "bess-above-clickos": "ClickOS has no adapter",
     "clickos-slows-with-the-rate": "ClickOS has no adapter",
-    "three-over-two-sockets-fill-from-512": "--chain firewall,l3fwd,l2fwd --placement split:2, on two NUMA nodes",
     "two-queues-fill-the-line": "--chain l3fwd:cores=2, which takes six cores",
     "billion-routes": "--chain l3fwd:fib=cuckoo:synthetic=1000M, where the suite has what the memory holds",
 }

@@ -46,8 +46,15 @@ def changed(plan: Plan, key: str) -> Plan:
 
 def what_runs(plan: Plan, point: Point) -> list[object]:
     """Return what is started and sent for a point: the documents, the request to the switch, a saturating trial."""
+    sent = on_the_line(plan, saturating_trial(plan, point, 0))
+    echoes = sorted({False, plan.latency.wanted and point.echoes("latency")})
+    return [sent, *(started for echo in echoes for started in what_starts(plan, point, echo=echo))]
+
+
+def what_starts(plan: Plan, point: Point, *, echo: bool) -> list[object]:
+    """Return the documents and the request to the switch; ``echo``: of latency, where it has a topology of its own."""
     topology = build_chain(
-        point.scenario, point.chain_length, chain=point.chain, hosting=point.hosting, sending=plan.sending
+        point.scenario, point.chain_length, chain=point.chain, hosting=point.hosting, sending=plan.sending, echo=echo
     )
     live = LiveSettings(Path("planed"), plan.ring_size, False, 1518, plan.wire, wire_ring_size=plan.wire_ring_size)
     links = link_settings(get_adapter("planed"), topology, live, Path("/w"))
@@ -57,7 +64,6 @@ def what_runs(plan: Plan, point: Point) -> list[object]:
         full_stage(topology, assign_tasks(placement, topology), links).to_json(),
         [document and document.to_json() for document in vnf_documents(topology, placement, links)],
         switch_request(topology, placement, links),
-        on_the_line(plan, saturating_trial(plan, point, 0)),
     ]
 
 
