@@ -122,7 +122,7 @@ def test_a_plan_that_is_longer_than_its_time_budget_says_so_and_is_measured() ->
     short = survey(REAL).within("10s")
     assert short.required().takes_s > 1
     assert short.takes_words == (
-        "about 7 s of measuring: longer than the 1 s that the time budget leaves for it; fewer switches, scenarios or "
+        "about 8 s of measuring: longer than the 1 s that the time budget leaves for it; fewer switches, scenarios or "
         "frame sizes take less"
     )
 

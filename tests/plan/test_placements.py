@@ -88,7 +88,9 @@ def test_what_a_machine_cannot_have_is_left_out_with_the_reason() -> None:
         survey(QUICK, {"tester": "other-node"}, facts=one_node)
 
 
-@pytest.mark.parametrize(("suite", "placed"), [("ic16", {"near", "random", "far"}), ("can17", {"near", "split:1", "split:2"})])
+@pytest.mark.parametrize(
+    ("suite", "placed"), [("ic16", {"near", "random", "far"}), ("can17", {"near", "split:1", "split:2"})]
+)
 def test_the_suites_have_the_placements_of_their_papers(suite: str, placed: set[str]) -> None:
     assert set(load_plan(suite).placements) == placed
 
