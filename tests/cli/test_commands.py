@@ -132,7 +132,9 @@ def test_plan_show_of_a_suite_has_its_parts_what_it_leaves_out_and_trials_that_f
     size = ("--frame-size", "64", "--chain-length", "1")
     asked = ("plan", "show", "conext19", *size, "--wire", "memif", "--switch", "sim,snabb", "--time-budget", "4m")
     shown = json.loads(planebench(*asked, "--json").out)
-    assert [part["part"] for part in shown["parts"]][:4] == ["throughput", "table-3", "table-4", "fig-1"]
+    assert [part["part"] for part in shown["parts"]][:4] == ["throughput", "no-line", "table-3", "table-4"]
+    assert shown["parts"][1]["conditions"]["line_bps"] == ["none"]
+    assert "wire" in {entry["what"] for entry in shown["differs"]}
     (shared,) = (p for p in shown["points"] if p["id"] == "sim/p2p/bidirectional/64/memif/process")
     assert shared["parts"] == ["throughput", "fig-1"]
     in_processes = [point for point in shown["points"] if point["hosting"] == "process"]
@@ -141,7 +143,12 @@ def test_plan_show_of_a_suite_has_its_parts_what_it_leaves_out_and_trials_that_f
     assert shown["estimate_s"] <= 240
     text = planebench(*asked).out
     assert "VNFs send 32 packets at once, or what has come in 100 us" in text
-    assert "part table-3: Table 3" in text and "not reproduced: Table 1: " in text and shown["trials"] in text
+    assert (
+        "part table-3: Table 3" in text
+        and "not reproduced: Table 1: " in text
+        and "not as in the paper: wire: " in text
+    )
+    assert shown["trials"] in text
     assert "plan conext19 does not fit into 5 s" in planebench(*asked[:-1], "5s").err
 
 
