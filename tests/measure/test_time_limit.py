@@ -149,7 +149,7 @@ def test_the_longest_time_is_the_budget_but_never_less_than_the_shortest() -> No
 
 @pytest.mark.parametrize(("slower", "passes"), [(1.0, 5), (1.2, 4), (1.4, 3), (3.0, 3)])
 def test_passes_after_the_third_begin_only_while_there_is_time(tmp_path: Path, slower: float, passes: int) -> None:
-    plan = plan_of("0%", loads="none")
+    plan = plan_of("0%", loads="none", traffic="plain")
     plan = replace(plan, parts=(), throughput=replace(plan.throughput, repetitions=5, repetitions_max=8))
     budget_s = 1.01 * estimate(plan, expand(plan), COSTS)
     _, trials = run(replace(plan, time_budget_s=budget_s), tmp_path, slower=slower, always_open=False)
