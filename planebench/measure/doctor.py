@@ -29,10 +29,11 @@ from planebench.model.header import CoreNoise
 from planebench.model.words import percent, printable
 from planebench.switches.overview import look
 from planebench.switches.registry import all_adapters
+from planebench.testbed.hosting.guest_image import kept_kernel
+from planebench.testbed.hosting.qemu import kvm_failure
 from planebench.testbed.hosting.registry import HOSTINGS
 from planebench.testbed.placement import odd_cores, place
 
-KVM = "/dev/kvm"
 BUSY_LOAD = 0.5
 """Two pollers need two whole cores: half a core of other work affects the results."""
 MIN_AVAILABLE_BYTES = 2 * 2**30
@@ -138,10 +139,9 @@ def diagnose() -> tuple[Finding, ...]:
     noise = dry_poll(binary, cpus) if binary else ()
     busy = (facts.load_average_1m or 0) >= BUSY_LOAD or bool(programs)
     kvm: tuple[Finding, ...] = ()
-    if not os.access(KVM, os.R_OK | os.W_OK):
-        text = (
-            f"{KVM} cannot be opened: VMs are emulated, so only their packet counts are valid, not rates or latencies"
-        )
+    vm = hostings["vm"]
+    if isinstance(vm, Found) and (why := kvm_failure(vm.binary, kept_kernel())):
+        text = f"VMs are emulated, so only their packet counts are valid, not rates or latencies: {why}"
         remedy = "enable virtualization in the firmware, and run as root or as a member of group kvm"
         kvm = (Finding("kvm", "warning", text, remedy),)
     return (

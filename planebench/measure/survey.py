@@ -43,6 +43,7 @@ from planebench.switches.remote import RemoteAdapter, SwitchHost, check_wire
 from planebench.testbed.chain import build_chain, parse_chain, vnf_cores
 from planebench.testbed.hosting import image
 from planebench.testbed.hosting.exec import missing_program
+from planebench.testbed.hosting.guest_image import kept_kernel
 from planebench.testbed.hosting.qemu import kvm_failure
 from planebench.testbed.hosting.registry import HOSTINGS
 from planebench.testbed.placement import place, place_vnfs, refusal
@@ -427,7 +428,7 @@ def _without_hosting(points: Iterable[Point]) -> dict[str, str]:
     hostings = _hostings(points)
     found = {name: what.words for name, what in hostings.items() if isinstance(what, NotFound)}
     vm = hostings.get("vm")
-    if isinstance(vm, Found) and (why := kvm_failure(vm.binary)):
+    if isinstance(vm, Found) and (why := kvm_failure(vm.binary, kept_kernel())):
         found["vm"] = f"would be emulated, so that its rates and latencies say nothing: {why}"
     return {name: f"hosting {name} {words}" for name, words in found.items()}
 

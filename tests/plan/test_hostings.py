@@ -151,7 +151,7 @@ def test_vms_that_would_be_emulated_are_skipped_and_those_asked_for_are_not(
     monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     monkeypatch.setattr(type(HOSTINGS["vm"]), "find", lambda _: Found("7.2", Path("/bin/true")))
-    monkeypatch.setattr("planebench.measure.survey.kvm_failure", lambda _: why)
+    monkeypatch.setattr("planebench.measure.survey.kvm_failure", lambda *_: why)
     plan = in_hostings("process", "vm")
     held = survey(plan)
     assert {point.hosting for point in held.measured} == {"process", *(() if why else ("vm",))}

@@ -151,6 +151,12 @@ def guest_image(planed: Path) -> GuestImage:
     return GuestImage(kernel / "vmlinuz", path, kernel.name.partition("linux-image-")[2], kernel)
 
 
+def kept_kernel() -> Path | None:
+    """Return the kernel of guests, if one of them has needed it already; downloads nothing."""
+    folder = _kept_kernel(_folder(), _GUEST_MODULES)
+    return folder and folder / "vmlinuz"
+
+
 def kernel_folder(package: str, modules: Sequence[str]) -> Path:
     """Return a folder with ``vmlinuz`` and these modules (``NAME.ko``) of a meta package of Debian's kernels.
 

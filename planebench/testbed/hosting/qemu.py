@@ -12,6 +12,9 @@ import contextlib
 import logging
 import os
 import re
+import subprocess
+import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,7 +26,7 @@ from qemu.qmp import ConnectError, QMPClient, QMPError
 from planebench.host.process import Process, stretched, wait_ready
 from planebench.host.programs import Found, NotFound, find_program, run_tool, version_lines
 from planebench.model.errors import NotInstalledError, StartError, UsageError
-from planebench.testbed.hosting import bubblewrap
+from planebench.testbed.hosting import bubblewrap, guest_image
 from planebench.testbed.hosting.base import HostedPort
 from planebench.testbed.hosting.inside import ids_outside
 
@@ -63,6 +66,12 @@ _OFFLOADS = (
 DEVICE = Path("/dev/kvm")
 COMMAND_LINE = "console=ttyS0 quiet panic=-1 no_timer_check mitigations=off nokaslr"
 """no_timer_check: a virtual CPU without CPU time is not a broken timer. panic=-1: end at once."""
+_PROBE = ("-m", "256M", "-no-reboot", "-serial", "stdio", "-append", f"{COMMAND_LINE} earlyprintk=ttyS0")
+"""A guest that says what is wrong also before there is a console."""
+PROBE_S = 10.0
+"""A kernel without a root takes a second to its panic with KVM that works, also where two CPUs are shared."""
+_KVM_ERROR = re.compile(r"^(?:KVM internal error.*|emulation failure)$", re.MULTILINE)
+"""An exit of KVM that QEMU cannot handle, and of which kind it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +296,7 @@ def accelerator(found: Found, wanted: str) -> Accelerator:
     """Return the accelerator for ``auto``, ``kvm`` or ``tcg``. Raises StartError if required KVM does not work."""
     if wanted == "tcg":
         return Accelerator("tcg", "tcg, as requested")
-    why = kvm_failure(found.binary)
+    why = kvm_failure(found.binary, guest_image.kept_kernel())
     if not why:
         return Accelerator("kvm", "kvm, with which QEMU has made a CPU")
     if wanted == "kvm":
@@ -296,19 +305,43 @@ def accelerator(found: Found, wanted: str) -> Accelerator:
 
 
 @lru_cache(maxsize=4)
-def kvm_failure(binary: Path) -> str:
-    """Return why QEMU cannot use KVM here; empty if it makes a machine with a CPU of the host, which is not started.
+def kvm_failure(binary: Path, kernel: Path | None) -> str:
+    """Return why QEMU cannot use KVM here; empty if it makes a CPU of the host, and this CPU boots ``kernel``.
 
-    /dev/kvm alone proves little: nested hypervisors have one that refuses registers of the CPU.
+    /dev/kvm alone proves little: nested hypervisors have one that refuses registers of the CPU, or that cannot run some
+    of its instructions. A kernel that no guest has needed yet is not there to be booted.
     """
     if not DEVICE.exists():
         return f"{DEVICE} does not exist"
     if not os.access(DEVICE, os.R_OK | os.W_OK):
         return f"no permission to open {DEVICE}; add this user to group kvm"
-    machine = ("-accel", "kvm", "-cpu", "host", "-machine", "q35", "-nodefaults", "-no-user-config")
-    said = run_tool([binary, *machine, "-display", "none", "-S", "-monitor", "stdio"], stdin="quit\n")
-    if said.ok:
+    machine = ("-accel", "kvm", "-cpu", "host", "-machine", "q35", "-nodefaults", "-no-user-config", "-display", "none")
+    said = run_tool([binary, *machine, "-S", "-monitor", "stdio"], stdin="quit\n")
+    if not said.ok:
+        # The first line with an error: QEMU may print registers after it.
+        lines = said.stderr.splitlines()
+        first = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
+        return first or f"exit code {said.code}"
+    return "" if kernel is None else _boot_failure([str(binary), *machine, *_PROBE, "-kernel", str(kernel)])
+
+
+def _boot_failure(argv: Sequence[str]) -> str:
+    """Return why a QEMU does not end by itself with 0, as with a kernel that has no root; empty if it does."""
+    end, said = time.monotonic() + stretched(PROBE_S), ""
+    with (
+        tempfile.NamedTemporaryFile() as log,
+        subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT) as probe,
+    ):
+        try:
+            # After an error of KVM's QEMU stops the guest, and waits for its monitor.
+            while (code := probe.poll()) is None and time.monotonic() < end and not _KVM_ERROR.search(said):
+                time.sleep(RETRY_S)
+                said = Path(log.name).read_text(errors="replace")
+        finally:
+            probe.kill()
+        said = Path(log.name).read_text(errors="replace")
+    if code == 0:
         return ""
-    # The first line with an error: QEMU may print registers after it.
-    lines = said.stderr.splitlines()
-    return next((line for line in lines if "error" in line.lower()), lines[-1] if lines else f"exit code {said.code}")
+    how = f"has not booted a kernel after {stretched(PROBE_S):g} s" if code is None else f"ended with exit code {code}"
+    last = said.strip().rpartition("\n")[2].strip() or "nothing"
+    return ", ".join(_KVM_ERROR.findall(said)) or f"a guest {how}; the last it said: {last}"
