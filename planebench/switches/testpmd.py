@@ -236,6 +236,8 @@ def _arguments(
     numbered = common.dpdk_order(ports)
     order = ",".join(str(numbered.index(port)) for port in ports)
     port_list = [f"--portlist={order}"] if numbered != tuple(ports) else []
+    # Without hugepages EAL has all memory as that of node 0, whatever node it is on, and a pool for another one fails.
+    one_node = [] if request.hugepages else ["--no-numa"]
     arguments = [
         str(binary),
         f"--lcores=0@({cpu_text(request.control_cpus)}),{workers}",
@@ -251,6 +253,7 @@ def _arguments(
         "--forward-mode=io",
         "--port-topology=paired",  # the first port of the list with the second, the third with the fourth, ...
         *port_list,
+        *one_node,
         f"--nb-cores={len(request.worker_cpus)}",
         *queues,
         f"--burst={burst}",
