@@ -166,6 +166,8 @@ class Adapter(ABC):
     sends_on_one_queue: bool = False
     """Whether a worker sends on one queue more than its ring holds, as soon as it receives from several: then several
     queues take as many cores."""
+    one_queue_because: str = ""
+    """Why a switch without :data:`WORKERS_OPTION` cannot have several queue pairs per port."""
     memif_send_queue: int = 0
     """Queue of a memif that its forwarding thread sends on; those before it are of threads that send nothing."""
     own_libraries: tuple[str, ...] = ("librte_",)
@@ -193,7 +195,8 @@ class Adapter(ABC):
         """Return an adapter with these options beside the present ones. UsageError for an unknown option or a bad
         value."""
         if WORKERS_OPTION.name in texts and not self.has_workers:
-            raise UsageError(f"switch {self.name} forwards with one worker and one queue pair per port; remove workers")
+            why = self.one_queue_because and f": {self.one_queue_because}"
+            raise UsageError(f"switch {self.name} forwards with one queue pair per port{why}; remove workers")
         return type(self)({**self.values, **parse_values(f"switch {self.name}", self.options, texts)})
 
     @property

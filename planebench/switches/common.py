@@ -49,6 +49,8 @@ class ProcessGroup(RunningSwitch):
 
     thread_marks: tuple[str, ...] = ()
     """Parts of the names of the threads that forward. Without any it is the main thread."""
+    main_forwards: bool = False
+    """Whether the main thread forwards beside them."""
 
     def __init__(self, title: str, processes: Sequence[Process]) -> None:
         """Take the processes of a switch: the one that forwards, then its helpers."""
@@ -61,9 +63,12 @@ class ProcessGroup(RunningSwitch):
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
         pid = self.process.pid
-        if self.thread_marks:
-            return threads_named(pid, self.thread_marks)
-        return tuple(ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if tid == pid)
+        return tuple(
+            ThreadRef(pid, tid, name)
+            for tid, name in procfs.threads(pid).items()
+            if any(mark in name for mark in self.thread_marks)
+            or (tid == pid and (self.main_forwards or not self.thread_marks))
+        )
 
     def check(self) -> None:
         for process in self.processes:
@@ -114,9 +119,10 @@ def nic_drops(counters: Mapping[str, int]) -> dict[str, int]:
 class CpuTime:
     """CPU time of threads from now on, in TSC cycles, for a switch that counts no cycles itself."""
 
-    def __init__(self, tids: Iterable[int], tsc_hz: int | None) -> None:
+    def __init__(self, tids: Iterable[int], tsc_hz: int | None, cores: int = 1) -> None:
         self._tids = tuple(tids)
         self._tsc_hz = tsc_hz
+        self._cores = cores
         self._begun_ns, self._before_ns = time.monotonic_ns(), self._run_ns() or 0
 
     def cycles(self) -> tuple[int | None, int | None]:
@@ -125,7 +131,7 @@ class CpuTime:
         if run_ns is None or not self._tsc_hz:
             return None, None
         busy_ns = run_ns - self._before_ns
-        idle_ns = max(0, time.monotonic_ns() - self._begun_ns - busy_ns)
+        idle_ns = max(0, (time.monotonic_ns() - self._begun_ns) * self._cores - busy_ns)
         return busy_ns * self._tsc_hz // 10**9, idle_ns * self._tsc_hz // 10**9
 
     def _run_ns(self) -> int | None:
@@ -305,13 +311,6 @@ def calm_others(pid: int, polling: Sequence[ThreadRef]) -> None:
         with contextlib.suppress(OSError):  # it has ended, or has no high priority to give up
             if os.getpriority(os.PRIO_PROCESS, tid) < 0:
                 os.setpriority(os.PRIO_PROCESS, tid, 0)
-
-
-def threads_named(pid: int, marks: Sequence[str]) -> tuple[ThreadRef, ...]:
-    """Return the threads of a process whose names contain one of ``marks``."""
-    return tuple(
-        ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if any(mark in name for mark in marks)
-    )
 
 
 def check_workers(title: str, threads: Sequence[ThreadRef], request: SwitchRequest, process: Process) -> None:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from planebench.host.evidence import ThreadRef
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound, program_output
 from planebench.model.conditions import everywhere
@@ -159,6 +158,8 @@ def _buffers(request: SwitchRequest) -> int:
 
 
 class RunningFastClick(common.ProcessGroup):
+    thread_marks, main_forwards = common.DPDK_WORKER_NAMES, True
+
     def __init__(self, process: Process, control: Path, request: SwitchRequest, spare: int) -> None:
         super().__init__("FastClick", [process])
         self._control = control
@@ -177,10 +178,6 @@ class RunningFastClick(common.ProcessGroup):
             log = self.process.log_path.read_text(errors="replace").splitlines()
             lines = [line.rstrip() for line in log if _COMPLAINT.search(line)][:COMPLAINTS]
             raise StartError(f"{error}\nIts error messages:\n" + "\n".join(lines)) from error
-
-    def polling_threads(self) -> tuple[ThreadRef, ...]:
-        workers = common.threads_named(self.process.pid, common.DPDK_WORKER_NAMES)
-        return (*super().polling_threads(), *workers)
 
     def counters(self) -> SwitchCycles:
         names = [port.name for port in self._request.ports]

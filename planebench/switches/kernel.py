@@ -22,6 +22,7 @@ from planebench.host.interfaces import interfaces_of
 from planebench.host.process import Process, Supervisor, stretched
 from planebench.host.programs import Found, NotFound
 from planebench.model.conditions import FeatureClaim, everywhere
+from planebench.model.cpus import cpu_text
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option
@@ -58,6 +59,7 @@ class KernelAdapter(Adapter):
     is_program = False
     one_per_namespace = True  # bridges, programs of interfaces, threads
     options: tuple[Option, ...] = ()
+    one_queue_because = "a veth has one, and --switch-cores gives its ports cores in turn"
     function: str
     """For the manifest."""
     action: str
@@ -69,7 +71,7 @@ class KernelAdapter(Adapter):
         return Found(f"Linux {platform.release()}", Path("/proc/sys/kernel/osrelease"))
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        own, sender = str(request.cpu), "those of tester and VNFs (a core of its own requires root)"
+        own, sender = cpu_text(request.cpus), "those of tester and VNFs (a core of its own requires root)"
         return manifest(
             request,
             function=self.function,
@@ -150,19 +152,20 @@ class RunningKernel(RunningSwitch):
         self._stopped = False
 
     def place(self) -> None:
-        """Give each port a kernel thread on the switch's core. Raises StartError."""
-        text = set_up("input", [str(self._request.cpu), *self._ports.values()], self._request, self._supervisor)
+        """Give each port a kernel thread on the switch's cores in turn. Raises StartError."""
+        cpus = self._request.cpus
+        text = set_up("input", [cpu_text(cpus), *self._ports.values()], self._request, self._supervisor)
         lines = [line.split() for line in text.splitlines()]
         threads = [ThreadRef(int(tid), int(tid), f"napi/{interface}") for interface, tid in lines]
-        name = f"ksoftirqd/{self._request.cpu}"  # continues the work of a port's thread whose time slice is over
+        names = {f"ksoftirqd/{cpu}" for cpu in cpus}  # continue the work of a port's thread whose time slice is over
         for folder in Path("/proc").glob("[0-9]*"):
-            if procfs.read_text(folder / "comm") == name:
+            if (name := procfs.read_text(folder / "comm")) in names:
                 threads.append(ThreadRef(int(folder.name), int(folder.name), name))
         self._threads = tuple(threads)
-        self._time = common.CpuTime((thread.tid for thread in self._threads), self._request.tsc_hz)
+        self._time = common.CpuTime((thread.tid for thread in self._threads), self._request.tsc_hz, len(cpus))
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """Return a kernel thread for each port, and the softirq thread of their core, which continues their work."""
+        """Return a kernel thread for each port, and the softirq threads of their cores, which continue their work."""
         return self._threads
 
     def counters(self) -> SwitchCycles:

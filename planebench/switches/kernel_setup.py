@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Set up a switch in the kernel, inside the network namespace this program is started in. Used by ``kernel.py``.
 
-    kernel_setup.py input CPU INTERFACE...           a kernel thread on CPU polls each interface: prints both
+    kernel_setup.py input CPU,CPU... INTERFACE...    a kernel thread polls each, on CPUs in turn: prints both
     kernel_setup.py bridge INTERFACE,INTERFACE...    a bridge br0, br1, ... for each pair
     kernel_setup.py redirect INTERFACE,INTERFACE...  XDP: each redirects what it receives to the other
     kernel_setup.py clear INTERFACE...               remove bridges, XDP programs and filters again
@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import itertools
 import os
 import socket
 import struct
@@ -50,9 +51,9 @@ def _checked(result: int, what: str) -> int:
 # A kernel thread for the input of each interface
 
 
-def place_input(route: IPRoute, cpu: str, interfaces: Sequence[str]) -> None:
-    """Pin a kernel thread that polls each interface (threaded NAPI) to ``cpu``, and print them. Raises OSError or
-    NetlinkError.
+def place_input(route: IPRoute, cpus: Sequence[str], interfaces: Sequence[str]) -> None:
+    """Pin a kernel thread that polls each interface (threaded NAPI) to ``cpus`` in turn, and print them. Raises OSError
+    or NetlinkError.
 
     A veth has NAPI only with GRO on its peer or with an XDP program (veth.c). GRO merges and reorders frames, so it is
     an XDP program that passes every frame.
@@ -61,7 +62,7 @@ def place_input(route: IPRoute, cpu: str, interfaces: Sequence[str]) -> None:
     _checked(_libc.unshare(CLONE_NEWNS), "unshare(mount namespace)")
     _checked(_libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount(private)")
     _checked(_libc.mount(b"sysfs", b"/sys", b"sysfs", 0, None), "mount(sysfs)")
-    for name in interfaces:
+    for name, cpu in zip(interfaces, itertools.cycle(cpus), strict=False):
         before = _threads_of(name)
         _attach(route, _index(route, name), _PASS)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:  # GRO off: an XDP program turns it on
@@ -195,7 +196,7 @@ def main(action: str, arguments: list[str]) -> None:
         elif action == "clear":
             clear(route, arguments)
         else:
-            place_input(route, arguments[0], arguments[1:])
+            place_input(route, pairs[0], arguments[1:])
 
 
 if __name__ == "__main__":

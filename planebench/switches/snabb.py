@@ -2,17 +2,22 @@
 """Snabb: an app for each port and a link each way (conext19), by ``snabb snsh`` and a script of ours.
 
 Snabb is a vhost-user device and has raw sockets: its wires are vhost and veth. It has no driver for an emulated NIC.
+A process forwards on one core, and has the whole of a vhost-user connection, so that a port has one queue pair. With
+several cores each has a process with its share of the hops of a chain.
 """
 
 from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 
+from planebench.host.evidence import ThreadRef
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import Found, NotFound
 from planebench.model.conditions import everywhere
+from planebench.model.cpus import cpu_text
 from planebench.model.errors import UsageError
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
@@ -22,6 +27,7 @@ from planebench.testbed.request import SwitchPort, SwitchRequest
 
 SCRIPT = Path(__file__).with_name("snabb_patch.lua")
 LINK_FRAMES = 1023
+READY = b"forwarding, pid "
 PULL_FRAMES = 148
 """Frames that an app processes at once: engine.pull_npackets (core/app.lua)."""
 PLACES = ("/usr/local/bin/snabb", "/opt/snabb*/snabb", "/opt/snabb*/src/snabb", "~/snabb/src/snabb")
@@ -35,6 +41,7 @@ class SnabbAdapter(Adapter):
     wires = frozenset({"vhost", "veth"})
     nic_ring_size = 2048  # apps.intel_mp
     max_frame_bytes = STANDARD_FRAME_BYTES
+    one_queue_because = "a process has a whole vhost-user connection, and --switch-cores gives hops cores in turn"
     traits = Traits("modular", "structured", ("pipeline",), "vhost-user", "high", ("Lua", "C"), "VM-to-VM", "conext19")
 
     def find(self) -> Found | NotFound:
@@ -50,6 +57,7 @@ class SnabbAdapter(Adapter):
         return manifest(
             request,
             function="patch: two apps and a link each way",
+            cores=cpu_text(cores_of(request)),
             nic_driver=common.nic_driver(request, drivers),
             vnf_interface="vhost-user (Snabb's)",
             burst=str(PULL_FRAMES),
@@ -62,30 +70,54 @@ class SnabbAdapter(Adapter):
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSnabb:
         found, ports = common.prepared(self, request)
-        words = [f"{port.name}={_app(port)}" for port in ports] + [f"{a}-{b}" for a, b in request.cross_connects]
         state = request.workdir / "snabb"
         env = {
             "SNABB_SHM_ROOT": str(state),
             "TMPDIR": str(request.workdir),
             "PB_MEMORY": "huge" if request.hugepages else "small",
         }
-        argv = [str(found.binary), "snsh", str(SCRIPT), *words]
-        process = self.spawn(argv, request, supervisor, cpus=frozenset({request.cpu}), env=env)
-        switch = RunningSnabb(process, state, request.cross_connects)
+        processes = [
+            self.spawn(
+                [str(found.binary), "snsh", str(SCRIPT), *words], request, supervisor, cpus=frozenset({cpu}), env=env
+            )
+            for cpu, words in zip(cores_of(request), script_arguments(request), strict=True)
+        ]
+        switch = RunningSnabb(processes, state, request.cross_connects)
         with switch.stopped_on_failure():
             wait_ready(
                 "Snabb",
-                lambda: b"forwarding, pid " in process.log_path.read_bytes() and common.sockets_exist(ports),
-                [process],
+                lambda: all(READY in it.log_path.read_bytes() for it in processes) and common.sockets_exist(ports),
+                processes,
             )
         return switch
 
 
+def cores_of(request: SwitchRequest) -> tuple[int, ...]:
+    """Return the core of each process: there are no more than hops."""
+    return request.cpus[: len(request.cross_connects)]
+
+
+def script_arguments(request: SwitchRequest) -> list[list[str]]:
+    """Return the ports and pairs of each process, which have the hops in turn. Raises UsageError."""
+    ports, count = {port.name: port for port in request.ports}, len(cores_of(request))
+    return [
+        [f"{name}={_app(ports[name])}" for pair in pairs for name in pair] + [f"{a}-{b}" for a, b in pairs]
+        for pairs in (request.cross_connects[number::count] for number in range(count))
+    ]
+
+
 class RunningSnabb(common.ProcessGroup):
-    def __init__(self, process: Process, state: Path, pairs: tuple[tuple[str, str], ...]) -> None:
-        super().__init__("Snabb", [process])
+    def __init__(self, processes: Sequence[Process], state: Path, pairs: tuple[tuple[str, str], ...]) -> None:
+        super().__init__("Snabb", processes)
         self._state = state
-        self._links = {b: f"{a}.tx -> {b}.rx" for pair in pairs for a, b in (pair, pair[::-1])}
+        self._links = {
+            b: (processes[hop % len(processes)].pid, f"{a}.tx -> {b}.rx")
+            for hop, pair in enumerate(pairs)
+            for a, b in (pair, pair[::-1])
+        }
+
+    def polling_threads(self) -> tuple[ThreadRef, ...]:
+        return tuple(ThreadRef(pid, pid, "snabb") for pid in self.pids())
 
     def counters(self) -> SwitchCycles:
         """Return the frames that entered and left the links, and those that a full link refused.
@@ -93,7 +125,7 @@ class RunningSnabb(common.ProcessGroup):
         A full port leaves its frames in the link, so frames that left a link were sent. There are no cycle counters.
         """
         self.check()
-        counts = {port: read_link(self._state, self.process.pid, link) for port, link in self._links.items()}
+        counts = {port: read_link(self._state, pid, link) for port, (pid, link) in self._links.items()}
         if any(count is None for count in counts.values()):
             raise self.died(f"Snabb has no counters in {self._state}")
         known = {port: count for port, count in counts.items() if count is not None}

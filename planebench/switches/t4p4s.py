@@ -17,11 +17,11 @@ from typing import Any
 from zlib import crc32
 
 from planebench.host.process import Process, Supervisor, stretched, wait_ready
-from planebench.host.programs import Found, NotFound
+from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
-from planebench.switches.adapter import STANDARD_FRAME_BYTES, Adapter, Situation, Traits
+from planebench.switches.adapter import STANDARD_FRAME_BYTES, WORKERS_OPTION, Adapter, Situation, Traits
 from planebench.switches.common import dpdk_version, manifest
 from planebench.testbed.request import SwitchPort, SwitchRequest
 
@@ -79,6 +79,8 @@ class T4p4sAdapter(Adapter):
     )
     wires = frozenset({"virtio", "vhost", "memif", "veth", "pci"})
     max_frame_bytes = STANDARD_FRAME_BYTES
+    options = (PATH_OPTION, WORKERS_OPTION)
+    sends_on_one_queue = True  # that of its lcore, and it frees what the ring has no room for
     traits = Traits(
         "self-contained", "match/action", ("rtc",), "vhost-user", "medium", ("C", "Python"), "P4 switch", "conext19"
     )
@@ -137,7 +139,12 @@ class T4p4sAdapter(Adapter):
 
 
 class RunningT4p4s(common.ProcessGroup):
-    """A t4p4s program that forwards in its main thread, lcore 0. Counters come from DPDK's telemetry."""
+    """A t4p4s program, which forwards in its main thread, lcore 0, and its workers.
+
+    Counters come from DPDK's telemetry.
+    """
+
+    thread_marks, main_forwards = common.DPDK_WORKER_NAMES, True
 
     def __init__(self, process: Process, ports: Sequence[SwitchPort], telemetry: Path) -> None:
         super().__init__("t4p4s", [process])
@@ -186,16 +193,22 @@ def drops(ports: Sequence[SwitchPort], stats: Sequence[Mapping[str, int]]) -> di
 
 
 def arguments(request: SwitchRequest, ports: Sequence[SwitchPort], prefix: str) -> list[str]:
-    """Return the arguments of EAL, ``--``, and those of t4p4s. Port ids follow the order of the vdevs."""
+    """Return the arguments of EAL, ``--``, and those of t4p4s. Port ids follow the order of the vdevs.
+
+    Lcore n receives on queue n of every port, and sends on it.
+    """
+    queues = range(len(request.worker_cpus))
     return [
-        # It sets up queues to send for lcores 0, 1, ... and drops what others send: the lcore must be number 0.
-        f"--lcores=0@{request.cpu}",
+        # It sets up queues to send for lcores 0, 1, ... and drops what others send: so they are numbered from 0.
+        "--lcores=" + ",".join(f"{lcore}@{cpu}" for lcore, cpu in enumerate(request.worker_cpus)),
         f"--file-prefix={prefix}",
         *common.eal_memory_arguments(hugepages=request.hugepages, size_mb=MEMORY_MB),
         *common.devices(ports, request),
         "--",
         *("-p", f"0x{(1 << len(ports)) - 1:x}"),
-        *("--config", ",".join(f"({number},0,0)" for number in range(len(ports)))),
+        *("--config", ",".join(f"({number},{queue},{queue})" for number in range(len(ports)) for queue in queues)),
+        # Without hugepages EAL has all memory as that of node 0, whatever node it is on: a pool for another one fails.
+        *(() if request.hugepages else ("--no-numa",)),
     ]
 
 

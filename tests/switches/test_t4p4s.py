@@ -37,7 +37,8 @@ STAND_IN = """\
         sys.exit("  Cause: Invalid T4P4S arguments")
     vdevs = [it.removeprefix("--vdev=") for it in eal if it.startswith("--vdev=")]
     assert [it for it in eal if it.startswith("--lcores=")] == ["--lcores=0@{cpu}"], eal
-    assert own == ["-p", hex((1 << len(vdevs)) - 1), "--config", ",".join(f"({{n}},0,0)" for n in range(len(vdevs)))]
+    pairs = ",".join(f"({{n}},0,0)" for n in range(len(vdevs)))
+    assert own == ["-p", hex((1 << len(vdevs)) - 1), "--config", pairs, "--no-numa"], own
     kept = []
     def listen(path, kind):
         os.makedirs(os.path.dirname(path), exist_ok=True)

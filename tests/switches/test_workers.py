@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from planebench.model.errors import UsageError
-from planebench.switches import bess, common, fastclick, ovs, testpmd, vpp
+from planebench.switches import bess, common, fastclick, ovs, snabb, t4p4s, testpmd, vale, vpp
 from planebench.switches.adapter import Situation, refusal_of
 from planebench.switches.registry import ADAPTERS, get_adapter
 from planebench.testbed.request import SwitchPort, SwitchRequest
 
-SEVERAL = {"bess", "fastclick", "ovs-dpdk", "planed", "testpmd", "vpp"}
+SEVERAL = {"bess", "fastclick", "ovs-dpdk", "planed", "t4p4s", "testpmd", "vpp"}
 
 
 def request(wire: str = "virtio-user", *, queues: int = 2, cpus: tuple[int, ...] = (3, 4)) -> SwitchRequest:
@@ -113,10 +113,60 @@ def test_bess_has_a_worker_for_each_hop_where_there_are_cores(cpus: tuple[int, .
     assert settings["scheduling"] == "round robin over the hops of a worker"
 
 
+def test_t4p4s_has_an_lcore_with_a_queue_of_every_port_for_each_worker() -> None:
+    wanted = request("vhost-user")
+    arguments = t4p4s.arguments(wanted, common.paired_ports(wanted), "pb-x")
+    assert "--lcores=0@3,1@4" in arguments and "--vdev=net_vhost1,iface=/w/v0,queues=2" in arguments
+    assert arguments[arguments.index("--config") + 1] == "(0,0,0),(0,1,1),(1,0,0),(1,1,1)"
+    one = t4p4s.arguments(request("vhost-user", queues=1), common.paired_ports(wanted), "pb-x")
+    assert "--lcores=0@3" in one and one[one.index("--config") + 1] == "(0,0,0),(1,0,0)"
+
+
+@pytest.mark.parametrize("hugepages", [False, True])
+def test_without_hugepages_memory_has_no_nodes_for_dpdk(hugepages: bool) -> None:
+    wanted = replace(request(), hugepages=hugepages)
+    ports = common.paired_ports(wanted)
+    for arguments in (t4p4s.arguments(wanted, ports, "x"), testpmd._arguments(Path("/t"), wanted, ports, "x")):
+        own = arguments[arguments.index("--") + 1 :]
+        assert ("--no-numa" in own) is not hugepages
+
+
+def chain(kind: str = "vhost-user", cpus: tuple[int, ...] = (3, 4)) -> SwitchRequest:
+    """A request of three hops."""
+    hops = (("n0", "v0"), ("v1", "v2"), ("v3", "n1"))
+    ports = [
+        SwitchPort(name, kind, path=Path(f"/w/{name}"), interface=f"{name}-switch")  # type: ignore[arg-type]
+        for hop in hops
+        for name in hop
+    ]
+    return replace(request(queues=1, cpus=cpus), ports=tuple(ports), cross_connects=hops)
+
+
+def test_snabb_has_a_process_for_each_core_with_hops_in_turn() -> None:
+    wanted = chain()
+    assert snabb.script_arguments(wanted) == [
+        ["n0=vhost:/w/n0", "v0=vhost:/w/v0", "v3=vhost:/w/v3", "n1=vhost:/w/n1", "n0-v0", "v3-n1"],
+        ["v1=vhost:/w/v1", "v2=vhost:/w/v2", "v1-v2"],
+    ]
+    assert snabb.ADAPTER.settings(wanted)["cores"] == "3,4"
+    alone = replace(wanted, more_cpus=())
+    assert [words[-3:] for words in snabb.script_arguments(alone)] == [["n0-v0", "v1-v2", "v3-n1"]]
+    more_cores_than_hops = replace(request(cpus=(3, 4)), queues=1)
+    assert snabb.ADAPTER.settings(more_cores_than_hops)["cores"] == "3"
+
+
+def test_a_switch_in_the_kernel_has_its_ports_on_its_cores_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planebench.switches.kernel.has_core", lambda: True)
+    for adapter in (vale.ADAPTER, ADAPTERS["linux-bridge"], ADAPTERS["xdp"]):
+        assert adapter.settings(chain("af_packet"))["cores"] == "3,4"
+        assert adapter.settings(chain("af_packet", (3,)))["cores"] == "3"
+
+
 def test_a_switch_with_one_worker_says_so() -> None:
     assert {name for name, adapter in ADAPTERS.items() if adapter.has_workers} == SEVERAL
-    with pytest.raises(UsageError, match="snabb forwards with one worker and one queue pair per port; remove workers"):
-        get_adapter("snabb:workers=2")
+    for name, why in (("snabb", "a process has a whole"), ("vale", "a veth has one"), ("xdp", "a veth has one")):
+        with pytest.raises(UsageError, match=f"{name} forwards with one queue pair per port: {why}.*; remove workers"):
+            get_adapter(f"{name}:workers=2")
     two = Situation("v2v", "virtio", vnf_cores=2)
     assert refusal_of(ADAPTERS["snabb"], two) == "snabb has one queue pair per port; a VNF of 2 cores needs as many"
     assert not refusal_of(ADAPTERS["testpmd"], two)
