@@ -46,6 +46,7 @@ for trial in run.trials:
             {
                 "switch": trial.point.switch,
                 "scenario": trial.point.scenario,
+                "placement": trial.point.placement,
                 "role": trial.role,
                 "verdict": trial.verdict.kind.value,
                 "reasons": list(trial.verdict.texts),
@@ -54,6 +55,8 @@ for trial in run.trials:
                 "unexplained": account.unexplained_packets if account.counted else None,
                 "account": describe(account),
                 "latency": latency_of(trial.latency),
+                "threads": [(it.owner, it.cpu) for it in trial.evidence.threads],
+                "memory": {it.name: (it.node, dict(it.bytes_by_node)) for it in trial.evidence.memory},
             }
         )
     )
