@@ -101,6 +101,18 @@ def test_tcp_is_not_merged_and_the_work_is_seen_on_the_switchs_core(supervisor: 
     assert not any(process.alive() for process in supervisor.processes)
 
 
+@PLACES_THREADS
+@pytest.mark.dataplane
+def test_ports_have_the_cores_of_the_switch_in_turn(supervisor: Supervisor, wire: VethWire) -> None:
+    two = replace(request(supervisor, wire), more_cpus=(bench.TESTER_CPU,))
+    switch = get_adapter("linux-bridge").start(two, supervisor)
+    found = {thread.name: os.sched_getaffinity(thread.tid) for thread in switch.polling_threads()}
+    cores = sorted({bench.SWITCH_CPU, bench.TESTER_CPU})
+    assert [found[f"napi/n{number}-switch"] for number in (0, 1)] == [{cores[0]}, {cores[-1]}]
+    assert {f"ksoftirqd/{cpu}" for cpu in cores} <= found.keys()
+    switch.stop()
+
+
 def pause_and_go_on(it: LiveTopology) -> None:
     it.pause()
     it.resume()
