@@ -43,7 +43,7 @@ class HostingFacts:
     emulated: bool = False
     """Software emulation (TCG): frames count, rates and latencies tell nothing."""
     details: Mapping[str, str] = field(default_factory=dict)
-    """What else a reader must know, in words: ``accelerator``: ``tcg, no KVM: the probe boot failed: ...``; ``kernel``,
+    """What else a reader must know, in words: ``accelerator``: ``tcg, because KVM does not work: ...``; ``kernel``,
     ``memory``, ``rings``, ``cpus``, ``limits``, ``image``."""
 
 

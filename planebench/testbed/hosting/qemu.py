@@ -68,7 +68,7 @@ COMMAND_LINE = "console=ttyS0 quiet panic=-1 no_timer_check mitigations=off noka
 """no_timer_check: a virtual CPU without CPU time is not a broken timer. panic=-1: end at once."""
 _PROBE = ("-m", "256M", "-no-reboot", "-serial", "stdio", "-append", f"{COMMAND_LINE} earlyprintk=ttyS0")
 """A guest that says what is wrong also before there is a console."""
-PROBE_S = 10.0
+PROBE_S = 20.0
 """A kernel without a root takes a second to its panic with KVM that works, also where two CPUs are shared."""
 _KVM_ERROR = re.compile(r"^(?:KVM internal error.*|emulation failure)$", re.MULTILINE)
 """An exit of KVM that QEMU cannot handle, and of which kind it is."""
