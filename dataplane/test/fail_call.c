@@ -52,7 +52,8 @@ WRAP(void *, realloc, (void *at, size_t bytes), (at, bytes), ENOMEM, NULL)
 WRAP(void *, aligned_alloc, (size_t align, size_t bytes), (align, bytes), ENOMEM, NULL)
 WRAP(void *, rte_zmalloc, (const char *type, size_t bytes, unsigned align), (type, bytes, align), ENOMEM,
      NULL)
-WRAP(void *, mmap, (void *at, size_t bytes, int protection, int flags, int fd, off_t offset),
+// What mmap() is where off_t has 64 bits.
+WRAP(void *, mmap64, (void *at, size_t bytes, int protection, int flags, int fd, off_t offset),
      (at, bytes, protection, flags, fd, offset), ENOMEM, (void *)-1)
 WRAP(int, eventfd, (unsigned count, int flags), (count, flags), EMFILE, -1)
 WRAP(int, socket, (int domain, int type, int protocol), (domain, type, protocol), EMFILE, -1)
