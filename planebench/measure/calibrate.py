@@ -309,7 +309,7 @@ def _self_loop(settings: LiveSettings, placement: Placement, supervisor: Supervi
     LinkSettings(workdir).make_folders([LOOP])
     control = placement.control_cpus
     with contextlib.ExitStack() as undo:
-        ends = named_ends([LOOP], settings.wire).get(LOOP)
+        ends = named_ends([LOOP], settings.wire).get(LOOP) or wire_kind(settings.wire).loop()
         veth = None
         if wire_kind(settings.wire).makes_veth_pairs(wire_arguments(settings.wire)):
             veth = VethWire.create(supervisor, ["cal"], cpus=control)

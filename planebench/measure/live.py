@@ -71,6 +71,7 @@ from planebench.testbed.request import Ends, LinkSettings, SwitchRequest
 from planebench.testbed.tester_config import assign_tasks, full_stage, switch_request, wire_stage
 from planebench.testbed.traffic_files import profile_document, to_vnfs
 from planebench.testbed.wires.base import cabled, is_kernel_interface, named_ends, needs_veth_pair, wire_kind
+from planebench.testbed.wires.netmap import vale_ports
 
 CONNECT_DEADLINE_S = 15.0
 DROPPING_S = 2.0
@@ -619,7 +620,10 @@ def link_settings(adapter: Adapter, topology: Topology, settings: LiveSettings, 
         max_frame_bytes=settings.max_frame_bytes,
         queues=max(queues, settings.tester_cores),
         switch_queues=queues if apart else 0,
-        ends=named_ends(cabled(topology, adapter.vnf_interface), settings.wire),
+        ends={
+            **(vale_ports(topology.cross_connects) if adapter.vnf_interface == "netmap" else {}),
+            **named_ends(cabled(topology, adapter.vnf_interface), settings.wire),
+        },
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 Json = dict[str, object]
 Idle = Literal["poll", "sleep", "nap"]
-PortKind = Literal["vhost-user", "virtio-user", "memif-server", "memif-client", "ethdev"]
+PortKind = Literal["vhost-user", "virtio-user", "memif-server", "memif-client", "netmap", "ethdev"]
 
 PROTOCOL_VERSION = 1
 NAME_MAX = 31

@@ -335,7 +335,7 @@ def refusal_of(adapter: Adapter, situation: Situation) -> str:
         return adapter.refusal(situation) if adapter.functions else f"{name} cannot do what VNFs do; bare has none"
     if layout.side_by_side and not adapter.stations:
         return f"{name} connects ports in pairs; it cannot forward to several VNFs by MAC address"
-    if situation.hosted and adapter.vnf_interface == "veth":
+    if situation.hosted and adapter.vnf_interface in ("veth", "netmap"):
         return f"{name} connects VNFs by {adapter.vnf_interface}, but VMs and containers need vhost-user"
     if situation.hosted and adapter.offloads:
         return f"{name} forwards in place of its VNFs, so they cannot run in a process, container or VM"

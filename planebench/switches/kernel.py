@@ -88,15 +88,17 @@ class KernelAdapter(Adapter):
         set_up(self.action, [",".join(pair) for pair in pairs], request, supervisor)
         return None
 
-    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningKernel:
-        ports = {port.name: common.interface_name(port) for port in common.prepared(self, request)[1]}
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:
+        ports = common.prepared(self, request)[1]
+        names = {port.name: common.interface_name(port) for port in ports}
+        interfaces = {port.name: names[port.name] for port in ports if port.kind != "netmap"}
         if request.netns_pid is None:
             raise UsageError(f"{self.name} needs interfaces in a network namespace; use the veth wire")
-        switch = RunningKernel(self.title, ports, request, supervisor)
+        switch = RunningKernel(self.title, interfaces, request, supervisor, whole=len(interfaces) == len(names))
         try:
             if has_core():
                 switch.place()
-            pairs = tuple((ports[a], ports[b]) for a, b in request.cross_connects)
+            pairs = tuple((names[a], names[b]) for a, b in request.cross_connects)
             switch.keeper = self.connect(request, supervisor, pairs)
         except BaseException:
             switch.stop()
@@ -135,11 +137,20 @@ def set_up(action: str, arguments: Sequence[str], request: SwitchRequest, superv
 class RunningKernel(RunningSwitch):
     """A switch that is a state of the kernel in a network namespace, which a process of the wire holds.
 
-    ``ports`` maps port names to interfaces.
+    ``ports`` maps port names to interfaces; ``whole``: the switch has no others, of which nobody counts anything.
     """
 
-    def __init__(self, title: str, ports: Mapping[str, str], request: SwitchRequest, supervisor: Supervisor) -> None:
+    def __init__(
+        self,
+        title: str,
+        ports: Mapping[str, str],
+        request: SwitchRequest,
+        supervisor: Supervisor,
+        *,
+        whole: bool = True,
+    ) -> None:
         self.title = title
+        self._whole = whole
         self.keeper: Process | None = None
         """What :meth:`KernelAdapter.connect` returned."""
         self._ports = ports
@@ -175,6 +186,8 @@ class RunningKernel(RunningSwitch):
         without the frequency of the TSC in the request.
         """
         self.check()
+        if not self._whole:
+            return SwitchCycles()
         counts = interfaces_of(self._holder)
         ports = {port: counts[name] for port, name in self._ports.items() if name in counts}
         whole = len(ports) == len(self._ports)

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """VALE: the learning switch of netmap's kernel module, one for each cross-connect.
 
-conext19 has VALE with ptnet, netmap's own interface for virtual machines; that takes a patched hypervisor and is not
-here. Here its ports are ends of veth pairs in emulated ("generic") mode: netmap takes each frame where the Linux bridge
-would, and sends it out by the interface's own transmit function. It has no thread: a frame is forwarded by whoever
-receives it, so that is a kernel thread on the switch's core, as of the other switches in the kernel (``kernel.py``).
+conext19 has VALE with ptnet, which gives a virtual machine the rings of a port of VALE; that takes a patched hypervisor
+and is not here. Here VNFs, and the tester on the wire ``netmap``, open such a port themselves. VALE has no thread: a
+frame is forwarded by the system call of its sender.
+
+On the wire ``veth`` netmap takes each frame where the Linux bridge would (its emulated mode), or in the driver of a NIC
+that knows netmap. So a kernel thread on the switch's core forwards it, as of the other switches in the kernel
+(``kernel.py``).
 """
 
 from __future__ import annotations
@@ -19,9 +22,10 @@ from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.errors import StartError
 from planebench.switches import common, vale_guard
-from planebench.switches.adapter import Situation, Traits
-from planebench.switches.kernel import VETH_RING_SIZE, KernelAdapter, PortPairs, RunningKernel, has_core
-from planebench.testbed.request import SwitchRequest
+from planebench.switches.adapter import RunningSwitch, Situation, Traits
+from planebench.switches.kernel import VETH_RING_SIZE, KernelAdapter, PortPairs, has_core
+from planebench.testbed.request import SwitchRequest, VnfInterface
+from planebench.testbed.wires.netmap import vale_name
 
 DEVICE = Path("/dev/netmap")
 MODULE = Path("/sys/module/netmap")
@@ -30,8 +34,9 @@ MITIGATED_NS = 32768
 """From this value on netmap's emulated mode forwards in a timer, in hard interrupt context (netmap_generic.c)."""
 ATTACH_DEADLINE_S = 30.0
 """The first attachment takes netmap's memory: up to 1.6 GB with the module's defaults."""
-LOAD = "`insmod netmap.ko buf_num=98304 generic_mit=0`"
-"""Buffers for 16 interfaces of the module's other defaults, of which each takes about 5500; loopback-5 has 12."""
+LOAD = "`insmod netmap.ko buf_num=98304 generic_mit=0 max_bridges=64`"
+"""Buffers for 16 interfaces of the module's other defaults, of which each takes about 5500; and a switch for each
+cross-connect of scenarios that are up at the same time: 8 are too few."""
 
 
 class ValeAdapter(KernelAdapter):
@@ -44,13 +49,15 @@ class ValeAdapter(KernelAdapter):
         "self-contained",
         "structured",
         ("interrupt",),
-        "ptnet in conext19, veth here",
+        "ptnet in conext19, netmap here",
         "low",
         ("C",),
         "virtual L2 Ethernet",
     )
+    wires = frozenset({"netmap", "veth"})
+    vnf_interface: VnfInterface = "netmap"
     options = (PATH_OPTION,)
-    function = "learning: one VALE switch of two ports for each cross-connect, netmap's emulated mode"
+    function = "learning: one VALE switch of two ports for each cross-connect"
 
     def find(self) -> Found | NotFound:
         """Look for ``vale-ctl`` and the module's device. The module has a version only if it was built with one."""
@@ -64,24 +71,38 @@ class ValeAdapter(KernelAdapter):
 
     def refusal(self, situation: Situation) -> str:
         if not has_core():
-            return f"vale attaches interfaces through {DEVICE}, which requires root; use sudo"
+            return f"vale is reached through {DEVICE}, which requires root; use sudo"
         return super().refusal(situation)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """Return the settings of a kernel switch with netmap's rings and buffers; it forwards frame by frame."""
+        """Return the settings of a kernel switch with netmap's rings and buffers.
+
+        What an interface receives in netmap's emulated mode is forwarded frame by frame.
+        """
+        clients = {port.ring_size for port in request.ports if port.kind == "netmap"}
+        attached = len(clients) == 0 or any(port.kind != "netmap" for port in request.ports)
         shown = {name: parameter(name) for name in ("generic_ringsize", "buf_num", "buf_size", "generic_mit")}
         rings, buffers, size, delay = ("unknown" if it is None else str(it) for it in shown.values())
+        own = super().settings(request)
+        forwarding = [own["cores"]] * attached + ["those of tester and VNFs, for what they send"] * bool(clients)
+        ring_sizes = [f"{VETH_RING_SIZE} (veth's, fixed), {rings} (netmap's)"] * attached
         return {
-            **super().settings(request),
-            "burst": "1",
-            "ring_size": f"{VETH_RING_SIZE} (veth's, fixed), {rings} (netmap's)",
+            **own,
+            "cores": "; ".join(forwarding),
+            "nic_driver": own["nic_driver"] if attached else "netmap",
+            "vnf_interface": "netmap (a port of VALE)",
+            "burst": "; ".join(["1"] * attached + ["the sender's"] * bool(clients)),
+            "ring_size": "; ".join([*ring_sizes, *(f"{size} (of a port of VALE)" for size in sorted(clients))]),
             "memory": "the kernel's (netmap allocates it)",
             "buffers": f"{buffers} of {size} bytes",
             "generic_mit_ns": delay,
         }
 
-    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningKernel:
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:
+        """Attach the interfaces. A port of VALE needs nothing: whoever opens it makes it."""
         check_parameters()
+        if all(port.kind == "netmap" for port in common.prepared(self, request)[1]):
+            return RunningSwitch()
         return super().start(request, supervisor)
 
     def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: PortPairs) -> Process:
@@ -89,7 +110,7 @@ class ValeAdapter(KernelAdapter):
         argv = [sys.executable, "-I", "-S", vale_guard.__file__, str(common.require(self).binary)]
         guard = supervisor.spawn(
             "vale-guard",
-            [*argv, *(",".join(pair) for pair in pairs)],
+            [*argv, *attachments(pairs)],
             cpus=request.control_cpus,
             workdir=request.workdir,
             pipe_stdin=True,
@@ -105,6 +126,15 @@ class ValeAdapter(KernelAdapter):
             more = f"`dmesg` shows netmap's reason; for want of memory reload it: {LOAD}"
             raise StartError(f"{error}\n{more}") from error
         return guard
+
+
+def attachments(pairs: PortPairs) -> list[str]:
+    """Return SWITCH:INTERFACE for each interface in the pairs; the other port of a pair may be one of VALE."""
+    found = []
+    for pair in pairs:
+        switch = next((port.partition(":")[0] for port in pair if ":" in port), None) or vale_name()
+        found += [f"{switch}:{port}" for port in pair if ":" not in port]
+    return found
 
 
 def check_parameters() -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Attach interfaces to VALE switches, say ``ready``, wait for the end of standard input, detach. For ``vale.py``.
 
-    vale_guard.py VALE_CTL INTERFACE,INTERFACE...     a VALE switch valePIDx0, valePIDx1, ... for each pair
+    vale_guard.py VALE_CTL SWITCH:INTERFACE...
 
 By path with ``python -I -S``, inside the network namespace of the interfaces; standard library only. What is attached
 stays so without any process, and a namespace in which something is attached never goes, nor does an interface. So this
@@ -47,10 +47,8 @@ def guard(vale_ctl: str, ports: Sequence[str]) -> int:
     return 0 if whole and not failed else 1
 
 
-def main(vale_ctl: str, pairs: Sequence[str]) -> int:
+def main(vale_ctl: str, ports: Sequence[str]) -> int:
     """Run the guard in a child process and return its exit code."""
-    name = f"vale{os.getpid()}x"
-    ports = [f"{name}{number}:{interface}" for number, pair in enumerate(pairs) for interface in pair.split(",")]
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     child = os.fork()

@@ -13,8 +13,8 @@ from planebench.model.scenarios import FRAME_SIZE_MAX_BYTES
 from planebench.model.topology import Vnf, topology_port
 from planebench.planed.document import Document, Memory
 
-VnfInterface = Literal["vhost-user", "veth", "vf"]
-"""The interface of VNFs; ``vf`` is a virtual function of the NIC, which is the switch."""
+VnfInterface = Literal["vhost-user", "veth", "vf", "netmap"]
+"""The interface of VNFs; ``vf`` is a virtual function of the NIC, which is the switch; ``netmap`` a port of VALE."""
 OfVnfs = Literal["", "alive", "idle"]
 LinkSide = Literal["tester", "switch"]
 """One end of a wire."""
@@ -54,10 +54,11 @@ class SwitchPort:
     ``af_packet``: the kernel interface ``interface``: a veth wire, or a VNF's interface of a switch in the kernel.
     ``af_xdp``: the same by an AF_XDP socket.
     ``vf``: a virtual function of the NIC.
+    ``netmap``: the port ``interface`` of a VALE switch, ``SWITCH:PORT``, which is there as soon as it is opened.
     """
 
     name: str
-    kind: Literal["virtio-user", "memif", "vhost-user", "af_packet", "af_xdp", "pci", "vf"]
+    kind: Literal["virtio-user", "memif", "vhost-user", "af_packet", "af_xdp", "pci", "vf", "netmap"]
     path: Path | None = None
     interface: str | None = None
     address: str | None = None

@@ -159,6 +159,8 @@ def switch_request(
             common = replace(common, kind="af_packet", interface=links.ends[port.name].switch)
         elif links.vnf_interface == "vf":
             common = replace(common, kind="vf")
+        elif links.vnf_interface == "netmap":
+            common = replace(common, kind="netmap", interface=links.ends[port.name].switch)
         else:
             common = replace(common, path=links.socket(port.name), vnf_memory_mb=memory_mb.get(port.name))
         ports.append(common)
@@ -215,6 +217,8 @@ def _tester_port(port: TopologyPort, topology: Topology, links: LinkSettings) ->
         return wire_kind(links.wire).planed_port(common, port.name, links)
     if links.vnf_interface == "veth":
         return af_packet_port(common, links.ends[port.name].tester, links)
+    if links.vnf_interface == "netmap":
+        return replace(common, kind="netmap", device=links.ends[port.name].tester)
     return replace(common, kind="virtio-user", path=links.socket(port.name))
 
 

@@ -19,14 +19,16 @@ from planebench.host.process import Supervisor, stretched, wait_ready
 from planebench.host.programs import Found, NotFound
 from planebench.model.conditions import MANIFEST_KEYS
 from planebench.model.errors import DiedError, NotInstalledError, StartError, UsageError
+from planebench.model.records import SwitchCycles
 from planebench.switches import kernel, vale, vale_guard
 from planebench.switches.adapter import Situation
 from planebench.switches.registry import get_adapter
 from planebench.testbed.request import SwitchPort, SwitchRequest
+from planebench.testbed.wires.netmap import vale_name, vale_ports
 
 CPUS = frozenset({min(os.sched_getaffinity(0))})
-PAIRS = ("n0-switch,v0-switch", "v1-switch,n1-switch")
-INTERFACES = ("x0:n0-switch", "x0:v0-switch", "x1:v1-switch", "x1:n1-switch")
+PAIRS = (("n0-switch", "vale7x0:v0"), ("vale7x1:v1", "n1-switch"), ("n2-switch", "n3-switch"))
+PORTS = ("vale7x0:n0-switch", "vale7x1:n1-switch", "vale7x2:n2-switch", "vale7x2:n3-switch")
 FAKE = """#!/bin/sh
 # Refuses $FAKE_REFUSES; detaching takes a moment, so that it would not be done by a process that is killed.
 [ "$1" = -d ] && sleep 0.05
@@ -72,19 +74,16 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def argv(*pairs: str) -> list[str]:
-    return [sys.executable, "-I", "-S", vale_guard.__file__, "vale-ctl", *pairs]
+ARGV = [sys.executable, "-I", "-S", vale_guard.__file__, "vale-ctl", *PORTS]
 
 
-def lines(told: Path, pid: int) -> list[str]:
-    """``-a x0:n0-switch``: without what is the guard's own in the switch's name, which has to be there."""
-    texts = told.read_text().splitlines()
-    assert all(f" vale{pid}x" in text for text in texts)
-    return [text.replace(f"vale{pid}", "") for text in texts]
+def lines(told: Path) -> list[str]:
+    return told.read_text().splitlines()
 
 
-def both_ways() -> list[str]:
-    return [*(f"-a {name}" for name in INTERFACES), *(f"-d {name}" for name in reversed(INTERFACES))]
+def both_ways(*names: str) -> list[str]:
+    names = names or PORTS
+    return [*(f"-a {name}" for name in names), *(f"-d {name}" for name in reversed(names))]
 
 
 def until(done: Callable[[], bool]) -> None:
@@ -109,77 +108,104 @@ def request(workdir: Path) -> SwitchRequest:
 
 
 def test_attaches_in_order_and_detaches_at_the_end_of_input(told: Path) -> None:
-    with subprocess.Popen(argv(*PAIRS), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as guard:
+    with subprocess.Popen(ARGV, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as guard:
         assert guard.stdin is not None and guard.stdout is not None
         assert guard.stdout.readline() == b"ready\n"
-        assert lines(told, guard.pid) == both_ways()[:4]
+        assert lines(told) == both_ways()[:4]
         guard.stdin.write(b"more\n")
         guard.stdin.flush()
         assert guard.poll() is None
         guard.stdin.close()
         assert guard.wait(60) == 0
-    assert lines(told, guard.pid) == both_ways()
+    assert lines(told) == both_ways()
 
 
 def test_signals_but_kill_do_not_end_it(supervisor: Supervisor, told: Path) -> None:
-    guard = supervisor.spawn("guard", argv(*PAIRS), cpus=CPUS, pipe_stdin=True)
+    guard = supervisor.spawn("guard", ARGV, cpus=CPUS, pipe_stdin=True)
     wait_ready("guard", lambda: guard.log_tail(1) == "ready", [guard])
     for number in vale_guard.IGNORED:
         os.killpg(guard.pid, number)
     time.sleep(0.05)
-    assert guard.alive() and len(lines(told, guard.pid)) == 4
+    assert guard.alive() and len(lines(told)) == 4
     guard.terminate()
     assert guard.returncode == 0
-    assert lines(told, guard.pid) == both_ways()
+    assert lines(told) == both_ways()
 
 
 def test_kill_of_its_process_group_does_not_reach_the_one_that_detaches(supervisor: Supervisor, told: Path) -> None:
-    guard = supervisor.spawn("guard", argv(*PAIRS), cpus=CPUS, pipe_stdin=True)
+    guard = supervisor.spawn("guard", ARGV, cpus=CPUS, pipe_stdin=True)
     wait_ready("guard", lambda: guard.log_tail(1) == "ready", [guard])
     os.killpg(guard.pid, signal.SIGKILL)
     until(lambda: guard.returncode is not None)  # the end of its input has to be told all the same
     guard.terminate()
-    until(lambda: lines(told, guard.pid) == both_ways())
+    until(lambda: lines(told) == both_ways())
 
 
 def test_detaches_when_the_harness_is_killed(told: Path) -> None:
-    harness = [sys.executable, "-c", HARNESS, "/tmp", *argv(*PAIRS)]
+    harness = [sys.executable, "-c", HARNESS, "/tmp", *ARGV]
     with subprocess.Popen(harness, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         pid = int(process.stdout.readline())
-        assert lines(told, pid) == both_ways()[:4]
+        assert lines(told) == both_ways()[:4]
         process.kill()
-    until(lambda: lines(told, pid) == both_ways())
+    until(lambda: lines(told) == both_ways())
     until(lambda: not procfs.is_running(pid))
 
 
 def test_what_was_attached_is_detached_when_the_next_is_refused(told: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_REFUSES", "v1-switch")
-    with subprocess.Popen(argv(*PAIRS), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as guard:
+    monkeypatch.setenv("FAKE_REFUSES", "n2-switch")
+    with subprocess.Popen(ARGV, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as guard:
         output, errors = guard.communicate(timeout=60)
     assert (guard.returncode, output) == (1, b"")
     assert b"Invalid argument" in errors
-    assert lines(told, guard.pid) == [both_ways()[0], both_ways()[1], "-d x0:v0-switch", "-d x0:n0-switch"]
+    assert lines(told) == both_ways(*PORTS[:2])
 
 
 def test_one_that_cannot_be_detached_leaves_the_others_no_worse(told: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with subprocess.Popen(argv(*PAIRS), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as guard:
+    with subprocess.Popen(ARGV, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as guard:
         assert guard.stdout is not None and guard.stdout.readline() == b"ready\n"
-        told.with_name("bin").joinpath("vale-ctl").write_text(FAKE.replace("${FAKE_REFUSES:-nothing}", "v1-switch"))
+        told.with_name("bin").joinpath("vale-ctl").write_text(FAKE.replace("${FAKE_REFUSES:-nothing}", "n2-switch"))
         _, errors = guard.communicate(timeout=60)
-    assert guard.returncode == 1 and b"v1-switch failed (1)" in errors
-    assert [text for text in lines(told, guard.pid) if text.startswith("-d")] == [
-        f"-d {name}" for name in reversed(INTERFACES) if "v1" not in name
+    assert guard.returncode == 1 and b"n2-switch failed (1)" in errors
+    assert [text for text in lines(told) if text.startswith("-d")] == [
+        f"-d {name}" for name in reversed(PORTS) if "n2" not in name
     ]
 
 
 # The adapter
 
 
+def test_a_port_of_a_program_is_not_attached_and_names_the_switch() -> None:
+    found = vale.attachments(PAIRS)
+    assert tuple(found[:2]) == PORTS[:2]
+    assert len({port.partition(":")[0] for port in found}) == 3
+    assert vale.attachments((("vale7x0:v0", "vale7x0:v1"),)) == []
+
+
+def test_ports_of_programs_need_nothing(tmp_path: Path, told: Path, module: Path) -> None:
+    ends = vale_ports([("n0", "n1")])
+    assert ends["n0"].tester == ends["n0"].switch and ends["n0"].tester.partition(":")[2] == "n0"
+    assert ends["n0"].tester.partition(":")[0] == ends["n1"].tester.partition(":")[0]
+    ports = tuple(SwitchPort(name, "netmap", interface=end.switch) for name, end in ends.items())
+    it = replace(request(tmp_path), ports=ports)
+    switch = vale.ADAPTER.start(it, None)  # type: ignore[arg-type]
+    assert (switch.polling_threads(), switch.counters(), lines(told)) == ((), SwitchCycles(), [])
+    settings = vale.ADAPTER.settings(it)
+    assert (settings["ring_size"], settings["nic_driver"]) == ("256 (of a port of VALE)", "netmap")
+    assert settings["cores"] == "those of tester and VNFs, for what they send"
+
+
+def test_names_of_switches_are_such_as_netmap_takes() -> None:
+    names = [vale_name() for _ in range(300)]
+    assert len(set(names)) == 300
+    assert all(len(name) < 16 and name.isalnum() for name in names)
+
+
 def test_guard_is_ready_then_check_tells_its_death(supervisor: Supervisor, told: Path, module: Path) -> None:
     it = replace(request(supervisor.workdir("s")), netns_pid=None)
     guard = vale.ADAPTER.connect(it, supervisor, (("n0-switch", "n1-switch"),))
-    assert lines(told, guard.pid) == ["-a x0:n0-switch", "-a x0:n1-switch"]
+    first, second = lines(told)
+    assert (first[:7], first[-9:], second) == ("-a vale", "n0-switch", first.replace("n0", "n1"))
     switch = kernel.RunningKernel("VALE", {}, replace(it, netns_pid=os.getpid()), supervisor)
     switch.keeper = guard
     switch.check()
@@ -194,7 +220,7 @@ def test_stop_detaches(supervisor: Supervisor, told: Path, module: Path) -> None
     switch.keeper = vale.ADAPTER.connect(it, supervisor, (("n0-switch", "n1-switch"),))
     switch.stop()
     switch.stop()
-    assert lines(told, switch.keeper.pid)[2:] == ["-d x0:n1-switch", "-d x0:n0-switch"]
+    assert [text[:7] + text[-9:] for text in lines(told)[2:]] == ["-d valen1-switch", "-d valen0-switch"]
 
 
 def test_refused_attachment_is_a_start_error(

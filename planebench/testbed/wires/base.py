@@ -68,6 +68,10 @@ class WireKind(Wire, ABC):
         """Return the devices that the user named, in the order of the wires of a topology; none if they are made."""
         return ()
 
+    def loop(self) -> Ends | None:
+        """Return the two devices by which a tester is connected to itself, if they come to be as they are opened."""
+        return None
+
     def hold(self, arguments: str, side: LinkSide | None = None) -> AbstractContextManager[tuple[str, ...]]:
         """Return what keeps the named devices ready as long as a command measures, and then gives them back.
 
