@@ -10,6 +10,7 @@ docs/switches/debian.md lists what was tried.
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
@@ -60,6 +61,8 @@ class KernelAdapter(Adapter):
     one_per_namespace = True  # bridges, programs of interfaces, threads
     options: tuple[Option, ...] = ()
     one_queue_because = "a veth has one, and --switch-cores gives its ports cores in turn"
+    takes_nics: bool = False
+    """Whether interfaces that the user names may be its ports: it then runs where their interrupts come."""
     function: str
     """For the manifest."""
     action: str
@@ -92,11 +95,13 @@ class KernelAdapter(Adapter):
         ports = common.prepared(self, request)[1]
         names = {port.name: common.interface_name(port) for port in ports}
         interfaces = {port.name: names[port.name] for port in ports if port.kind != "netmap"}
-        if request.netns_pid is None:
+        made = request.netns_pid is not None
+        if not (made or self.takes_nics):
             raise UsageError(f"{self.name} needs interfaces in a network namespace; use the veth wire")
-        switch = RunningKernel(self.title, interfaces, request, supervisor, whole=len(interfaces) == len(names))
+        whole = made and len(interfaces) == len(names)
+        switch = RunningKernel(self.title, interfaces, request, supervisor, whole=whole)
         try:
-            if has_core():
+            if made and has_core():
                 switch.place()
             pairs = tuple((names[a], names[b]) for a, b in request.cross_connects)
             switch.keeper = self.connect(request, supervisor, pairs)
@@ -137,7 +142,8 @@ def set_up(action: str, arguments: Sequence[str], request: SwitchRequest, superv
 class RunningKernel(RunningSwitch):
     """A switch that is a state of the kernel in a network namespace, which a process of the wire holds.
 
-    ``ports`` maps port names to interfaces; ``whole``: the switch has no others, of which nobody counts anything.
+    ``ports`` maps port names to interfaces; ``whole``: the switch has no others, and the
+    kernel counts what they receive.
     """
 
     def __init__(
@@ -156,7 +162,7 @@ class RunningKernel(RunningSwitch):
         self._ports = ports
         self._request = request
         self._supervisor = supervisor
-        self._holder = request.netns_pid or 0
+        self._holder = request.netns_pid or os.getpid()
         self._holder_start = procfs.start_ticks(self._holder)
         self._threads: tuple[ThreadRef, ...] = ()
         self._time = common.CpuTime((), None)
@@ -222,7 +228,8 @@ class RunningKernel(RunningSwitch):
         self._stopped = True
         if self.keeper is not None:
             self.keeper.terminate(SETUP_TIMEOUT_S)
-        if procfs.is_running(self._holder) and procfs.start_ticks(self._holder) == self._holder_start:
+        made = self._request.netns_pid is not None
+        if made and procfs.is_running(self._holder) and procfs.start_ticks(self._holder) == self._holder_start:
             try:
                 set_up("clear", list(self._ports.values()), self._request, self._supervisor)
             except StartError:

@@ -56,6 +56,7 @@ class ValeAdapter(KernelAdapter):
     )
     wires = frozenset({"netmap", "veth"})
     vnf_interface: VnfInterface = "netmap"
+    takes_nics = True
     options = (PATH_OPTION,)
     function = "learning: one VALE switch of two ports for each cross-connect"
 
@@ -84,12 +85,14 @@ class ValeAdapter(KernelAdapter):
         shown = {name: parameter(name) for name in ("generic_ringsize", "buf_num", "buf_size", "generic_mit")}
         rings, buffers, size, delay = ("unknown" if it is None else str(it) for it in shown.values())
         own = super().settings(request)
-        forwarding = [own["cores"]] * attached + ["those of tester and VNFs, for what they send"] * bool(clients)
-        ring_sizes = [f"{VETH_RING_SIZE} (veth's, fixed), {rings} (netmap's)"] * attached
+        nics = attached and request.netns_pid is None
+        forwarding = ["those of the NICs' interrupts" if nics else own["cores"]] * attached
+        forwarding += ["those of tester and VNFs, for what they send"] * bool(clients)
+        ring_sizes = ["the NIC's" if nics else f"{VETH_RING_SIZE} (veth's, fixed), {rings} (netmap's)"] * attached
         return {
             **own,
             "cores": "; ".join(forwarding),
-            "nic_driver": own["nic_driver"] if attached else "netmap",
+            "nic_driver": ("the kernel's, of the NIC" if nics else own["nic_driver"]) if attached else "netmap",
             "vnf_interface": "netmap (a port of VALE)",
             "burst": "; ".join(["1"] * attached + ["the sender's"] * bool(clients)),
             "ring_size": "; ".join([*ring_sizes, *(f"{size} (of a port of VALE)" for size in sorted(clients))]),

@@ -101,6 +101,7 @@ def request(workdir: Path) -> SwitchRequest:
         control_cpus=CPUS,
         workdir=workdir,
         hugepages=False,
+        netns_pid=os.getpid(),
     )
 
 
@@ -202,11 +203,11 @@ def test_names_of_switches_are_such_as_netmap_takes() -> None:
 
 
 def test_guard_is_ready_then_check_tells_its_death(supervisor: Supervisor, told: Path, module: Path) -> None:
-    it = replace(request(supervisor.workdir("s")), netns_pid=None)
+    it = request(supervisor.workdir("s"))
     guard = vale.ADAPTER.connect(it, supervisor, (("n0-switch", "n1-switch"),))
     first, second = lines(told)
     assert (first[:7], first[-9:], second) == ("-a vale", "n0-switch", first.replace("n0", "n1"))
-    switch = kernel.RunningKernel("VALE", {}, replace(it, netns_pid=os.getpid()), supervisor)
+    switch = kernel.RunningKernel("VALE", {}, it, supervisor)
     switch.keeper = guard
     switch.check()
     guard.terminate()
@@ -216,8 +217,11 @@ def test_guard_is_ready_then_check_tells_its_death(supervisor: Supervisor, told:
 
 def test_stop_detaches(supervisor: Supervisor, told: Path, module: Path) -> None:
     it = request(supervisor.workdir("s"))
-    switch = kernel.RunningKernel("VALE", {}, it, supervisor)
-    switch.keeper = vale.ADAPTER.connect(it, supervisor, (("n0-switch", "n1-switch"),))
+    nics = replace(it, netns_pid=None)
+    switch = vale.ADAPTER.start(nics, supervisor)
+    switch.check()
+    assert switch.counters() == SwitchCycles()
+    assert vale.ADAPTER.settings(nics)["cores"] == "those of the NICs' interrupts"
     switch.stop()
     switch.stop()
     assert [text[:7] + text[-9:] for text in lines(told)[2:]] == ["-d valen1-switch", "-d valen0-switch"]

@@ -3,6 +3,7 @@
 
     cables.py A=B A=B ...
 
+Ends are PCI addresses, or interfaces of the kernel, which are driven by netmap.
 Prints a line of JSON per direction: sent and counted frames, and what was wrong with them.
 """
 
@@ -24,8 +25,10 @@ MEMORY = {"hugepages": True, "size_mb": 256, "mbuf_count": 8191, "mbuf_data_byte
 
 def main(cables: list[tuple[str, str]]) -> None:
     nics = list(itertools.chain(*cables))
-    with bound(nics), Supervisor() as supervisor:
-        ports = [ethdev(f"n{number}", nic, ring_size=512) for number, nic in enumerate(nics)]
+    addresses = [nic for nic in nics if ":" in nic]
+    with bound(addresses), Supervisor() as supervisor:
+        made = {"ring_size": 512} if addresses else {"kind": "netmap", "ring_size": 256}
+        ports = [{**ethdev(f"n{number}", nic), **made} for number, nic in enumerate(nics)]
         tasks = [task(f"mon{number}", "monitor", f"n{number}") for number in range(len(nics))]
         tasks += [task(f"gen{number}", "generator", f"n{number}", stream=number) for number in range(len(nics))]
         worker = {"name": "w", "cpu": CPU, "tasks": [it["name"] for it in tasks]}
