@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include <linux/virtio_net.h>
-#include <net/if.h>
 #include <rte_bus.h>
 #include <rte_dev.h>
 #include <rte_eth_vhost.h>
@@ -17,8 +16,6 @@
 #include <rte_ether.h>
 #include <rte_mempool.h>
 #include <rte_vhost.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 
 #include "base/listen_socket.h"
 #include "base/log.h"
@@ -162,8 +159,6 @@ static int open_device(struct port *port, const char *devargs)
 	return rc;
 }
 
-static int kernel_socket = -1; // to ask for the state of interfaces; of all ports
-
 // A packet socket says of the interface below it that it is up, whatever it is.
 static void find_interface(struct port *port)
 {
@@ -171,17 +166,7 @@ static void find_interface(struct port *port)
 
 	if (rte_eth_dev_info_get(port->port_id, &info) || strcmp(info.driver_name, "net_af_packet") != 0)
 		return;
-	if (kernel_socket < 0)
-		kernel_socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	port->if_index = kernel_socket < 0 ? 0 : info.if_index;
-}
-
-static bool interface_runs(uint32_t index)
-{
-	struct ifreq request = {.ifr_ifindex = (int)index};
-
-	return ioctl(kernel_socket, SIOCGIFNAME, &request) == 0 &&
-	       ioctl(kernel_socket, SIOCGIFFLAGS, &request) == 0 && request.ifr_flags & IFF_RUNNING;
+	port_watch_interface(port, info.if_index);
 }
 
 // The kernel shows its stamps to who looks on at an interface, which a driver that bypasses the queueing of the kernel
@@ -225,7 +210,7 @@ static bool ethdev_link_up(const struct port *port)
 	struct rte_eth_link link = {0};
 
 	return rte_eth_link_get_nowait(port->port_id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP &&
-	       (port->if_index == 0 || interface_runs(port->if_index));
+	       port_interface_runs(port);
 }
 
 static uint32_t ethdev_speed_mbps(const struct port *port)

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <net/if.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -413,6 +414,7 @@ static int netmap_open(struct port *port)
 	}
 	snprintf(port->device, sizeof(port->device), "%s", port->config.device);
 	port->mac = port_own_mac(&port->config);
+	port_watch_interface(port, if_nametoindex(port->device)); // of a NIC
 	port->own = own;
 	return 0;
 }
@@ -428,7 +430,7 @@ static bool netmap_link_up(const struct port *port)
 {
 	struct netmap_port *own = port->own;
 
-	return !fault_there(&own->rx.fault) && !fault_there(&own->tx.fault);
+	return !fault_there(&own->rx.fault) && !fault_there(&own->tx.fault) && port_interface_runs(port);
 }
 
 static const char *netmap_driver(const struct port *port)

@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <net/if.h>
 #include <rte_ether.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
 // --- Kinds -----------------------------------------------------------------------------------------------
 
@@ -125,6 +128,24 @@ uint32_t port_speed_mbps(const struct port *port)
 const char *port_driver(const struct port *port)
 {
 	return port->ops->driver(port);
+}
+
+static int kernel_socket = -1; // to ask for the state of interfaces; of all ports
+
+void port_watch_interface(struct port *port, uint32_t index)
+{
+	if (index && kernel_socket < 0)
+		kernel_socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	port->if_index = kernel_socket < 0 ? 0 : index;
+}
+
+bool port_interface_runs(const struct port *port)
+{
+	struct ifreq request = {.ifr_ifindex = (int)port->if_index};
+
+	return port->if_index == 0 ||
+	       (ioctl(kernel_socket, SIOCGIFNAME, &request) == 0 &&
+	        ioctl(kernel_socket, SIOCGIFFLAGS, &request) == 0 && request.ifr_flags & IFF_RUNNING);
 }
 
 int port_mac(const struct port *port, struct rte_ether_addr *mac)

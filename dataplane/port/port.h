@@ -414,6 +414,12 @@ uint32_t port_speed_mbps(const struct port *port);
 // What drives it: DPDK's name of the driver; "planed" for rings of our own.
 const char *port_driver(const struct port *port);
 
+// The state of an interface of the kernel is the port's from now on; 0: of none. Control thread.
+void port_watch_interface(struct port *port, uint32_t index);
+
+// Whether it is up and has a carrier; true without one. Any thread.
+bool port_interface_runs(const struct port *port);
+
 // Its MAC address. Returns 0 or -errno.
 int port_mac(const struct port *port, struct rte_ether_addr *mac);
 

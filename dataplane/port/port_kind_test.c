@@ -34,7 +34,8 @@ static void the_document_names_it(void **state)
 	assert_string_equal(error, "");
 	assert_string_equal(config->ports[0].ops->kind, "loop");
 	config_free(config);
-	assert_string_equal(port_kinds(), "ethdev loop memif-client memif-server netmap vhost-user virtio-user");
+	assert_string_equal(port_kinds(),
+	                    "ethdev loop memif-client memif-server netmap vhost-user virtio-user");
 	assert_string_equal(port_backends("vhost-user"), "dpdk planed");
 	assert_string_equal(port_backends("loop"), "");
 }

@@ -54,7 +54,7 @@ class Netmap(WireKind):
     def loop(self) -> Ends | None:
         """Return the ends of a pipe."""
         name = vale_name()
-        return Ends(f"{name}{{0", f"{name}}}0")
+        return Ends(f"{name}:p{{0", f"{name}:p}}0")
 
 
 register(Netmap())
