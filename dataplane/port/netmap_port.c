@@ -17,6 +17,7 @@
 #include <string.h>
 #include <net/if.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/counters.h"
@@ -58,6 +59,7 @@ struct netmap_queue {
 
 struct netmap_port {
 	struct netmap_queue rx, tx;
+	int promiscuous; // a socket: a NIC receives frames to all addresses as long as it is open
 	void *memory;
 	size_t bytes;
 	_Atomic(uint64_t) broken;
@@ -367,8 +369,26 @@ static int attach(const struct port *port, struct netmap_port *own, struct netma
 	return rc;
 }
 
+static int make_promiscuous(unsigned index)
+{
+	// struct packet_mreq, PACKET_ADD_MEMBERSHIP and PACKET_MR_PROMISC of linux/if_packet.h, whose other names are ours.
+	enum { ADD_MEMBERSHIP = 1, PROMISCUOUS = 1 };
+	const struct {
+		int index;
+		uint16_t type, length;
+		uint8_t address[8];
+	} member = {.index = (int)index, .type = PROMISCUOUS};
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0)
+		setsockopt(fd, SOL_PACKET, ADD_MEMBERSHIP, &member, sizeof(member));
+	return fd;
+}
+
 static void free_port(struct netmap_port *own)
 {
+	if (own->promiscuous >= 0)
+		close(own->promiscuous);
 	munmap(own->memory, own->bytes);
 	close(own->rx.fd);
 	free(own);
@@ -390,6 +410,7 @@ static int netmap_open(struct port *port)
 	struct netmap_register made;
 	struct netmap_port *own;
 	int rc = check(&port->config), fd;
+	unsigned index;
 
 	if (rc)
 		return rc;
@@ -399,6 +420,7 @@ static int netmap_open(struct port *port)
 		return -ENOMEM;
 	}
 	memset(own, 0, sizeof(*own));
+	own->promiscuous = -1;
 	fd = attach(port, own, &made);
 	if (fd < 0) {
 		free(own);
@@ -414,7 +436,11 @@ static int netmap_open(struct port *port)
 	}
 	snprintf(port->device, sizeof(port->device), "%s", port->config.device);
 	port->mac = port_own_mac(&port->config);
-	port_watch_interface(port, if_nametoindex(port->device)); // of a NIC
+	index = if_nametoindex(port->device);
+	if (index) { // a NIC
+		port_watch_interface(port, index);
+		own->promiscuous = make_promiscuous(index);
+	}
 	port->own = own;
 	return 0;
 }

@@ -12,13 +12,17 @@ closes standard input too. Exit code 1: something could not be attached or detac
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Sequence
 from itertools import takewhile
 
+SOL_PACKET, PACKET_ADD_MEMBERSHIP, PACKET_MR_PROMISC = 263, 1, 1
 IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -34,15 +38,30 @@ def _told(vale_ctl: str, action: str, port: str) -> bool:
     return code == 0
 
 
+def _promiscuous(interface: str) -> socket.socket | None:
+    """Return a socket: as long as it is open a NIC receives frames to all addresses. None where there is no such one.
+
+    netmap leaves the filter of a NIC as it is."""
+    with contextlib.suppress(OSError):
+        opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+        member = struct.pack("iHH8x", socket.if_nametoindex(interface), PACKET_MR_PROMISC, 0)
+        opened.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP, member)
+        return opened
+    return None
+
+
 def guard(vale_ctl: str, ports: Sequence[str]) -> int:
     """Attach ports (``SWITCH:INTERFACE``) up to the first that fails, wait, detach the last first. Return the exit
     code."""
     attached = list(takewhile(lambda port: _told(vale_ctl, "-a", port), ports))
+    sockets = [_promiscuous(port.partition(":")[2]) for port in attached]
     whole = len(attached) == len(ports)
     if whole:
         print("ready", flush=True)
         while os.read(0, 4096):
             pass
+    for opened in filter(None, sockets):
+        opened.close()
     failed = [port for port in reversed(attached) if not _told(vale_ctl, "-d", port)]
     return 0 if whole and not failed else 1
 
