@@ -14,6 +14,7 @@ GUESTS = {
     **{model: topology("two_dual_ports").with_nics(model) for model in MODELS},
     "one-cable": topology("one_cable"),
     "no-iommu": replace(topology("one_cable"), iommu=False),
+    "netmap": replace(topology("netmap"), iommu=False),
     "two-nodes": Topology(nics={}, cables=(), iommu=False, vcpus=8, memory_mb=4096, hugepages=0, nodes=2),
 }
 RERUNS = 2
