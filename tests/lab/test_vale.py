@@ -9,6 +9,7 @@ the drivers and ``build-apps/vale-ctl/vale-ctl`` in it (docs/switches/vale.md).
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -28,8 +29,9 @@ PATHS = [("netmap", it) for it in ("p2p", "p2v", "v2v", "loopback-1", "loopback-
     ("veth", "p2v"),
 ]
 DRIVERS = {"e1000e": "e1000e/e1000e.ko", "igb": "igb/igb.ko"}
-EMULATED, NATIVE = 0, 1
-"""Values of netmap's parameter ``admode``: whatever is there; a driver that knows netmap, or an error."""
+ADMODE = "/sys/module/netmap/parameters/admode"
+BEST, NATIVE = 0, 1
+"""Values of it: emulated where no driver knows netmap; never emulated."""
 
 
 @pytest.fixture
@@ -38,36 +40,45 @@ def netmap(lab: Lab) -> str:
     folder = os.environ.get(PLACE)
     if not folder or not (Path(folder) / "netmap.ko").exists():
         pytest.skip(f"netmap is not here: {PLACE}=/folder/of/netmap, built for the kernel of the lab")
-    loads = "; ".join(
-        f"rmmod {Path(path).stem} && insmod {path}" for path in DRIVERS.values() if (Path(folder) / path).exists()
-    )
+    loads = " && ".join(f"rmmod {name} && insmod {path}" for name, path in DRIVERS.items())
     done = lab.sh(f"[ -e /dev/netmap ] || ( cd {folder} && {LOAD.strip('`')} && {loads} )", 300)
     assert done.code == 0, done.output
     return folder
 
 
 def interface(lab: Lab, nic: str) -> str:
-    folder = f"/sys/bus/pci/devices/{lab.address(nic)}"
-    name: str = lab.sh(f"basename $(ls -d {folder}/net/* {folder}/virtio*/net/* 2>/dev/null)").output.strip()
+    name: str = lab.sh(f"ls /sys/bus/pci/devices/{lab.address(nic)}/net").output.strip()
     return name
 
 
-@pytest.mark.parametrize("model", DRIVERS)
-def test_frames_cross_the_cable_of_nics_whose_drivers_know_netmap(lab: Lab, netmap: str, model: str) -> None:
-    if not (Path(netmap) / DRIVERS[model]).exists():
-        pytest.skip(f"netmap was built without the driver of {model}")
-    ends = [interface(lab, nic) for nic, its in lab.topology.nics.items() if its == model]
-    for name in ends:
-        done = lab.sh(f"ip link set {name} up; ethtool -L {name} combined 1; true")
-    done = lab.sh(f"echo {NATIVE} > /sys/module/netmap/parameters/admode")
+def cables(lab: Lab, interfaces: Mapping[str, str]) -> list[str]:
+    return [f"{interfaces[a]}={interfaces[b]}" for a, b in lab.topology.cables]
+
+
+@pytest.fixture
+def native(lab: Lab, netmap: str) -> Iterator[Mapping[str, str]]:
+    """The interfaces of the NICs, by name, which are up, and which netmap takes natively or not at all."""
+    found = {nic: interface(lab, nic) for nic in lab.topology.nics}
+    for name in found.values():
+        lab.sh(f"ip link set {name} up; ethtool -L {name} combined 1; true")
+    done = lab.sh(f"echo {NATIVE} > {ADMODE}")
     assert done.code == 0, done.output
-    try:
-        lines = lab.script("cables.py", "=".join(ends), timeout_s=300).documents()
-    finally:
-        lab.sh(f"echo {EMULATED} > /sys/module/netmap/parameters/admode")
-    assert [line["nic"] for line in lines] == ends
+    yield found
+    lab.sh(f"echo {BEST} > {ADMODE}")
+
+
+def test_frames_cross_cables_between_nics(lab: Lab, native: Mapping[str, str]) -> None:
+    """Each end is a port of planed on the rings of a NIC."""
+    lines = lab.script("cables.py", *cables(lab, native), timeout_s=300).documents()
+    assert [line["nic"] for line in lines] == list(native.values())
     for line in lines:
         assert line["sent"] == line["came"] > 0 == line["wrong"], line
+
+
+def test_frames_cross_vale_from_nic_to_nic(lab: Lab, netmap: str, native: Mapping[str, str]) -> None:
+    words = ["--wire", f"veth:{','.join(cables(lab, native))}", "--scenario", "p2p", "--check", "starts,forwards,order"]
+    done = lab.planebench("switch", "check", "vale", *words, timeout_s=600, PLANEBENCH_VALE=netmap)
+    assert done.code == 0, done.output
 
 
 @pytest.mark.parametrize("wire", ["netmap", "veth"])
@@ -94,6 +105,5 @@ def test_vale_conforms(lab: Lab, netmap: str, wire: str, scenario: str) -> None:
 
 def test_nothing_stays_attached(lab: Lab, netmap: str) -> None:
     """What stays attached to a VALE switch can neither be removed nor let the module go."""
-    drivers = " ".join(Path(path).stem for path in DRIVERS.values())
-    done = lab.sh(f"ip -o link | grep -c veth; ip netns list | wc -l; rmmod {drivers} netmap && echo gone")
+    done = lab.sh(f"ip -o link | grep -c veth; ip netns list | wc -l; rmmod {' '.join(DRIVERS)} netmap && echo gone")
     assert done.output.split() == ["0", "0", "gone"], done.output
