@@ -22,9 +22,11 @@ from planebench.testbed.chain import build_chain
 from planebench.testbed.placement import place
 from planebench.testbed.request import Ends, LinkSettings, memory
 from planebench.testbed.tester_config import assign_tasks, full_stage, switch_request, wire_stage
+from planebench.testbed.wires.netmap import vale_ports
 
 VIRTIO = LinkSettings(Path("/run/pb/x"))
 VETH = LinkSettings(Path("/run/pb/x"), wire="veth", ends={"n0": Ends("pbt0", "pbs0"), "n1": Ends("pbt1", "pbs1")})
+NETMAP = replace(VIRTIO, wire="netmap", vnf_interface="netmap")
 TOPOLOGIES = [
     build("p2p"),
     build("p2v"),
@@ -146,13 +148,14 @@ def test_memory_grows_with_what_it_must_hold() -> None:
 
 @pytest.mark.dataplane
 @pytest.mark.parametrize("topology", TOPOLOGIES)
-@pytest.mark.parametrize("links", [VIRTIO, VETH])
+@pytest.mark.parametrize("links", [VIRTIO, VETH, NETMAP])
 @pytest.mark.parametrize("stage", ["wire", "full"])
 def test_planed_takes_the_document(topology: Topology, links: LinkSettings, stage: str, tmp_path: Path) -> None:
     planed = find_planed()
     if planed is None or not shutil.which(str(planed)):
         pytest.skip("planed is not built: make setup")
-    links = replace(links, workdir=tmp_path)
+    ends = {**links.ends, **(vale_ports(topology.cross_connects) if links.wire == "netmap" else {})}
+    links = replace(links, workdir=tmp_path, ends=ends)
     links.make_folders(port.name for port in topology.ports)  # planed asks for them
     document = wire_stage(topology, links).to_json() if stage == "wire" else full(topology, links, cpus=2)
     path = tmp_path / "tester.json"
