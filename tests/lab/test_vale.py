@@ -2,8 +2,8 @@
 """VALE on each path of a frame, and netmap in the drivers of NICs, in the only place where a machine can load netmap's
 module without risk: a guest.
 
-It takes netmap, built for the kernel of the lab by ``scripts/netmap.sh``: PLANEBENCH_VALE=FOLDER with ``netmap.ko``,
-the drivers and ``build-apps/vale-ctl/vale-ctl`` in it (docs/switches/vale.md).
+It takes netmap, built for the kernel of the lab: PLANEBENCH_VALE=FOLDER with ``netmap.ko``, the drivers and
+``build-apps/vale-ctl/vale-ctl`` in it (docs/switches/vale.md).
 """
 
 from __future__ import annotations
