@@ -41,7 +41,7 @@ scenarios: [p2p]
 directions: [unidirectional]
 frame_sizes_bytes: [64]
 throughput: {duration_s: 0.1, repetitions: 1}
-latency: {loads: [], duration_s: 0.1, probe_rate_pps: 2000, v2v_pps: 20000}
+latency: {loads: [], duration_s: 0.1, probe_rate_pps: 2000}
 """
 
 

@@ -151,9 +151,7 @@ PLAN_OPTIONS: dict[str, Any] = {
     **{p.option: _number(p.kind, f"--{p.option.replace('_', '-')}", p.help) for p in search.parameters()},
     "loads": _text("--loads", "A,B", "Latency loads: shares of the plan's load, e.g. 0.10; or mrr:0.10; curve; none."),
     "rates": _text("--rates", "A,B", "Fixed latency loads per direction, e.g. 100k,1M; or none."),
-    "wire": _text(
-        "--wire", "NAME", "Port type: virtio, vhost, memif, veth, af_xdp, netmap, or pci:TESTER=SWITCH,... (NICs)."
-    ),
+    "wire": _text("--wire", "NAME", "Port type: virtio, vhost, memif, veth, af_xdp, netmap, pci:TESTER=SWITCH,..."),
     "clock": _text("--clock", "NAME", "Clock of latencies: hardware, kernel (veth), software, or auto (software)."),
     "check": _text("--check", "NAME", "Frames checked in trials without probes: full (all), sampled (1 burst in 16)."),
     "ring_size": _number(int, "--ring-size", "Descriptors of each ring, a power of two."),

@@ -158,8 +158,9 @@ def test_snabb_has_a_process_for_each_core_with_hops_in_turn() -> None:
 def test_a_switch_in_the_kernel_has_its_ports_on_its_cores_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("planebench.switches.kernel.has_core", lambda: True)
     for adapter in (vale.ADAPTER, ADAPTERS["linux-bridge"], ADAPTERS["xdp"]):
-        assert adapter.settings(chain("af_packet"))["cores"] == "3,4"
-        assert adapter.settings(chain("af_packet", (3,)))["cores"] == "3"
+        for cpus, cores in (((3, 4), "3,4"), ((3,), "3")):
+            wanted = replace(chain("af_packet", cpus), netns_pid=1)
+            assert adapter.settings(wanted)["cores"] == cores
 
 
 def test_a_switch_with_one_worker_says_so() -> None:
