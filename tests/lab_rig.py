@@ -18,7 +18,6 @@ import re
 import shlex
 import socket
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,18 +25,18 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+import xen_rig
 import yaml
+from debian_packages import apt_get, cached, unpack
 from planed_rig import planed_binary
 from qemu.qmp import QMPClient
 
 from planebench.host import procfs
 from planebench.host.evidence import read_counts
-from planebench.host.files import default_folder
 from planebench.host.process import MOST, VARIABLE, Process, Supervisor
 from planebench.host.programs import NotFound, run_tool
 from planebench.model.errors import StartError
 from planebench.testbed.hosting import guest_image, qemu
-from planebench.testbed.hosting import guest_image as debian
 
 KERNEL_PACKAGE = "linux-image-amd64"
 """The cloud kernel of hosted VNFs has neither VFIO nor these NICs."""
@@ -47,6 +46,7 @@ MODULES = (
     *("irqbypass", "vfio", "vfio_virqfd", "vfio-pci-core", "vfio-pci", "vfio_iommu_type1"),
     *("failover", "net_failover", "virtio_net", "e1000e", "vmxnet3", "dca", "i2c-algo-bit", "igb", "igbvf"),
     *("veth", "tun", "uio", "uio_pci_generic"),
+    *xen_rig.MODULES,
 )
 """In the order of their dependencies. A module that this kernel has built in is left out."""
 MODELS = {
@@ -112,6 +112,8 @@ class Topology:
     """Number of the guest, in the MAC addresses of its NICs."""
     outside: Mapping[str, tuple[Path, Path]] = field(default_factory=dict)
     """NICs whose cable leads to another guest: the socket of this end, and that of the other one."""
+    xen: bool = False
+    """Whether Linux is the first domain of Xen, with two of the vCPUs and part of the memory; no hugepages then."""
 
     def address(self, nic: str) -> str:
         """Return the PCI address of a NIC: each is behind a root port of its own, thus in an IOMMU group of its own."""
@@ -362,6 +364,8 @@ def require(topology: Topology) -> None:
     try:
         _qemu(topology)
         guest_image.kernel_folder(KERNEL_PACKAGE, MODULES)
+        if topology.xen:
+            xen_rig.folder()
     except StartError as error:
         pytest.skip(str(error))
 
@@ -369,17 +373,19 @@ def require(topology: Topology) -> None:
 def _start(supervisor: Supervisor, topology: Topology, workdir: Path) -> Process:
     kernel = guest_image.kernel_folder(KERNEL_PACKAGE, MODULES)
     initramfs = workdir / "initramfs"
-    initramfs.write_bytes(guest_image.archive(_files(kernel)))
-    isolated = f"isolcpus=managed_irq,domain,2-{topology.vcpus - 1}" if topology.nodes == 1 else ""
+    initramfs.write_bytes(guest_image.archive(_files(kernel, topology)))
+    isolated = topology.nodes == 1 and not topology.xen
     # no_timer_check: where the host is busy the guest's timer may stand still for that check, and the kernel gives up.
     # tsc=reliable: the kernel reads the TSC instead of a timer that QEMU emulates with all other devices waiting.
     words = [
-        "console=ttyS0 loglevel=3 panic=-1 net.ifnames=0 no_timer_check tsc=reliable mitigations=off",
-        isolated,
+        f"console={'hvc0' if topology.xen else 'ttyS0'} loglevel=3 panic=-1",
+        "net.ifnames=0 no_timer_check tsc=reliable mitigations=off",
         f"hugepages={topology.hugepages}",
     ]
+    words += [f"isolcpus=managed_irq,domain,2-{topology.vcpus - 1}"] if isolated else []
     words += ["intel_iommu=on iommu=pt"] if topology.iommu else []
-    boot = ["-kernel", str(kernel / "vmlinuz"), "-initrd", str(initramfs), "-append", " ".join(words)]
+    files = kernel / "vmlinuz", initramfs
+    boot = _below_xen(topology, *files, " ".join(words)) if topology.xen else _boot(*files, " ".join(words))
     command = [*_qemu(topology), *_machine(topology, workdir), *boot]
     for number, (nic, model) in enumerate(topology.nics.items()):
         command += _nic(topology, number, nic, model)
@@ -387,8 +393,19 @@ def _start(supervisor: Supervisor, topology: Topology, workdir: Path) -> Process
     return supervisor.spawn("lab", command, cpus=cpus, workdir=workdir, high_priority=False)
 
 
-def _files(kernel: Path) -> dict[str, bytes]:
-    modules = [name for name in MODULES if (kernel / f"{name}.ko").exists()]
+def _boot(kernel: Path, initramfs: Path, words: str) -> list[str]:
+    return ["-kernel", str(kernel), "-initrd", str(initramfs), "-append", words]
+
+
+def _below_xen(topology: Topology, kernel: Path, initramfs: Path, words: str) -> list[str]:
+    """Return what boots Xen, whose modules are the kernel, with its words, and the initramfs."""
+    xen = ["-append", xen_rig.words(topology.memory_mb * 5 // 8)]
+    return ["-kernel", str(xen_rig.folder() / "xen.elf"), *xen, "-initrd", f"{kernel} {words},{initramfs}"]
+
+
+def _files(kernel: Path, topology: Topology) -> dict[str, bytes]:
+    wanted = [name for name in MODULES if topology.xen or name not in xen_rig.MODULES]
+    modules = [name for name in wanted if (kernel / f"{name}.ko").exists()]
     files = {f"modules/{name}.ko": (kernel / f"{name}.ko").read_bytes() for name in modules}
     files |= dict.fromkeys(("dev/", "proc/", "sys/"), b"")
     files |= {"init": (HERE / "init.sh").read_bytes(), "agent.sh": (HERE / "agent.sh").read_bytes()}
@@ -402,7 +419,7 @@ def _machine(topology: Topology, workdir: Path) -> list[str]:
         *("-sandbox", _SANDBOX),
         # smm=off: with SMM, QEMU 10.0 ends by that assertion each time (BOOTS).
         *("-machine", "q35,kernel-irqchip=split,smm=off"),
-        *("-accel", "tcg,thread=multi", "-cpu", "max"),
+        *("-accel", "tcg,thread=multi", "-cpu", xen_rig.CPU if topology.xen else "max"),
         *("-m", f"{topology.memory_mb}M", "-smp", f"{topology.vcpus},sockets={topology.nodes}"),
         *_nodes(topology),
         *(("-device", "intel-iommu,intremap=on,caching-mode=on") if topology.iommu else ()),
@@ -458,38 +475,23 @@ def _qemu(topology: Topology) -> list[str]:
 
 def _backport() -> Path:
     """Return the folder into which Debian's backport of QEMU is unpacked; nothing is installed. Raises StartError."""
-    folder = default_folder() / "guest" / "qemu-backport"
-    if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".new-", dir=folder.parent) as new:
-            _unpack_backport(Path(new))
-            (Path(new) / "unpacked").rename(folder)
-    return folder
+    return cached("qemu-backport", _unpack_backport)
 
 
 def _unpack_backport(folder: Path) -> None:
     codename = re.search(r"^VERSION_CODENAME=(\w+)$", Path("/etc/os-release").read_text(), re.MULTILINE)
     keyring = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-    if missing := debian.missing_program():
-        raise StartError(f"{missing} is needed to unpack QEMU 8.0 or later")
     if codename is None or not keyring.exists():
         raise StartError("the lab needs QEMU 8.0 or later, and this is not Debian, which has a backport")
     source = f"deb [signed-by={keyring}] http://deb.debian.org/debian {codename[1]}-backports main\n"
     (folder / "sources.list").write_text(source)
-    for name in ("lists/partial", "cache/archives/partial", "unpacked"):
+    for name in ("lists/partial", "cache/archives/partial"):
         (folder / name).mkdir(parents=True)
     options = {"Dir::Etc::sourcelist": "sources.list", "Dir::Etc::sourceparts": "none", "Dir::State::lists": "lists"}
     options["Dir::Cache"] = "cache"
     own = [word for key, value in options.items() for word in ("-o", f"{key}={folder / value}")]
-    own += ["-o", "APT::Sandbox::User=root"]  # another user cannot write to this folder
-    packages = ("qemu-system-x86", "qemu-system-common", "qemu-system-data")
-    for argv in (["apt-get", "-q", *own, "update"], ["apt-get", "-q", *own, "download", *packages]):
-        done = run_tool(argv, debian.FETCH_DEADLINE_S, cwd=folder)
-        if done.code:
-            raise StartError(
-                f"cannot download Debian's backport of QEMU: {(done.stderr or done.stdout).strip()[-300:]}"
-            )
-    for package in folder.glob("*.deb"):
-        run_tool(["dpkg-deb", "-x", str(package), str(folder / "unpacked")], debian.FETCH_DEADLINE_S)
+    what = "Debian's backport of QEMU"
+    apt_get(folder, what, *own, "update")
+    unpack(folder, ("qemu-system-x86", "qemu-system-common", "qemu-system-data"), what, own)
     if run_tool([folder / "unpacked/usr/bin" / qemu.PROGRAM, "--version"]).code != 0:
         raise StartError("Debian's backport of QEMU does not start on this machine")

@@ -16,6 +16,7 @@ GUESTS = {
     "no-iommu": replace(topology("one_cable"), iommu=False),
     "netmap": replace(topology("netmap"), iommu=False),
     "two-nodes": Topology(nics={}, cables=(), iommu=False, vcpus=8, memory_mb=4096, hugepages=0, nodes=2),
+    "xen": Topology(nics={}, cables=(), iommu=False, vcpus=3, hugepages=0, xen=True),
 }
 RERUNS = 2
 
