@@ -281,7 +281,8 @@ class Lab:
     def _is_up(self) -> bool:
         """Wait until the guest is up. Return False if it ended, or hangs."""
         begun, idle = time.monotonic(), Idleness(self.process.pid)
-        while self.process.alive() and time.monotonic() < begun + BOOT_DEADLINE_S:
+        deadline = begun + BOOT_DEADLINE_S * (xen_rig.SLOWER if self.topology.xen else 1)
+        while self.process.alive() and time.monotonic() < deadline:
             if "LAB-UP" in self.process.log_tail(400):
                 return True
             if idle.for_too_long():
