@@ -64,7 +64,7 @@ def _start_daemons(tools: Path) -> None:
     os.environ["PATH"] = f"{next(tools.glob('usr/lib/xen-*/bin'))}:{tools}/usr/bin:{os.environ['PATH']}"
     if RUN.exists():
         return
-    for folder in (RUN, Path("/run/xenstored"), Path("/var/lib/xen"), Path("/var/log/xen"), Path("/var/lib/xenstored")):
+    for folder in (RUN, Path("/run/xenstored"), Path("/var/lib/xen"), Path("/var/log/xen/console"), Path("/var/lib/xenstored")):
         folder.mkdir(parents=True, exist_ok=True)
     _run("mount", "-t", "xenfs", "xenfs", "/proc/xen")
     _run("xenstored", "--pid-file", "/run/xenstored.pid")
@@ -95,21 +95,26 @@ def _chain(clickos: str, functions: Sequence[str]) -> Iterator[list[int]]:
 
 
 def _start_domain(number: int, clickos: str, function: str) -> int:
-    vifs = [f"'vifname=v{number}-{end},mac=00:16:3e:00:0{number}:0{end},script={RUN}/hotplug'" for end in (0, 1)]
+    vifs = [f"'mac=00:16:3e:00:0{number}:0{end},script={RUN}/hotplug'" for end in (0, 1)]
     configuration = RUN / f"vnf{number}.cfg"
     configuration.write_text(
         f"name='vnf{number}'\nkernel='{clickos}'\nmemory=32\nvcpus=1\non_crash='destroy'\nvif=[{','.join(vifs)}]\n"
     )
-    _run("xl", "create", str(configuration))
+    until(lambda: _created(configuration), "xl creates the domain")
     domain = int(_run("xl", "domid", f"vnf{number}"))
     for end in (0, 1):
-        _join(f"v{number}-{end}", f"b{number + end}")
+        _join(f"vif{domain}.{end}", f"b{number + end}")
     root = f"/local/domain/{domain}/data/clickos"
     until(lambda: _read(root) is not None, "ClickOS is up")
     for part, text in enumerate(_parts(_for_minios((PAGES / f"{function}.click").read_text()))):
         _run("xenstore-write", f"{root}/0/config/{part}", text)
     _run("xenstore-write", f"{root}/0/status", "Running")
     return domain
+
+
+def _created(configuration: Path) -> bool:
+    """Whether a domain was created; where the machine is busy, a vif may take longer than the ten seconds of xl."""
+    return subprocess.run(["xl", "create", str(configuration)], capture_output=True).returncode == 0
 
 
 def _for_minios(text: str) -> str:
