@@ -64,7 +64,13 @@ def _start_daemons(tools: Path) -> None:
     os.environ["PATH"] = f"{next(tools.glob('usr/lib/xen-*/bin'))}:{tools}/usr/bin:{os.environ['PATH']}"
     if RUN.exists():
         return
-    for folder in (RUN, Path("/run/xenstored"), Path("/var/lib/xen"), Path("/var/log/xen/console"), Path("/var/lib/xenstored")):
+    for folder in (
+        RUN,
+        Path("/run/xenstored"),
+        Path("/var/lib/xen"),
+        Path("/var/log/xen/console"),
+        Path("/var/lib/xenstored"),
+    ):
         folder.mkdir(parents=True, exist_ok=True)
     _run("mount", "-t", "xenfs", "xenfs", "/proc/xen")
     _run("xenstored", "--pid-file", "/run/xenstored.pid")
