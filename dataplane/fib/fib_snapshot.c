@@ -4,6 +4,7 @@
 // hops come back to the indices that they had.
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdalign.h>
@@ -13,6 +14,7 @@
 
 #include "fib/fib_state.h"
 #include "base/input_file.h"
+#include "base/log.h"
 
 enum { ERROR_MAX = 256 };
 
@@ -385,16 +387,26 @@ static void hops_take(struct fib *fib, const struct fib_snapshot *s)
 	}
 }
 
-// A route counts if it leads to a hop of its own VNF.
+struct taking {
+	struct fib *fib;
+	uint64_t no_room; // prefixes that the index has no room for
+};
+
+// A route counts if it leads to a hop of its own VNF, and has room.
 static bool count_entry(void *context, uint16_t vnf, const struct fib_prefix *prefix, uint16_t index)
 {
-	struct fib *fib = context;
+	struct taking *taking = context;
+	struct fib *fib = taking->fib;
 	struct fib_entry *entry = &fib->entries[index];
 	struct fib_vnf *v = vnf ? fib_vnf_of(fib, vnf) : NULL;
 	unsigned family = prefix->family == 4 ? FIB_V4 : FIB_V6;
 
-	if (v == NULL || !entry->used || entry->vnf != vnf || fib_index_add(fib, vnf, prefix, index, true))
+	if (v == NULL || !entry->used || entry->vnf != vnf)
 		return false;
+	if (fib_index_add(fib, vnf, prefix, index, true)) {
+		taking->no_room++;
+		return false;
+	}
 	entry->routes[family]++;
 	v->entries++;
 	fib_add(&v->groups[fib_group_of(v, entry)].routes[family], 1);
@@ -403,6 +415,8 @@ static bool count_entry(void *context, uint16_t vnf, const struct fib_prefix *pr
 
 static int tables_take(struct fib *fib, int fd, char *error)
 {
+	struct taking taking = {.fib = fib};
+
 	for (unsigned family = 0; family < FIB_FAMILIES; family++) {
 		uint64_t cursor = 0;
 		int rc = fib->tables[family] ? cuckoo_load(fib->tables[family], fd, error) : 0;
@@ -411,9 +425,13 @@ static int tables_take(struct fib *fib, int fd, char *error)
 			return rc;
 		do {
 			if (fib->tables[family])
-				fib_visit(fib, family, &cursor, UINT64_MAX, count_entry, fib);
+				fib_visit(fib, family, &cursor, UINT64_MAX, count_entry, &taking);
 		} while (cursor);
 	}
+	if (taking.no_room)
+		LOG_WARN("snapshot: %" PRIu64
+		         " prefixes have no room in the index and are left out; raise routes4 or routes6",
+		         taking.no_room);
 	return 0;
 }
 
