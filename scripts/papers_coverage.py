@@ -36,7 +36,7 @@ from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts
 from planebench.analysis.tables import RunSource
 from planebench.host.facts import collect
-from planebench.model.plan import LatencyPlan, Plan, SearchPlan, ThroughputPlan
+from planebench.model.plan import SECTIONS, Plan
 from planebench.model.records import POINT_KEY, Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.text import parse_yaml
@@ -78,7 +78,6 @@ OF_MATRIX = {*MATRIX, "hosting", "more_hostings", "traffic"}
 OF_HOST = {"numa_nodes", "cores_allowed", "memory_total_bytes", "hypervisor", "governor"}
 OF_INSTALLED = {"switch", "hosting", "placement", "cpu_clock", "wire"}
 """What a test point names and a machine may lack."""
-SECTIONS = {"throughput": ThroughputPlan, "latency": LatencyPlan, "search": SearchPlan}
 PASSED = re.compile(r"=+ \d+ passed[^a-z]*(, \d+ deselected[^a-z]*)?(, \d+ warnings?[^a-z]*)?in [\d.]+s")
 LIMIT_S = 7200
 

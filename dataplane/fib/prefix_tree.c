@@ -393,39 +393,24 @@ static bool draft_is_empty(const struct draft *draft)
 	return count_of(draft->bits.inside) + count_of(draft->bits.beyond) == 0;
 }
 
-static void value_add(struct draft *draft, unsigned bit, uint16_t value)
+// Sets a bit of a bitmap, and makes room for its entry among those of the others; returns its place.
+static unsigned entry_add(uint64_t *bits, unsigned bit, void *entries, size_t bytes)
 {
-	unsigned rank = rank_of(draft->bits.inside, bit), count = count_of(draft->bits.inside);
+	unsigned rank = rank_of(bits, bit), count = count_of(bits);
+	char *at = (char *)entries + rank * bytes;
 
-	memmove(&draft->values[rank + 1], &draft->values[rank], (count - rank) * sizeof(value));
-	draft->values[rank] = value;
-	bit_flip(draft->bits.inside, bit);
+	memmove(at + bytes, at, (count - rank) * bytes);
+	bit_flip(bits, bit);
+	return rank;
 }
 
-static void value_remove(struct draft *draft, unsigned bit)
+static void entry_remove(uint64_t *bits, unsigned bit, void *entries, size_t bytes)
 {
-	unsigned rank = rank_of(draft->bits.inside, bit), count = count_of(draft->bits.inside);
+	unsigned rank = rank_of(bits, bit), count = count_of(bits);
+	char *at = (char *)entries + rank * bytes;
 
-	memmove(&draft->values[rank], &draft->values[rank + 1], (count - rank - 1) * sizeof(*draft->values));
-	bit_flip(draft->bits.inside, bit);
-}
-
-static void child_add(struct draft *draft, unsigned byte, uint32_t child)
-{
-	unsigned rank = rank_of(draft->bits.beyond, byte), count = count_of(draft->bits.beyond);
-
-	memmove(&draft->children[rank + 1], &draft->children[rank], (count - rank) * sizeof(child));
-	draft->children[rank] = child;
-	bit_flip(draft->bits.beyond, byte);
-}
-
-static void child_remove(struct draft *draft, unsigned byte)
-{
-	unsigned rank = rank_of(draft->bits.beyond, byte), count = count_of(draft->bits.beyond);
-
-	memmove(&draft->children[rank], &draft->children[rank + 1],
-	        (count - rank - 1) * sizeof(*draft->children));
-	bit_flip(draft->bits.beyond, byte);
+	memmove(at, at + bytes, (count - rank - 1) * bytes);
+	bit_flip(bits, bit);
 }
 
 static uint32_t node_blocks(const struct prefix_tree *tree, uint32_t reference)
@@ -503,9 +488,11 @@ static int prefix_add(struct prefix_tree *tree, struct prefix_space *space, cons
 	for (;; depth--) {
 		draft_read(tree, way->references[depth], &draft);
 		if (depth == way->depth)
-			value_add(&draft, way->bit, value);
+			draft.values[entry_add(draft.bits.inside, way->bit, draft.values, sizeof(value))] =
+			        value;
 		else
-			child_add(&draft, byte_of(key, depth), reference);
+			draft.children[entry_add(draft.bits.beyond, byte_of(key, depth), draft.children,
+			                         sizeof(reference))] = reference;
 		reference = draft_write(tree, space, &draft);
 		if (reference == 0)
 			break;
@@ -585,10 +572,11 @@ void prefix_tree_delete(struct prefix_tree *tree, struct prefix_space *space, st
 	}
 	depth = way.depth;
 	draft_read(tree, way.references[depth], &draft);
-	value_remove(&draft, way.bit);
+	entry_remove(draft.bits.inside, way.bit, draft.values, sizeof(*draft.values));
 	while (draft_is_empty(&draft) && depth > way.root) {
 		draft_read(tree, way.references[--depth], &draft);
-		child_remove(&draft, byte_of(&key, depth));
+		entry_remove(draft.bits.beyond, byte_of(&key, depth), draft.children,
+		             sizeof(*draft.children));
 	}
 	if (!draft_is_empty(&draft))
 		copy = draft_write(tree, space, &draft);

@@ -54,7 +54,6 @@ struct netmap_queue {
 	uint64_t refused, lost;  // sending: not taken; taken, but no buffer holds it, or the ring stopped
 	uint64_t bad;            // receiving: slots without a byte, or of frames that take several
 	const uint16_t *lengths; // of the buffers that are reserved
-	unsigned reserved;
 } __attribute__((aligned(64)));
 
 struct netmap_port {

@@ -7,9 +7,10 @@ A plan file, the options of the command line and the plan of a run are all valid
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 from pydantic import StringConstraints
@@ -158,6 +159,9 @@ class LatencyPlan:
     def fixed(self) -> tuple[float, ...]:
         """Return the loads that are no shares."""
         return (*self.rates_pps, *self.total_bps, *self.per_vnf_bps)
+
+
+SECTIONS: Mapping[str, type[Any]] = {"throughput": ThroughputPlan, "latency": LatencyPlan, "search": SearchPlan}
 
 
 @dataclass(frozen=True, slots=True)

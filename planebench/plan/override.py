@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 from planebench.analysis.search import parameters
 from planebench.model.chain_name import split
 from planebench.model.errors import UsageError
-from planebench.model.plan import R_PLUS, Plan
+from planebench.model.plan import R_PLUS, SECTIONS, Plan
 from planebench.model.scenario import SCENARIOS, scenario_named, scenarios_with
 from planebench.model.scenarios import (
     chain_in,
@@ -24,7 +24,7 @@ from planebench.model.scenarios import (
 from planebench.model.server import parse_placing
 from planebench.model.traffic import PLAIN_NAME
 from planebench.plan.passes import each_part, with_parts
-from planebench.plan.schema import SECTIONS, validated, with_chains
+from planebench.plan.schema import validated, with_chains
 from planebench.plan.taken import check_taken
 from planebench.testbed.chain import resolve_chain
 from planebench.testbed.traffic import parse_all

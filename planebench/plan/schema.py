@@ -24,14 +24,12 @@ from planebench.model.dimensions import ClockChoice, HostingName
 from planebench.model.errors import UsageError, unknown
 from planebench.model.plan import (
     R_PLUS,
+    SECTIONS,
     FrameCheck,
-    LatencyPlan,
     Plan,
     RingSize,
-    SearchPlan,
     SwitchCores,
     TesterCores,
-    ThroughputPlan,
     WireRingSize,
 )
 from planebench.model.scenario import scenario_named, scenarios_with
@@ -62,7 +60,6 @@ OF_THE_WHOLE = ("name", "description", "papers", "left_out", "differs", "time_bu
 """Keys of a plan that its parts do not take over."""
 OF_A_PART = (*MATRIX, "hosting", "traffic", "only", "differs")
 """Keys of a plan that may differ in a part; so may the keys of ``latency``, and which searches there are."""
-SECTIONS: Mapping[str, type[Any]] = {"throughput": ThroughputPlan, "latency": LatencyPlan, "search": SearchPlan}
 _KEYS = tuple(field.name for field in fields(Plan) if field.name not in ("more_hostings", "purpose"))
 """Keys of a plan that a document may have."""
 DIRECTIONS = ("unidirectional", "bidirectional")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 
 from planebench.model.errors import UsageError
-from planebench.model.plan import LatencyPlan, Plan, SearchPlan, ThroughputPlan, has_line
+from planebench.model.plan import SECTIONS, Plan, SearchPlan, has_line
 from planebench.model.records import Point
 from planebench.model.scenario import scenario_named
 from planebench.model.traffic import TrafficProfile
@@ -158,9 +158,8 @@ EVERYWHERE = frozenset(
 
 def settings() -> Iterator[str]:
     """Yield every setting of a plan."""
-    sections = {"throughput": ThroughputPlan, "latency": LatencyPlan, "search": SearchPlan}
     for field in fields(Plan):
-        if (section := sections.get(field.name)) is not None:
+        if (section := SECTIONS.get(field.name)) is not None:
             yield from (f"{field.name}.{it.name}" for it in fields(section))
         else:
             yield field.name
