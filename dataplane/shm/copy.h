@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copying a frame, compiled for each instruction set (isa.h). Reads and writes exactly the bytes it is told
 // to: what lies behind a piece may be another's memory, or none. Frames of 64 B and less take no loop: two
-// vector moves that overlap. For isa_sources only, but for prefetch_to_write() and copy_fetch().
+// vector moves that overlap, or one. For isa_sources only, but for prefetch_to_write() and copy_fetch().
 #pragma once
 
 #include <rte_branch_prediction.h>
@@ -98,6 +98,9 @@ static inline void copy_bytes(uint8_t *to, const uint8_t *from, uint32_t n)
 
 	if (unlikely(n > COPY_SMALL))
 		copy_lines(to, from, n);
+	else if (COPY_WIDTH == 64 &&
+	         likely(n == 64)) // one store, where stores wait for lines of another core
+		copy_line(to, from);
 	else if (likely(n >= 32))
 		COPY_ENDS(whole, to, from, n);
 	else if (n >= 16)
@@ -106,22 +109,27 @@ static inline void copy_bytes(uint8_t *to, const uint8_t *from, uint32_t n)
 		copy_tiny(to, from, n);
 }
 
-// A frame from its pieces.
-static __rte_always_inline void copy_scattered(uint8_t *to, const struct scatter *at, uint32_t n)
+static __rte_noinline void copy_pieces(uint8_t *to, const struct scatter *at, uint32_t n)
 {
 	const struct piece *piece = at->piece;
 	uint32_t run = piece->length - at->offset;
 
-	if (likely(run >= n)) {
-		copy_bytes(to, scatter_start(at), n);
-		return;
-	}
 	copy_bytes(to, scatter_start(at), run);
 	for (to += run, n -= run; n; to += run, n -= run) {
 		piece++;
 		run = RTE_MIN(n, piece->length);
 		copy_bytes(to, piece->data, run);
 	}
+}
+
+// A frame from its pieces. That of several is a call: what a loop of copies keeps on its stack for one is a store, which takes
+// its turn behind those that wait for a line of another core.
+static __rte_always_inline void copy_scattered(uint8_t *to, const struct scatter *at, uint32_t n)
+{
+	if (likely(at->piece->length - at->offset >= n))
+		copy_bytes(to, scatter_start(at), n);
+	else
+		copy_pieces(to, at, n);
 }
 
 // Fetch what copy_bytes(to, ..., n) will write, but for its first line. Each line that another core has is a
