@@ -44,8 +44,6 @@ Profile = Json
 class RpcError(PlanebenchError):
     """planed answered with an error; ``code`` and ``message`` are its own words, ``method`` is what was asked."""
 
-    exit_code = 4
-
     def __init__(self, method: str, code: int, message: str) -> None:
         super().__init__(f"planed refused {method}: {message} ({code})")
         self.method = method
@@ -55,8 +53,6 @@ class RpcError(PlanebenchError):
 
 class RpcClosedError(PlanebenchError):
     """The connection to planed broke or an answer did not come in time. The process may have died: look at its log."""
-
-    exit_code = 4
 
 
 class PlanedClient(AbstractContextManager["PlanedClient"]):

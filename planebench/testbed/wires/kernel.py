@@ -61,7 +61,6 @@ class AfXdp(KernelWire):
     name = "af_xdp"
     order = 37
     title = "AF_XDP (kernel interfaces)"
-    help = "AF_XDP sockets on a veth pair, or on kernel interfaces of a NIC; the mode is what the kernel grants."
     standard_frames_driver = "AF_XDP"
     needs_drivers = True
     by_af_xdp = True
@@ -83,7 +82,6 @@ class Veth(KernelWire):
     name = "veth"
     order = 30
     title = "Veth (kernel interfaces)"
-    help = "A veth pair of the kernel, or kernel interfaces of the user; the tester has DPDK's af_packet driver."
     standard_frames_driver = "af_packet"
 
     def planed_port(self, port: Port, cable: str, links: LinkSettings, side: LinkSide = "tester") -> Port:

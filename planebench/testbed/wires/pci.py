@@ -25,7 +25,6 @@ class Pci(WireKind):
     name = "pci"
     order = 40
     title = "PCI (real NICs)"
-    help = "A cable between two NICs, each driven by DPDK."
     arguments = "TESTER=SWITCH,TESTER=SWITCH"
     replaces_nics = False
     needs_drivers = True
