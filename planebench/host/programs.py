@@ -63,6 +63,13 @@ class NotFound:
         return f"{self.problem}; {'to install: ' if self == NotFound(self.remedy) else ''}{self.remedy}"
 
 
+def required(what: str, found: Found | NotFound) -> Found:
+    """Return what was found. Raises NotInstalledError, which names ``what``, if it was not."""
+    if isinstance(found, NotFound):
+        raise NotInstalledError(f"{what} {found.words}")
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class ProgramOutput:
     """The end of a short-lived program. ``code``: its exit code; None if it did not start or took too long."""

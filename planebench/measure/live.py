@@ -63,14 +63,14 @@ from planebench.planed.group import Member, PlanedGroup
 from planebench.planed.process import PlanedProcess
 from planebench.planed.statistics import Statistics
 from planebench.switches.adapter import Adapter, RunningSwitch, TableUpdates, UpdatableSwitch
-from planebench.switches.linked import link_cables, requests_of, start_switches
+from planebench.switches.linked import requests_of, start_switches
 from planebench.switches.remote import RemoteSwitch
 from planebench.testbed.hosting.exec import without_ports
 from planebench.testbed.placement import Placement, off_the_switch
 from planebench.testbed.request import Ends, LinkSettings, SwitchRequest
 from planebench.testbed.tester_config import assign_tasks, full_stage, switch_request, wire_stage
 from planebench.testbed.traffic_files import profile_document, to_vnfs
-from planebench.testbed.wires.base import cabled, is_kernel_interface, named_ends, needs_veth_pair, wire_kind
+from planebench.testbed.wires.base import cabled, is_kernel_interface, named_ends, veth_pairs, wire_kind
 from planebench.testbed.wires.netmap import vale_ports
 
 CONNECT_DEADLINE_S = 15.0
@@ -209,8 +209,7 @@ class LiveTopology:
         links.make_folders([*(port.name for port in topology.ports), *(topology.link or ())])
         with contextlib.ExitStack() as undo:
             veth: VethWire | None = None
-            names = [port.name for port in topology.ports if needs_veth_pair(port, links)]
-            if names := names + link_cables(topology, links):
+            if names := veth_pairs(topology, links):
                 veth = VethWire.create(supervisor, names, cpus=placement.control_cpus)
                 undo.callback(veth.close)
                 links = replace(links, ends={**links.ends, **{name: Ends(*pair) for name, pair in veth.pairs.items()}})
@@ -426,45 +425,22 @@ class LiveTopology:
             self._remote.resume()
 
     def send(
-        self,
-        flows: Sequence[Flow],
-        frame_size_bytes: int,
-        duration_s: float,
-        pps: float | None,
-        probe_rate_pps: int = 0,
-        watch: Watch | None = None,
-        *,
-        profile: Profile | None = None,
-        stamps: bool = False,
-        clocks: bool = False,
-        stamp_all: bool = False,
-        traffic: TrafficProfile = PLAIN,
-        counted: bool = True,
+        self, sending: Sending, traffic: TrafficProfile = PLAIN, watch: Watch | None = None, *, counted: bool = True
     ) -> Statistics:
-        """Clear, send as a :class:`Sending` says, wait for late frames, and return ``stats.get`` of the tester.
+        """Clear, send, wait for late frames, and return ``stats.get`` of the tester.
 
-        ``watch`` is called just before and just after the sending. ``traffic`` says what changes meanwhile, and
-        ``table_updates`` tells of it: routes, by the control planes of VNFs, which answer control packets too, or,
-        where the switch has no FIB of VNFs, in its own table. Raises DiedError when tester or switch is gone.
+        ``traffic`` says what changes meanwhile, and ``table_updates`` tells of it: routes, by the control planes of
+        VNFs, which answer control packets too, or, where the switch has no FIB of VNFs, in its own table. ``watch`` is
+        called just before and just after the sending. Raises DiedError when tester or switch is gone.
         """
         alive = self.hosted if self.links.controls == "alive" else None
         control = control_traffic(self.topology, traffic) if alive is not None else None
-        sending = Sending(
-            flows,
-            frame_size_bytes,
-            duration_s,
-            pps,
-            probe_rate_pps,
-            profile,
-            stamps,
-            clocks,
-            stamp_all,
-            more=() if control is None else (control.load,),
-            sampled=self.sampled and not (probe_rate_pps or stamps or clocks or stamp_all),
-        )
-        for vnf in self._stamped_vnfs() if stamps else ():
+        looked = sending.probe_rate_pps or sending.stamps or sending.clocks or sending.stamp_all
+        more = () if control is None else (control.load,)
+        sending = replace(sending, more=more, sampled=self.sampled and not looked)
+        for vnf in self._stamped_vnfs() if sending.stamps else ():
             if vnf.call is not None:  # clears its counters
-                start_traffic(vnf.call, self.sender.next_epoch, duration_s, stamps=True)
+                start_traffic(vnf.call, self.sender.next_epoch, sending.duration_s, stamps=True)
         begun: TableUpdates | None = None
         self.table_updates, self.control_received = None, 0
         if traffic.has_control and alive is not None:
@@ -638,7 +614,7 @@ def _try(
         size = max(64, profile.smallest_frame_bytes)
         try:
             frames = live.profile(profile, live.topology.chain, flat_out=False)
-            stats = live.send(wanted, size, READY_DURATION_S, READY_RATE_PPS, profile=frames)
+            stats = live.send(Sending(wanted, size, READY_DURATION_S, READY_RATE_PPS, profile=frames))
         except (UsageError, RpcError):
             silent.clear()
             continue  # its trials say what is wrong with it

@@ -85,7 +85,7 @@ def measure_outage(live: LiveTopology, adapter: Adapter, supervisor: Supervisor,
     """
     way = flows(live.topology, "unidirectional")[0]
     rate, size = request.rate_pps, request.frame_size_bytes
-    calm = live.send((way,), size, CALM_S, rate)
+    calm = live.send(Sending((way,), size, CALM_S, rate))
     account = OutageDrops(live, request.victim)
 
     live.sender.start(Sending((way,), size, LONGEST_S, rate))
@@ -102,7 +102,7 @@ def measure_outage(live: LiveTopology, adapter: Adapter, supervisor: Supervisor,
                     os.kill(pid, signal.SIGKILL)
             live.switch.stop()
             for port in live.request.ports if request.kill else ():
-                if port.kind == "vhost-user" and port.path is not None:
+                if port.kind == "vhost-user":
                     port.path.unlink(missing_ok=True)  # of the dead
             live.start_switch(adapter, supervisor)
         took_ns = time.monotonic_ns() - begun

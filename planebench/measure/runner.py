@@ -140,10 +140,9 @@ class ExternalRunner:
         switch: RunningSwitch,
         links: LinkSettings,
         placement: Placement,
-        conditions: Conditions | None = None,
     ) -> None:
         self._tester, self._switch, self._links, self._placement = tester, switch, links, placement
-        self.conditions = conditions
+        self.conditions: Conditions | None = None
         self._fills_line = True
 
     @classmethod

@@ -15,7 +15,7 @@ from planebench.analysis.capacity import clock_floor_ns, tester_ceiling_pps
 from planebench.analysis.ledger import reason_of
 from planebench.host.evidence import HostSample, ThreadSampler, count_difference
 from planebench.measure.conditions import held_clock
-from planebench.measure.counts import tester_counts
+from planebench.measure.counts import Sending, tester_counts
 from planebench.measure.latency import by_clock, charged, clock_readings
 from planebench.measure.live import LiveTopology
 from planebench.measure.updates import control_packets, control_traffic
@@ -121,7 +121,7 @@ def run_trial(
         with as_it_is if live.mhz is None else held_clock(live.mhz, live.placement, live.planed) as clock:
             live.resume()
             if request.warmup_s > 0:
-                live.send(wanted, size, request.warmup_s, pps, profile=frames, traffic=profile, counted=False)
+                live.send(Sending(wanted, size, request.warmup_s, pps, profile=frames), profile, counted=False)
             sampler = ThreadSampler(live.threads())
             looks: list[HostSample] = []  # just before and after the sending: the harness must not run in between
             # A sending with stamps clears the counters of VNFs in processes of their own: it begins them, too.
@@ -129,19 +129,18 @@ def run_trial(
             kernel, nics, switch = live.wire_drops(), live.nic_counters(), live.switch.counters()
             clocked = request.probe_rate_pps > 0 and live.clock != "software"
             readings = [clock_readings(get_ports(live.call))] if clocked else []
-            stats = live.send(
+            sending = Sending(
                 wanted,
                 size,
                 request.duration_s,
                 pps,
                 request.probe_rate_pps,
-                watch=lambda: looks.append(live.sample(sampler)),
-                profile=frames,
+                frames,
                 stamps=request.anatomy,
                 clocks=clocked,
                 stamp_all=request.stamp_all,
-                traffic=profile,
             )
+            stats = live.send(sending, profile, lambda: looks.append(live.sample(sampler)))
             switch_after = live.switch.counters()
             live.check()
             drops = (live.vnf_drops() - dropped) + (live.wire_drops() - kernel)

@@ -136,7 +136,7 @@ def switch_document(request: SwitchRequest, name: str, values: OptionValues = NO
 
     It has one task for all stations, or one for each cross-connect and queue; of a network function that alone.
     """
-    ports = tuple(_port(*numbered, request, values) for numbered in enumerate(common.ordered_ports(request)))
+    ports = tuple(_port(*numbered, request, values) for numbered in enumerate(common.paired_ports(request)))
     title = str(values.get("function", "patch"))
     if request.bare is not None:
         bare, names = request.bare, tuple(port.name for port in request.ports)
@@ -160,10 +160,10 @@ def switch_document(request: SwitchRequest, name: str, values: OptionValues = NO
 def _port(number: int, port: SwitchPort, request: SwitchRequest, values: OptionValues) -> Port:
     backend, made = str(values.get("backend", "")), Port(port.name, "ethdev", port.ring_size, request.queues)
     if port.kind == "pci":
-        return replace(made, device=common.pci_address(port))
+        return replace(made, device=port.address)
     if port.kind in ("af_packet", "af_xdp"):
         return replace(made, device=common.dpdk_vdev(number, port, request))
-    made = replace(made, path=common.socket_path(port))
+    made = replace(made, path=port.path)
     if port.kind == "memif":
         return replace(made, kind="memif-client", zero_copy=True)
     if port.kind == "vhost-user":
@@ -319,7 +319,7 @@ class PlanedAdapter(Adapter):
             stations=tuple(replace(station, port=names[station.port]) for station in request.stations),
         )
         ports = (
-            Port(NIC_PORT, "memif-client", wire.ring_size, path=common.socket_path(wire)),
+            Port(NIC_PORT, "memif-client", wire.ring_size, path=wire.path),
             *(replace(_port(0, port, request, {}), name=names[port.name], queues=1) for port in vnfs),
         )
         task = replace(station_task(inner, None), name=NIC_TASK)

@@ -250,7 +250,7 @@ def test_an_emulated_nic_gives_each_vnf_its_frames_and_counts_what_it_does_not_t
         live.resume()
         stop(live.hosted.vnfs[1].processes[0].pid)
         frames = live.profile(PLAIN, ROUTER, flat_out=False)
-        after = live.send(flows(live.topology, "unidirectional"), 64, 0.5, 8 * PPS, profile=frames)
+        after = live.send(Sending(flows(live.topology, "unidirectional"), 64, 0.5, 8 * PPS, profile=frames))
         os.kill(live.hosted.vnfs[1].processes[0].pid, signal.SIGCONT)
         (veb,) = [task for task in after.tasks if task.name == "veb"]
         (sent,) = [task.generator.offered_packets for task in after.tasks if task.generator is not None]

@@ -191,7 +191,7 @@ def test_what_cannot_start_says_why_and_leaves_nothing(supervisor: Supervisor, m
     assert not any(process.alive() for process in supervisor.processes[known:])
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("planebench.host.programs._SYSTEM_FOLDERS", "/nowhere")
-    with pytest.raises(NotInstalledError, match="hosting container is not available; install bubblewrap"):
+    with pytest.raises(NotInstalledError, match="bubblewrap is not installed; to install: install bubblewrap"):
         hosting.start(request, supervisor)
     assert isinstance(hosting.find(), NotFound)
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from planebench.host.own_user import OwnUser
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import Found, NotFound, find_program, version_lines
-from planebench.model.errors import NotInstalledError
 from planebench.testbed.hosting.base import HostedRequest
 from planebench.testbed.hosting.inside import BWRAP, folder_of, hand_over_ports, own_folder
 
@@ -48,14 +47,6 @@ def find() -> Found | NotFound:
     program = find_program(BWRAP)
     lines = version_lines(program) if program else ()
     return Found(lines[0], program) if program and lines else NotFound(REMEDY)
-
-
-def require(hosting: str) -> Found:
-    """Return bubblewrap for a hosting. Raises NotInstalledError."""
-    found = find()
-    if isinstance(found, NotFound):
-        raise NotInstalledError(f"hosting {hosting} is not available; {found.remedy}")
-    return found
 
 
 def entries(root: Path) -> tuple[Shown, ...]:

@@ -25,7 +25,6 @@ from planebench.testbed.testers.base import (
     StreamCounts,
     TesterStream,
     TesterWatch,
-    nothing,
 )
 
 CALL_DEADLINE_S = 30.0
@@ -85,7 +84,12 @@ class OtgTester(ExternalTester):
             raise self.failed(f"port {', '.join(down)} has no link; are the cables as --wire says?")
 
     def send(
-        self, streams: Sequence[TesterStream], duration_s: float, *, latency: bool = False, watch: TesterWatch = nothing
+        self,
+        streams: Sequence[TesterStream],
+        duration_s: float,
+        *,
+        latency: bool = False,
+        watch: TesterWatch = lambda: None,
     ) -> dict[str, StreamCounts]:
         """Load the streams, start them, and look at their counters until they have stopped and stay as they are."""
         flows = [self._flow(stream, duration_s, latency=latency) for stream in streams]

@@ -23,7 +23,6 @@ from planebench.testbed.testers.base import (
     StreamCounts,
     TesterStream,
     TesterWatch,
-    nothing,
 )
 
 LIBRARY = Path("automation/trex_control_plane/interactive")
@@ -68,7 +67,12 @@ class TrexTester(ExternalTester):
                 raise self.failed(f"port {name} has no link; are the cables as --wire says?")
 
     def send(
-        self, streams: Sequence[TesterStream], duration_s: float, *, latency: bool = False, watch: TesterWatch = nothing
+        self,
+        streams: Sequence[TesterStream],
+        duration_s: float,
+        *,
+        latency: bool = False,
+        watch: TesterWatch = lambda: None,
     ) -> dict[str, StreamCounts]:
         """Send by the ports' own counters: whatever else arrives at them is counted, too."""
         client, stl = self._connected(), self._library()

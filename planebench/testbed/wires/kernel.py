@@ -10,7 +10,7 @@ from dataclasses import replace
 from planebench.model.errors import UsageError
 from planebench.model.wire import register
 from planebench.planed.document import Port
-from planebench.testbed.request import Ends, LinkSettings, LinkSide, SwitchPort, af_xdp_devargs
+from planebench.testbed.request import Ends, LinkSettings, LinkSide, SwitchPort
 from planebench.testbed.wires.base import WireKind, af_packet_port
 
 RING = 2048
@@ -68,7 +68,7 @@ class AfXdp(KernelWire):
 
     def planed_port(self, port: Port, cable: str, links: LinkSettings, side: LinkSide = "tester") -> Port:
         """Return a port of DPDK's driver for the first queue of the interface."""
-        device = af_xdp_devargs(f"net_af_xdp_{port.name}", getattr(links.ends[cable], side))
+        device = f"net_af_xdp_{port.name},iface={getattr(links.ends[cable], side)}"
         return replace(port, device=device, ring_size=max(port.ring_size or 0, RING))
 
     def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
