@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from planebench.conformance.frames import PLAIN, RawFrame, difference, good_frames, read_pcap, write_pcap
+from planebench.conformance.leftovers import Leftovers
 from planebench.conformance.model import Case, Failure
-from planebench.host.leftovers import Leftovers
 from planebench.host.process import Supervisor, stretched
 from planebench.measure.counts import Sending, TesterCounts, tester_counts, untried
 from planebench.measure.live import LiveSettings, LiveTopology

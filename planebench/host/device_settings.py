@@ -234,12 +234,6 @@ def device_journal(state: Path | None = None, root: Path = ROOT) -> Journal:
     return Journal(state or state_path(), DEVICE_SETTINGS, root)
 
 
-def restore_abandoned() -> None:
-    """Restore devices that processes changed which were killed; nothing for users who may not."""
-    if os.geteuid() == 0:
-        device_journal().undo_abandoned()
-
-
 @contextmanager
 def undone_at_exit() -> Iterator[None]:
     """Restore at exit all devices that this process changed since."""

@@ -86,14 +86,6 @@ class Process:
         """Return the exit code, negative for a signal; None while it runs."""
         return self._popen.poll()
 
-    @property
-    def nice(self) -> int | None:
-        """Return the nice value that the kernel reports; None if the process is gone."""
-        try:
-            return os.getpriority(os.PRIO_PROCESS, self.pid)
-        except OSError:
-            return None
-
     def alive(self) -> bool:
         """Return whether it still runs, or is paused."""
         return self.returncode is None
@@ -299,7 +291,7 @@ class Supervisor(contextlib.AbstractContextManager["Supervisor"]):
 
         ``env`` is added to our own environment. ``workdir`` is the current directory of the child, by default
         ``workdir(name)``. ``netns_pid``: run in the network namespace of that process; ``new_netns``: in a new one.
-        ``high_priority``: nice -20 if the system allows it (see :attr:`Process.nice`). ``enclosed``: a
+        ``high_priority``: nice -20 if the system allows it. ``enclosed``: a
         :class:`NamespacedProcess`. ``user``: whom it becomes; by default it stays ours. A program that cannot be
         executed becomes a dead process with the reason in its log.
         Raises StartError only if the supervisor is closed.

@@ -55,7 +55,6 @@ from planebench.testbed.chain import build_chain
 from planebench.testbed.placement import place_vnfs
 from planebench.testbed.rates import SATURATING, bit_loads, fixed_loads, latency_loads, line_rate_pps, rate_label
 from planebench.testbed.testers import get_tester
-from planebench.testbed.wires.base import wire_kind
 
 T = TypeVar("T")
 
@@ -249,8 +248,8 @@ class Campaign:
         self._waiting: defaultdict[TopologyKey, list[LatencyStep]] = defaultdict(list)
         """Latency trials without a load, as no saturating trial of their point counts yet."""
         self._groups = {group.first.topology: group for group in group_points(self.points)}
-        self._one_by_one = wire_kind(self.settings.wire).exclusive(wire_arguments(self.settings.wire))
-        """Only one switch can be up, as the devices of the wire are of one process at a time."""
+        self._one_by_one = bool(wire_arguments(self.settings.wire))
+        """Only one switch can be up, as named devices of a wire are of one process at a time."""
         self._costs = {label: adapter.cost for label, adapter in self.adapters.items()}
         self._starts_s = {key: starts_s(self._costs, group) for key, group in self._groups.items()}
 

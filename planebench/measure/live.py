@@ -42,7 +42,7 @@ from planebench.measure.hosted import (
     share_a_core,
 )
 from planebench.measure.latency import StampedVnf, common_clock, read_anatomy
-from planebench.measure.updates import Changing, control_traffic, wait_until_settled
+from planebench.measure.updates import Changing, ControlTraffic, control_traffic, wait_until_settled
 from planebench.model.conditions import Conditions, of_losses
 from planebench.model.dimensions import ClockChoice, ClockName, HostingFacts
 from planebench.model.errors import DiedError, StartError, UsageError
@@ -163,8 +163,10 @@ class LiveTopology:
         """The clock of the latencies: that which all ports have."""
         self.functional: tuple[Reason, ...] = ()
         """Why its rates and latencies are not representative; empty if they are."""
+        self.control: ControlTraffic | None = None
+        """The control packets of the last sending, if there were any."""
         self.control_received = 0
-        """Control packets that VNFs received in the last sending."""
+        """Control packets that VNFs received in it."""
         self.table_updates: FibUpdates | None = None
         """The changes of the switch's own table in the last sending, if there were any."""
         self.memory: tuple[MemoryEvidence, ...] = ()
@@ -434,7 +436,7 @@ class LiveTopology:
         called just before and just after the sending. Raises DiedError when tester or switch is gone.
         """
         alive = self.hosted if self.links.controls == "alive" else None
-        control = control_traffic(self.topology, traffic) if alive is not None else None
+        self.control = control = None if alive is None else control_traffic(self.topology, traffic)
         looked = sending.probe_rate_pps or sending.stamps or sending.clocks or sending.stamp_all
         more = () if control is None else (control.load,)
         sending = replace(sending, more=more, sampled=self.sampled and not looked)

@@ -40,7 +40,6 @@ from planebench.switches.adapter import Adapter
 from planebench.testbed.chain import build_chain
 from planebench.testbed.placement import place_vnfs
 from planebench.testbed.rates import rate_label
-from planebench.testbed.wires.base import wire_kind
 
 SWITCH = "switch"
 CALM_S = 0.5
@@ -270,7 +269,7 @@ class OutageSettings:
 def open_outages(settings: OutageSettings, *, runs_dir: Path | None = None, hugepages: bool | None = None) -> Session:
     """Open the run folder of outages; nothing is started. Raises UsageError for what a switch cannot do."""
     held = survey(settings.plan(), hugepages=hugepages)
-    if wire_kind(settings.wire).exclusive(wire_arguments(settings.wire)) and len(held.adapters) > 1:
+    if wire_arguments(settings.wire) and len(held.adapters) > 1:
         raise UsageError(f"--wire {wire_name(settings.wire)}: only one switch can be up at a time; give one --switch")
     for point, why in held.absent.items():
         raise UsageError(f"--switch {point.switch}: {why}")

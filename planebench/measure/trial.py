@@ -18,7 +18,7 @@ from planebench.measure.conditions import held_clock
 from planebench.measure.counts import Sending, tester_counts
 from planebench.measure.latency import by_clock, charged, clock_readings
 from planebench.measure.live import LiveTopology
-from planebench.measure.updates import control_packets, control_traffic
+from planebench.measure.updates import control_packets
 from planebench.measure.verdict import judge, remarks
 from planebench.model.conditions import NOT_BASIC
 from planebench.model.errors import PlanebenchError
@@ -145,8 +145,7 @@ def run_trial(
             live.check()
             drops = (live.vnf_drops() - dropped) + (live.wire_drops() - kernel)
             grown = live.nic_counters() - nics
-            control = control_traffic(live.topology, profile)
-            counts = tester_counts(stats, wanted, () if control is None else (control.flow,))
+            counts = tester_counts(stats, wanted, () if live.control is None else (live.control.flow,))
             latency = counts.latency
             if clocked and latency is not None:
                 readings.append(clock_readings(get_ports(live.call)))
@@ -188,7 +187,7 @@ def run_trial(
         tester_drops=counts.tester_drops | others,
         sent=counts.sent,
         updates=live.table_updates,
-        control=None if control is None else control_packets(stats, control, live.control_received),
+        control=None if live.control is None else control_packets(stats, live.control, live.control_received),
         anatomy=anatomy,
     )
     return judged(

@@ -287,7 +287,7 @@ def _switch_cpu(cpus: Cpus) -> int:
     largest = max(kinds, key=lambda kind: (cores[kind], -kind))
     kind = next((kind for kind in kinds if cores[kind] >= cpus.switch_cores + cpus.tester_cores), largest)
     eligible = [cpu for cpu in eligible if cpus.kind(cpu) == kind]
-    for group_of in (cpus.node, cpus.l3_first):
+    for group_of in (cpus.node, lambda cpu: min(cpus.l3_group.get(cpu, {0}))):
         groups = [group_of(cpu) for cpu in eligible]
         best = max(groups, key=lambda group: (groups.count(group), group))
         eligible = [cpu for cpu, group in zip(eligible, groups, strict=True) if group == best]

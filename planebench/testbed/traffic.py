@@ -420,12 +420,8 @@ def existing(path: str) -> Path:
     return found
 
 
-def profile_from_document(document: object, name: str, source: str) -> TrafficProfile:
+def profile_from_document(document: dict[str, Any], name: str, source: str) -> TrafficProfile:
     """Return a profile from parsed YAML. Raises UsageError with ``source``, the key, its value, and what is valid."""
-    if not isinstance(document, dict):
-        raise UsageError(
-            f"{source}: a traffic profile must be a mapping with the keys {', '.join(ProfileModel.model_fields)}"
-        )
     try:
         return ProfileModel.model_validate(document).record(name)
     except ValidationError as error:

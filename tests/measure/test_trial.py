@@ -56,7 +56,7 @@ class FakeLive:
         )
         self.memory = ()
         self.table_updates = None
-        self.topology, self.control_received = None, 0
+        self.control, self.control_received = None, 0
         self.functional: tuple[str, ...] = ()
         self.clock, self.mhz, self.planed = "software", None, Path("planed")
         self.switch = SimpleNamespace(counters=self._counters)

@@ -17,10 +17,10 @@ from hosting_rig import Way, exact, hosted_request, port_sockets, start_vnf, tes
 from planed_rig import OTHER_CPU, Planed, load, until
 
 from planebench.host import procfs, reaper
-from planebench.host.leftovers import command_line
 from planebench.host.pci import Nic
 from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.process import Supervisor, high_priority, sweep_stale
+from planebench.host.procfs import command_line
 from planebench.host.programs import NotFound
 from planebench.model.errors import DiedError, NotInstalledError, StartError
 from planebench.planed.document import Task

@@ -62,7 +62,6 @@ class ExternalTester(ABC):
     """A tester that is reached over a network. Every method raises ExternalTesterError, one sentence, when it fails."""
 
     kind: str
-    title: str
     options: tuple[Option, ...] = (LINE_OPTION,)
 
     def __init__(self, where: str, values: Mapping[str, Value]) -> None:

@@ -47,7 +47,6 @@ class OtgTester(ExternalTester):
     """``otg:https://HOST:PORT``. Ports are locations in the sense of the API: what its documentation calls so."""
 
     kind = "otg"
-    title = "Open Traffic Generator"
     options = (
         LINE_OPTION,
         Option("verify", "flag", "check the certificate of the server", "yes"),

@@ -42,7 +42,6 @@ class TrexTester(ExternalTester):
     """``trex:HOST,path=/opt/trex/v3.06``. Ports are TRex's numbers."""
 
     kind = "trex"
-    title = "TRex (STL)"
     options = (LINE_OPTION, Option("path", "path", f"folder of the TRex release (default: ${PATH_VARIABLE})"))
 
     def __init__(self, where: str, values: Mapping[str, Value]) -> None:

@@ -56,10 +56,6 @@ class WireKind(Wire, ABC):
         """Return the queue on which the tester receives, if it is not that on which it sends."""
         return 0
 
-    def exclusive(self, arguments: str) -> bool:
-        """Return whether its devices are of one process at a time: the switches of a comparison are up one by one."""
-        return bool(arguments)
-
     def makes_veth_pairs(self, arguments: str) -> bool:
         """Return whether planebench makes a veth pair for each wire, in a network namespace of its own."""
         return False

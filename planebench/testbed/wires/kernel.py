@@ -47,10 +47,10 @@ class KernelWire(WireKind):
     @contextmanager
     def hold(self, arguments: str, side: LinkSide | None = None) -> Iterator[tuple[str, ...]]:
         """Check that kernel, user and interfaces can do it; sockets undo themselves when they close."""
-        from planebench.host import interfaces  # pages know wires, but load nothing of the host
+        from planebench.host import af_xdp, interfaces  # pages know wires, but load nothing of the host
 
-        refusal = interfaces.xdp_refusal if self.by_af_xdp else interfaces.refusal
-        if reason := refusal(self.devices(arguments, side)):
+        missing = af_xdp.missing() if self.by_af_xdp else ""
+        if reason := missing or interfaces.refusal(self.devices(arguments, side)):
             raise UsageError(f'wire "{self.name}": {reason}')
         yield ()
 
