@@ -219,14 +219,7 @@ NUMBER = Setting((f"{_DEVICE}/sriov_numvfs",), write=write_number)
 UP = Setting((f"{_DEVICE}/up",), read_up, write_up)
 
 
-DEVICE_SETTINGS: tuple[Setting, ...] = (
-    DRIVER,
-    NO_IOMMU,
-    NUMBER,
-    UP,
-    AFFINITY,
-    FREQUENCY,
-)
+DEVICE_SETTINGS: tuple[Setting, ...] = (DRIVER, NO_IOMMU, NUMBER, UP, AFFINITY, FREQUENCY)
 
 
 def device_journal(state: Path | None = None, root: Path = ROOT) -> Journal:

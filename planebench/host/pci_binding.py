@@ -224,13 +224,7 @@ def _warnings(nics: Sequence[Nic]) -> tuple[str, ...]:
     return (NO_IOMMU_WARNING,) if any(not nic.has_iommu and not nic.is_bifurcated for nic in nics) else ()
 
 
-def make_vfs(
-    address: str,
-    count: int,
-    journal: Journal | None = None,
-    *,
-    macs: Sequence[str] = (),
-) -> tuple[Nic, ...]:
+def make_vfs(address: str, count: int, journal: Journal | None = None, *, macs: Sequence[str] = ()) -> tuple[Nic, ...]:
     """Make the first ``count`` VFs of a NIC, bring its interface up, and return the VFs by number.
 
     ``macs``: their addresses, by default MAC_PREFIX and the number. A VF is trusted to receive what is not sent to its

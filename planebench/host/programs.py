@@ -209,11 +209,7 @@ class _File:
     marches: frozenset[str] = frozenset()
 
 
-def build_of(
-    program: Path,
-    plugins: Iterable[Path] = (),
-    libraries: Sequence[str] = (),
-) -> Build:
+def build_of(program: Path, plugins: Iterable[Path] = (), libraries: Sequence[str] = ()) -> Build:
     """Return the build of a program, of ``plugins`` that are there, and of the libraries that it loads.
 
     ``libraries``: beginnings of the names of those that are its own; all of one beginning have one digest. A program

@@ -14,13 +14,7 @@ from planebench.host.process import stretched
 from planebench.measure.latency import histogram_of
 from planebench.model.errors import StartError
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import (
-    TENTHS,
-    DirectionCounts,
-    Evidence,
-    LatencyRecord,
-    TrafficSent,
-)
+from planebench.model.records import TENTHS, DirectionCounts, Evidence, LatencyRecord, TrafficSent
 from planebench.model.scenarios import QUEUES_MAX, Flow, queue_name, queue_stream
 from planebench.model.traffic import TrafficProfile
 from planebench.planed.client import Call, GeneratorLoad, Profile, get_statistics, is_sending, start_traffic

@@ -34,13 +34,7 @@ from planebench.measure.counts import (
     vnf_drops,
 )
 from planebench.measure.distance import LastDistance
-from planebench.measure.hosted import (
-    HostedVnfs,
-    control_planes,
-    functional_reasons,
-    ready_within_s,
-    share_a_core,
-)
+from planebench.measure.hosted import HostedVnfs, control_planes, functional_reasons, ready_within_s, share_a_core
 from planebench.measure.latency import StampedVnf, common_clock, read_anatomy
 from planebench.measure.updates import Changing, ControlTraffic, control_traffic, wait_until_settled
 from planebench.model.conditions import Conditions, of_losses

@@ -12,14 +12,7 @@ from planebench.measure.counts import not_as_intended
 from planebench.measure.updates import not_answered, not_applied
 from planebench.model.chain_name import vnf_names
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import (
-    SCHEDSTAT_MIN_NS,
-    DirectionCounts,
-    SwitchCycles,
-    Trial,
-    Verdict,
-    VerdictKind,
-)
+from planebench.model.records import SCHEDSTAT_MIN_NS, DirectionCounts, SwitchCycles, Trial, Verdict, VerdictKind
 from planebench.model.results import CORE_MHZ, WANTED_MHZ
 from planebench.model.scenarios import FRAME_SIZE_MIN_BYTES
 from planebench.model.server import RANDOM

@@ -31,14 +31,7 @@ from planebench.planed.document import Document, Memory, Port, Task, Worker
 from planebench.planed.process import CONNECT_DEADLINE_S, PlanedProcess
 from planebench.planed.statistics import Statistics, TaskStatistics
 from planebench.switches import common
-from planebench.switches.adapter import (
-    DUTY_OPTION,
-    WORKERS_OPTION,
-    Adapter,
-    RunningSwitch,
-    Situation,
-    Traits,
-)
+from planebench.switches.adapter import DUTY_OPTION, WORKERS_OPTION, Adapter, RunningSwitch, Situation, Traits
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchPort, SwitchRequest, memory
 from planebench.testbed.traffic_files import synthetic_routes_of

@@ -400,12 +400,7 @@ def odd_cores(cpus: Cpus, pollers: Collection[int]) -> tuple[str, ...]:
 
 
 def place(
-    cpus: Cpus,
-    vnf_count: int = 0,
-    *,
-    hosted: Collection[int] = (),
-    placing: Placing = NEAR,
-    idle_tester: bool = False,
+    cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), placing: Placing = NEAR, idle_tester: bool = False
 ) -> Placement:
     """Spread switch, tester, ``vnf_count`` VNFs and control threads over the allowed CPUs.
 

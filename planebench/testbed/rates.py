@@ -89,10 +89,7 @@ def bit_loads(
 
 
 def fixed_loads(
-    scenario: ScenarioName,
-    shares: Sequence[float],
-    v2v_pps: float = V2V_LATENCY_PPS,
-    rates_pps: Sequence[float] = (),
+    scenario: ScenarioName, shares: Sequence[float], v2v_pps: float = V2V_LATENCY_PPS, rates_pps: Sequence[float] = ()
 ) -> tuple[Load, ...]:
     """Return the loads that do not depend on R+: the requested rates per sending end; in v2v one for all shares."""
     rates = (v2v_pps, *rates_pps) if scenario_named(scenario).latency_by_echo and shares else rates_pps

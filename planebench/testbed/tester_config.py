@@ -74,12 +74,7 @@ def each_queue(task: Task, queues: int) -> tuple[Task, ...]:
 
 
 def assign_tasks(
-    placement: Placement,
-    topology: Topology,
-    queues: int = 1,
-    inside: Sequence[Task] = (),
-    *,
-    one_wire: bool = False,
+    placement: Placement, topology: Topology, queues: int = 1, inside: Sequence[Task] = (), *, one_wire: bool = False
 ) -> tuple[Worker, ...]:
     """Return the workers of the tester, one for each CPU with tasks, tasks in the order of :func:`tester_tasks`.
 

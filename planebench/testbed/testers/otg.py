@@ -18,14 +18,7 @@ from typing import Any
 from planebench.host.process import stretched
 from planebench.model.errors import ExternalTesterError, UsageError
 from planebench.model.switch import Option, Value
-from planebench.testbed.testers.base import (
-    LINE_OPTION,
-    Delay,
-    ExternalTester,
-    StreamCounts,
-    TesterStream,
-    TesterWatch,
-)
+from planebench.testbed.testers.base import LINE_OPTION, Delay, ExternalTester, StreamCounts, TesterStream, TesterWatch
 
 CALL_DEADLINE_S = 30.0
 """A chassis takes its time to load a configuration."""

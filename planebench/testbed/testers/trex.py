@@ -16,14 +16,7 @@ from typing import Any
 from planebench.host.process import stretched
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.switch import Option, Value
-from planebench.testbed.testers.base import (
-    LINE_OPTION,
-    Delay,
-    ExternalTester,
-    StreamCounts,
-    TesterStream,
-    TesterWatch,
-)
+from planebench.testbed.testers.base import LINE_OPTION, Delay, ExternalTester, StreamCounts, TesterStream, TesterWatch
 
 LIBRARY = Path("automation/trex_control_plane/interactive")
 """The folder of the client library below that of a release."""
