@@ -69,17 +69,11 @@ class Process:
     def __init__(self, name: str, popen: subprocess.Popen[bytes], log_path: Path) -> None:
         self.name = name
         self.log_path = log_path
+        self.pid = popen.pid
+        """The process id, which is also the process group id."""
+        self.stdin: IO[bytes] | None = popen.stdin
+        """The write end of its standard input if ``pipe_stdin`` was requested."""
         self._popen = popen
-
-    @property
-    def pid(self) -> int:
-        """Return the process id, which is also the process group id."""
-        return self._popen.pid
-
-    @property
-    def stdin(self) -> IO[bytes] | None:
-        """Return the write end of its standard input if ``pipe_stdin`` was requested."""
-        return self._popen.stdin
 
     @property
     def returncode(self) -> int | None:
@@ -88,7 +82,7 @@ class Process:
 
     def alive(self) -> bool:
         """Return whether it still runs, or is paused."""
-        return self.returncode is None
+        return self._popen.poll() is None
 
     def log_tail(self, lines: int = 8) -> str:
         """Return the last lines of its stdout and stderr; empty if none."""

@@ -128,9 +128,10 @@ class LiveTopology:
         """Calls a method of the tester, which must not be paused. Raises DiedError, RpcError."""
         self.traffic: Call = tester.call
         """The same of those that send and count, which answer as one: the tester, and ends that are hosted."""
-        self._switch: RunningSwitch | None = None
+        self.switch = RunningSwitch()
+        """The running switch; one without processes before its start and after its end."""
         self._remote: RemoteSwitch | None = None
-        """The switch if it runs on another host."""
+        """The same if it runs on another host."""
         self._switch_processes: tuple[Process, ...] = ()
         self.hosted: HostedVnfs | None = None
         """VNFs that are no tasks of the tester; where the switch forwards in their place, their control planes."""
@@ -334,7 +335,7 @@ class LiveTopology:
         requests = requests_of(self.request, self.topology, self.links)
         with supervisor.memory_on(self.placement.memory_node(self.placement.switch_cpu)):
             switch = start_switches(adapter, requests, supervisor)
-        self._switch, self._remote = switch, switch if isinstance(switch, RemoteSwitch) else None
+        self.switch, self._remote = switch, switch if isinstance(switch, RemoteSwitch) else None
         self._switch_processes = tuple(supervisor.processes[known:])
         if self.hosted is not None:
             self.hosted.hand_over_ports()
@@ -399,13 +400,6 @@ class LiveTopology:
         """Return what hosted VNFs have dropped so far, as in ``Trial.tester_drops``."""
         return Counter() if self.hosted is None or self.links.controls else self.hosted.drops()
 
-    @property
-    def switch(self) -> RunningSwitch:
-        """Return the running switch."""
-        if self._switch is None:
-            raise DiedError("the switch is not running")
-        return self._switch
-
     def pause(self) -> None:
         """Stop every process of this topology by SIGSTOP."""
         if self._remote is not None:
@@ -439,7 +433,7 @@ class LiveTopology:
                 start_traffic(vnf.call, self.sender.next_epoch, sending.duration_s, stamps=True)
         begun: TableUpdates | None = None
         self.table_updates, self.control_received = None, 0
-        if traffic.has_control and alive is not None:
+        if alive is not None and traffic.has_control:
             begun = Changing(alive, traffic)
         elif traffic.updates is not None and self.topology.side_by_side and isinstance(self.switch, UpdatableSwitch):
             begun = self.switch.begin_updates(traffic.updates)
@@ -490,8 +484,8 @@ class LiveTopology:
         ``here``: ask no other host, as nothing goes there while a trial sends.
         """
         self._tester.check()
-        if self._switch is not None and not (here and self._remote is not None):
-            self._switch.check()
+        if not (here and self._remote is not None):
+            self.switch.check()
         if self.hosted is not None:
             self.hosted.check()
 
@@ -500,9 +494,8 @@ class LiveTopology:
         for process in self.processes:
             process.resume()
         self._stop_hosted()
-        if self._switch is not None:
-            self._switch.stop()
-            self._switch = self._remote = None
+        self.switch.stop()
+        self.switch, self._remote = RunningSwitch(), None
         self._tester.stop()
         if self._veth is not None:
             self._veth.close()

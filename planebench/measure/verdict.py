@@ -159,7 +159,7 @@ def remarks(trial: Trial, profile: TrafficProfile) -> Iterator[Reason]:
         yield Reason(ReasonCode.DROPPED_BY_FUNCTIONS, text)
     tenths = trial.by_tenth
     if trial.role == "r_plus" and any(tenths):
-        share = trial.drained_packets / trial.forwarded_packets
+        share = 1 - sum(tenths) / trial.forwarded_packets
         if share > DRAINED_SHARE:
             text = f"{share:.1%} of the forwarded frames came out of rings after the sending: not in the rate"
             yield Reason(ReasonCode.DRAINED, text, {"share": share})

@@ -177,7 +177,7 @@ class Point:
     @property
     def side_by_side(self) -> bool:
         """Return whether its VNFs are side by side."""
-        return SCENARIOS[self.scenario].side_by_side
+        return SCENARIOS[self.scenario].vnfs == "side-by-side"
 
     @property
     def scenario_label(self) -> str:
@@ -211,7 +211,7 @@ class Point:
     def hostings(self) -> tuple[HostingName, ...]:
         """Return the hosting of each VNF, or of each end in one; one for all VNFs side by side; empty without VNFs."""
         if not self.chain_length:
-            return (self.hosting,) * SCENARIOS[self.scenario].ends_in_vnfs
+            return (self.hosting,) * SCENARIOS[self.scenario].ends.count("vnf")
         return hostings(self.chain, self.named_length, self.hosting)
 
     @property
@@ -667,11 +667,6 @@ class Trial:
         """Return what came within each tenth of the sending, all directions; empty where it was not counted."""
         tenths = [d.forwarded_by_tenth for d in self.directions]
         return tuple(map(sum, zip(*tenths, strict=True))) if all(tenths) else ()
-
-    @property
-    def drained_packets(self) -> int:
-        """Return the frames that rings gave back after the sending; 0 where that was not counted."""
-        return self.forwarded_packets - sum(self.by_tenth) if self.by_tenth else 0
 
     @property
     def throughput_pps(self) -> float:

@@ -9,7 +9,7 @@ of the VNFs' FIBs, and they hold only their control. It is the same program both
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from types import MappingProxyType
@@ -29,7 +29,7 @@ from planebench.model.topology import MONITOR_MAC
 from planebench.planed.client import Call, get_ports, get_statistics
 from planebench.planed.document import Document, Memory, Port, Task, Worker
 from planebench.planed.process import CONNECT_DEADLINE_S, PlanedProcess
-from planebench.planed.statistics import Statistics, TaskStatistics
+from planebench.planed.statistics import Statistics
 from planebench.switches import common
 from planebench.switches.adapter import DUTY_OPTION, WORKERS_OPTION, Adapter, RunningSwitch, Situation, Traits
 from planebench.switches.common import manifest
@@ -356,18 +356,22 @@ class RunningPlaned(common.ProcessGroup):
 
     def counters(self) -> SwitchCycles:
         stats = self._stats()
-        tasks = stats.tasks
-        ports = get_ports(self._planed.call) if self._nics else ()
-        nic = common.nic_counters({port.name: port.xstats for port in ports})
-        own = {name: count for name in FURTHER_COUNTERS if (count := _total(tasks, name)) is not None}
+        tasks, drops, counters = stats.tasks, parse_drops(stats), dict[str, int]()
+        for name in FURTHER_COUNTERS:
+            if (count := common.total(getattr(task, name) for task in tasks)) is not None:
+                counters[name] = count
+        if self._nics:
+            nic = common.nic_counters({port.name: port.xstats for port in get_ports(self.call)})
+            counters |= nic
+            drops |= common.nic_drops(nic)
         return SwitchCycles(
             busy_cycles=sum(task.busy_cycles for task in tasks),
             idle_cycles=sum(task.idle_cycles for task in tasks),
             packets=sum(task.rx_packets for task in tasks),
-            drops=parse_drops(stats) | common.nic_drops(nic),
+            drops=drops,
             forwarded_packets=sum(task.tx_packets for task in tasks),
-            bursts=_total(tasks, "rx_bursts"),
-            counters=own | nic,
+            bursts=common.total(task.rx_bursts for task in tasks),
+            counters=counters,
         )
 
     def stop(self) -> None:
@@ -390,11 +394,6 @@ def parse_drops(stats: Statistics) -> dict[str, int]:
     for state in stats.ports:
         drops.update({f"{state.name}:{reason}": count for reason, count in state.drops.items()})
     return dict(drops)
-
-
-def _total(tasks: Sequence[TaskStatistics], name: str) -> int | None:
-    """Return the sum of a counter over all tasks; None if a task does not have it."""
-    return common.total(getattr(task, name, None) for task in tasks)
 
 
 ADAPTER = PlanedAdapter()
