@@ -219,21 +219,18 @@ def cycles_of_trial(
 
     The readings enclose more than the trial, and a polling switch is idle in the rest.
     """
-    busy = _difference(before.busy_cycles, after.busy_cycles)
+    grown: dict[str, int | None] = {}
+    for name in ("busy_cycles", "packets", "forwarded_packets", "bursts"):
+        first, last = getattr(before, name), getattr(after, name)
+        grown[name] = None if first is None or last is None else last - first
+    busy = grown["busy_cycles"]
     counters = {name: count - before.counters.get(name, 0) for name, count in after.counters.items()}
     return SwitchCycles(
-        busy_cycles=busy,
+        **grown,
         idle_cycles=None if busy is None else max(trial_cycles - busy, 0),
-        packets=_difference(before.packets, after.packets),
         drops={reason: count - before.drops.get(reason, 0) for reason, count in after.drops.items()},
-        forwarded_packets=_difference(before.forwarded_packets, after.forwarded_packets),
-        bursts=_difference(before.bursts, after.bursts),
         counters={**counters, **further},
     )
-
-
-def _difference(before: int | None, after: int | None) -> int | None:
-    return None if before is None or after is None else after - before
 
 
 def judged(trial: Trial, profile: TrafficProfile, **known: Any) -> Trial:
