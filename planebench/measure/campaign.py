@@ -407,7 +407,7 @@ class Campaign:
         bits = {load.label: load for load in bit_loads(how.total_bps, how.per_vnf_bps, size, vnfs, senders)}
         if step.load in bits:
             return bits[step.load]
-        fixed = {load.label: load for load in fixed_loads(point.scenario, how.loads, how.v2v_pps, how.rates_pps)}
+        fixed = {load.label: load for load in fixed_loads(point.scenario, how)}
         echoed = point.echoes("latency")
         if step.load in fixed and not echoed:
             return fixed[step.load]
@@ -422,9 +422,7 @@ class Campaign:
             return None
         # Of a backlog that goes out at the end of a trial more may come than a line carries; a load cannot.
         whole_pps = min(whole_pps, senders * (carried_pps(self.plan, point) or inf))
-        loads = latency_loads(
-            point.scenario, how.loads, whole_pps, senders, how.v2v_pps, how.rates_pps, load_name(how.of)
-        )
+        loads = latency_loads(point.scenario, how, whole_pps, senders, load_name(how.of))
         return next(load for load in loads if load.label == step.load)
 
     def _measure(self, benches: dict[str, Bench], request: TrialRequest) -> bool:
