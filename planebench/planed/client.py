@@ -219,16 +219,13 @@ def start_traffic(
     ``nonce``: a secret number in every frame, by which monitors recognize frames of these loads; 0 for none.
     ``sampled``: monitors look into some bursts only; no load may have probes then.
     """
-    begin: Json = {
-        "epoch": epoch,
-        "duration_ns": int(duration_s * 1e9),
-        "generators": [load.to_json() for load in loads],
-    }
+    flags = {"stamps": stamps, "clocks": clocks, "nonce": nonce, "sampled": sampled}
     call(
         "traffic.start",
-        begin
-        | ({"stamps": True} if stamps else {})
-        | ({"clocks": True} if clocks else {})
-        | ({"nonce": nonce} if nonce else {})
-        | ({"sampled": True} if sampled else {}),
+        {
+            "epoch": epoch,
+            "duration_ns": int(duration_s * 1e9),
+            "generators": [load.to_json() for load in loads],
+            **{key: value for key, value in flags.items() if value},
+        },
     )

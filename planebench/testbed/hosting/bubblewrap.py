@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from planebench.host.launch import STAGE
 from planebench.host.own_user import OwnUser
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import Found, NotFound, find_program, version_lines
@@ -115,7 +116,7 @@ def spawn(
         if _is_link(it):
             words += ["--symlink", str(it.source.readlink()), str(it.name)]
             continue
-        words += [it.how, str(it.source) if user is None else user.staged(staged), str(it.name)]
+        words += [it.how, str(it.source) if user is None else f"{STAGE}/{staged}", str(it.name)]
         staged += 1
     words += ["--remount-ro", "/", "--chdir", str(own), *(("--as-pid-1",) if as_pid_1 else ()), "--", *command]
     return supervisor.spawn(request.name, words, cpus=cpus, workdir=folder_of(request), enclosed=True, user=user)
