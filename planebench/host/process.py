@@ -207,7 +207,8 @@ class Supervisor(contextlib.AbstractContextManager["Supervisor"]):
     def __init__(self, root: Path | None = None) -> None:
         stretched(1.0)  # a factor that is wrong is told before there is anything to end
         self.root = Path(tempfile.mkdtemp(prefix=ROOT_PREFIX, dir=root or default_base()))
-        self._processes: list[Process] = []
+        self.processes: list[Process] = []
+        """Every process started so far, ended ones too."""
         self._closed = False
         self._folders = 0
         self._memory = threading.local()
@@ -234,11 +235,6 @@ class Supervisor(contextlib.AbstractContextManager["Supervisor"]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    @property
-    def processes(self) -> tuple[Process, ...]:
-        """Return every process started so far, ended ones too."""
-        return tuple(self._processes)
 
     def workdir(self, name: str) -> Path:
         """Return a private directory for one part (switch, tester); made on first use, removed with the supervisor."""
@@ -330,7 +326,7 @@ class Supervisor(contextlib.AbstractContextManager["Supervisor"]):
             process = kind(name, popen, Path(log.name))
         with (self.root / reaper.PIDS_FILE).open("a", encoding="ascii") as file:
             file.write(f"{popen.pid} {procfs.start_ticks(popen.pid) or 0}\n")
-        self._processes.append(process)
+        self.processes.append(process)
         return process
 
     def close(self) -> None:
@@ -339,10 +335,10 @@ class Supervisor(contextlib.AbstractContextManager["Supervisor"]):
             return
         self._closed = True
         try:
-            for process in self._processes:
+            for process in self.processes:
                 if process.alive():
                     process.ask_to_end()
-            for process in reversed(self._processes):
+            for process in reversed(self.processes):
                 process.terminate()
         finally:
             self._spawner.shutdown(wait=False)

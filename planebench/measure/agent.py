@@ -170,7 +170,7 @@ class Agent:
         with self._supervisor.memory_on(self.placement.memory_node(own.cpu)):
             running = adapter.start(own, self._supervisor)
         self._numbers += 1
-        self._up[self._numbers] = _Up(running, self._supervisor.processes[known:], interfaces)
+        self._up[self._numbers] = _Up(running, tuple(self._supervisor.processes[known:]), interfaces)
         return self._numbers
 
     def _of_switch(self, method: str, number: int) -> Any:

@@ -184,7 +184,7 @@ class HostedVnfs:
         for number, request in zip(self._numbers, self._requests, strict=True):
             vnf, threads = self._running[request.name], self._threads[request.name]
             # Of processes that forward, which the launched ones may have enclosed.
-            pids = dict.fromkeys(thread.pid for thread in threads) or [process.pid for process in vnf.processes]
+            pids = dict.fromkeys(thread.pid for thread in threads) or [vnf.process.pid]
             cpus, node = roaming or frozenset(request.cpus), self._placement.vnf_memory_node(number)
             found.append(PlacedOwner("vnf", vnf.name, tuple(pids), node, threads, cpus, bool(roaming)))
         return tuple(found)

@@ -359,7 +359,7 @@ class LiveTopology:
     def processes(self) -> tuple[Process, ...]:
         """Return the tester, then the processes of the switch, then those of hosted VNFs."""
         vnfs = self.hosted.vnfs if self.hosted is not None else ()
-        hosted = [process for vnf in vnfs for process in vnf.processes]
+        hosted = [vnf.process for vnf in vnfs]
         return (self._tester.process, *self._switch_processes, *hosted)
 
     def threads(self) -> tuple[ThreadRef, ...]:

@@ -134,7 +134,7 @@ def assert_contained(vnf: RunningVnf) -> None:
     for space in ("net", "pid", "mnt", "ipc", "uts"):
         assert Path(f"/proc/{pid}/ns/{space}").readlink() != Path(f"/proc/self/ns/{space}").readlink()
     assert [line.split(":")[0].strip() for line in Path(f"/proc/{pid}/net/dev").read_text().splitlines()[2:]] == ["lo"]
-    inside, folder = Path(f"/proc/{pid}/root"), Path(vnf.processes[0].log_path).parent / "own"
+    inside, folder = Path(f"/proc/{pid}/root"), Path(vnf.process.log_path).parent / "own"
     for path in ("/new", "/planed", "/sys/new", folder.parents[1] / "a" / "new"):
         with pytest.raises(OSError, match=r"Read-only file system|Permission denied|Text file busy"):
             (inside / str(path).lstrip("/")).write_text("")
@@ -150,13 +150,11 @@ def mounts_here() -> set[str]:
 
 
 def _paused_it_forwards_nothing(it: Planed, vnf: RunningVnf) -> None:
-    for process in vnf.processes:
-        process.pause()
+    vnf.process.pause()
     until(lambda: procfs.stat_fields(vnf.threads()[0].pid)[0] == "T", "it is stopped")
     tasks = it.send(load("gen-a", rate_pps=1000), epoch=60000)
     assert not tasks["mon-b"]["monitor"]["received_packets"]
-    for process in vnf.processes:
-        process.resume()
+    vnf.process.resume()
     until(lambda: it.tasks()["mon-b"]["monitor"]["received_packets"], "it forwards what waited")
 
 
@@ -221,8 +219,8 @@ with Supervisor(Path("/tmp")) as supervisor:
     request = hosted_request("vnf0", port_sockets(folder, "a", "b"), supervisor)
     vnf = start_vnf(HOSTINGS["container"], request, supervisor)
     (worker,) = vnf.threads()
-    vnf.processes[0].pause()
-    print(vnf.processes[0].pid, worker.pid, supervisor.root, flush=True)
+    vnf.process.pause()
+    print(vnf.process.pid, worker.pid, supervisor.root, flush=True)
     time.sleep(600)
 """
 
