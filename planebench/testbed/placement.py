@@ -538,8 +538,6 @@ def _with_vnfs(
     used = {*base.switch_cpus, *base.tester_cpus, *vnf_cpus, *roaming}
     cores = frozenset[int]().union(*(cpus.core(cpu) for cpu in base.switch_cpus))
     left = [cpu for cpu in sorted(cpus.allowed) if cpu not in used | cores]
-    usual = sorted(roaming - cpus.isolated) if roaming else ()
-    control = control_cpus(cpus, left, used, base.tester_cpus[0])
-    if not left and usual:
-        control = frozenset(usual)
+    usual = roaming - cpus.isolated
+    control = usual if usual and not left else control_cpus(cpus, left, used, base.tester_cpus[0])
     return replace(base, vnf_cpus=vnf_cpus, control_cpus=control)
