@@ -96,8 +96,8 @@ def test_every_frame_crosses_and_its_life_is_ours(supervisor: Supervisor, kind: 
     again = start_vnf(hosting, request, supervisor)
     until_crossing(it, WAYS[1], [again])
     assert again.threads() != vnf.threads()
-    process = again.processes[0]
-    again.processes[0].pause()
+    process = again.process
+    again.process.pause()
     again.ask_to_end()
     until(lambda: not process.alive(), "it ends")
     assert process.returncode == 0, process.exit_report()

@@ -117,7 +117,7 @@ def test_guests_come_up_together_and_one_that_cannot_says_why(supervisor: Superv
         sent, dropped = bed.exchange(vnf)
         assert len(sent) == 4 and not dropped.keys() - {"tx_full"}
         vnf.stop()
-        until(lambda: not odd.result().processes[0].alive(), "the other one ends")
+        until(lambda: not odd.result().process.alive(), "the other one ends")
         with pytest.raises(DiedError, match=r"vnf2 died: .*(?s:.)*no-such-function"):
             odd.result().check()
         odd.result().stop()
