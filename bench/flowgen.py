@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from rig import RING, Cores, best_of, cores_of, rig
 
 from planebench.host.process import Process, Supervisor, high_priority, wait_ready
+from planebench.measure.counts import Sending
 from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveTopology
 from planebench.model.records import CoreDistance, SwitchCycles
@@ -128,8 +129,8 @@ def planed_rate_pps(live: LiveTopology, frame_size: int, seconds: float) -> floa
     """Frames that arrived intact per second, both directions."""
     wanted = flows(live.topology, "bidirectional")
     live.resume()
-    live.send(wanted, frame_size, 0.1, None)
-    stats = live.send(wanted, frame_size, seconds, None)
+    live.send(Sending(wanted, frame_size, 0.1, None))
+    stats = live.send(Sending(wanted, frame_size, seconds, None))
     live.pause()
     monitors = [task.monitor for task in stats.tasks if task.monitor is not None]
     return sum(stream.forwarded_packets for monitor in monitors for stream in monitor.streams) / seconds

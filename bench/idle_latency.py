@@ -21,7 +21,7 @@ from rig import Cores, best_of, cores_of, rig, scenario_of
 from planebench.analysis.answers import estimate_alone
 from planebench.analysis.histogram import Counts, HistogramSummary, decode, merge_counts, summarise
 from planebench.host.process import Supervisor, high_priority
-from planebench.measure.counts import tester_counts
+from planebench.measure.counts import Sending, tester_counts
 from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveTopology
 from planebench.model.records import CoreDistance
@@ -48,7 +48,7 @@ class Idle:
         self.live = live
         live.resume()
         self.flows = flows(live.topology, "unidirectional")
-        flat_out = tester_counts(live.send(self.flows, FRAME_SIZE_BYTES, 0.5, None), self.flows)
+        flat_out = tester_counts(live.send(Sending(self.flows, FRAME_SIZE_BYTES, 0.5, None)), self.flows)
         half_pps = sum(d.forwarded_packets for d in flat_out.directions) / 0.5 / 2
         live.pause()
         self.loads = {
@@ -63,7 +63,7 @@ class Idle:
         found: dict[str, Counts] = {}
         for name, (seconds, pps, probes_pps) in self.loads.items():
             self.live.resume()
-            stats = self.live.send(self.flows, FRAME_SIZE_BYTES, seconds, pps, probes_pps)
+            stats = self.live.send(Sending(self.flows, FRAME_SIZE_BYTES, seconds, pps, probes_pps))
             self.live.pause()
             distances.append(self.distance())
             counts = tester_counts(stats, self.flows)

@@ -29,7 +29,7 @@ from rig import rig, scenario_of
 
 from planebench.analysis.histogram import decode, summarise
 from planebench.host.process import Supervisor, high_priority
-from planebench.measure.counts import tester_counts
+from planebench.measure.counts import Sending, tester_counts
 from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveTopology
 from planebench.measure.outage import longest_silence
@@ -82,12 +82,12 @@ class Rig:
 
     def lost(self, live: LiveTopology, pps: float) -> float:
         """Return the share of frames of a short trial that did not come back, or were not sent."""
-        counts = tester_counts(live.send(self.flows, FRAME_SIZE_BYTES, self.seconds, pps), self.flows)
+        counts = tester_counts(live.send(Sending(self.flows, FRAME_SIZE_BYTES, self.seconds, pps)), self.flows)
         return 1 - sum(d.forwarded_packets for d in counts.directions) / (pps * self.seconds)
 
     def pdr_pps(self, live: LiveTopology) -> float:
         """Return the highest load that a bisection finds with little loss."""
-        flat_out = tester_counts(live.send(self.flows, FRAME_SIZE_BYTES, 0.3, None), self.flows)
+        flat_out = tester_counts(live.send(Sending(self.flows, FRAME_SIZE_BYTES, 0.3, None)), self.flows)
         low, high = 0.0, sum(d.forwarded_packets for d in flat_out.directions) / 0.3
         for _ in range(STEPS):
             middle = (low + high) / 2
@@ -99,7 +99,7 @@ class Rig:
         """Return the core group and the figures of a trial; None where the group changed, or no probe came back."""
         distance = partial(measure_distance, live.planed, live.placement.switch_cpu, live.placement.tester_cpus[0])
         before = distance()
-        stats = live.send(self.flows, FRAME_SIZE_BYTES, self.seconds, pps, PROBES_PPS)
+        stats = live.send(Sending(self.flows, FRAME_SIZE_BYTES, self.seconds, pps, PROBES_PPS))
         after, counts = distance(), tester_counts(stats, self.flows)
         if before is None or after is None or before.band != after.band or counts.latency is None:
             return None

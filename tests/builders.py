@@ -16,6 +16,7 @@ from rich.console import Console
 from planebench.analysis.compare import Derived
 from planebench.analysis.histogram import encode
 from planebench.analysis.standings import Standings
+from planebench.measure.sim.runner import SimSpec
 from planebench.measure.verdict import judge
 from planebench.model.header import Finished, Run, RunHeader, SwitchInfo
 from planebench.model.plan import LatencyPlan, Plan, Skipped, ThroughputPlan
@@ -32,6 +33,7 @@ from planebench.model.records import (
     Verdict,
     VerdictKind,
 )
+from planebench.model.switch import parse_switch
 from planebench.plan.estimate import expected_trials
 from planebench.plan.passes import group_points, latency_of, searches_of, visits_of
 from planebench.report.terminal.grid import Glyphs
@@ -56,6 +58,12 @@ VERSIONS = {
     "vpp": "23.10",
     "bess": "0.4",
 }
+
+
+def sim_spec(text: str) -> SimSpec:
+    """Return the simulated switch of ``sim:key=value:...``."""
+    switch = parse_switch(text)
+    return SimSpec.from_options(switch.label, switch.options)
 
 
 def make_plan(switches: Sequence[str] = ("planed",), **changes: Any) -> Plan:

@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from planebench.host.leftovers import Leftovers, command_line, processes_with
+from planebench.conformance.leftovers import Leftovers
 from planebench.host.process import ROOT_PREFIX, stretched
+from planebench.host.procfs import command_line, processes_with
 from planebench.model.errors import INCONCLUSIVE
 
 PLANEBENCH = Path(sys.executable).parent / "planebench"

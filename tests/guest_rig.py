@@ -11,7 +11,7 @@ import pytest
 from planed_rig import CPUS, PATIENCE_S, Document, planed_binary
 
 from planebench.host.process import Process, Supervisor
-from planebench.host.programs import NotFound
+from planebench.host.programs import NotFound, required
 from planebench.model.errors import StartError
 from planebench.testbed.hosting import qemu
 from planebench.testbed.hosting.guest_image import GuestImage, archive, guest_image
@@ -54,7 +54,7 @@ def boot(
     initramfs = where / "initramfs"
     initramfs.write_bytes(guest.initramfs.read_bytes() + archive(files))
     kernel = qemu.Kernel(guest.kernel, initramfs, " ".join([COMMAND_LINE, "net.ifnames=0", *words]))
-    found = qemu.require(name)
+    found = required(name, qemu.find())
     machine = qemu.Guest(name, found.version, "tcg", vcpus=1, memory_mb=MEMORY_MB, boot=kernel, rpc=rpc)
     command = [str(found.binary), *qemu.arguments(machine), *cards]
     return supervisor.spawn(name, command, cpus=frozenset(CPUS), workdir=where)

@@ -205,13 +205,11 @@ def scribble(memory: Path, seed: int, rounds: int = 3) -> int:
 
 
 def family(vnf: RunningVnf) -> list[psutil.Process]:
-    """Every process of a VNF, and all that come from them."""
-    found: dict[int, psutil.Process] = {}
-    for process in vnf.processes:
-        with contextlib.suppress(psutil.Error):
-            top = psutil.Process(process.pid)
-            found |= {it.pid: it for it in (top, *top.children(recursive=True))}
-    return list(found.values())
+    """The process of a VNF, and all that come from it."""
+    with contextlib.suppress(psutil.Error):
+        top = psutil.Process(vnf.process.pid)
+        return [top, *top.children(recursive=True)]
+    return []
 
 
 def _open_files(pid: int) -> list[Path]:

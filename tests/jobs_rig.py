@@ -21,9 +21,9 @@ from pathlib import Path
 
 import planebench.lab
 from planebench.host import procfs
-from planebench.host.leftovers import command_line
 from planebench.host.planed_program import find_planed
 from planebench.host.process import stretched
+from planebench.host.procfs import command_line
 
 SOURCE = Path(planebench.lab.__file__).parents[2]
 NODE_FILES = Path(planebench.lab.__file__).parent / "slurm_node"

@@ -18,7 +18,7 @@ from planebench.conformance.rig import FrameCounts, PcapExchange, Rig, exchange_
 from planebench.host import procfs
 from planebench.host.evidence import read_counts
 from planebench.host.programs import NotFound
-from planebench.measure.counts import tester_counts
+from planebench.measure.counts import Sending, tester_counts
 from planebench.measure.trial import cycles_of_trial
 from planebench.model.conditions import FEATURE_KEYS, MANIFEST_KEYS, UNKNOWN, parse_claim
 from planebench.model.cpus import cpu_text
@@ -165,7 +165,7 @@ def changes_nothing(rig: Rig) -> Remarks:
 
 def keeps_order(rig: Rig) -> Remarks:
     counts = FrameCounts()
-    stats = sent(rig, rig.ways, ORDER_S, lambda it: rig.live.send(rig.ways, 64, it, None))
+    stats = sent(rig, rig.ways, ORDER_S, lambda it: rig.live.send(Sending(rig.ways, 64, it, None)))
     counts.add(tester_counts(stats, rig.ways))
     if counts.reordered or counts.duplicate:
         raise Failure("frames in the order in which they were sent, each once", counts.words())
@@ -284,7 +284,7 @@ def accounts_for_drops(rig: Rig) -> Remarks:
         nonlocal before
         rig.calm()
         before = rig.live.switch.counters()
-        return rig.live.send(rig.ways, 64, duration_s, None)
+        return rig.live.send(Sending(rig.ways, 64, duration_s, None))
 
     def account() -> DropAccount:
         counts = tester_counts(get_statistics(rig.live.call), rig.ways)

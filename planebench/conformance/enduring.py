@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from planebench.conformance.frames import bad_frames
+from planebench.conformance.leftovers import Leftovers
 from planebench.conformance.model import Check, Failure, NotSupported, Remarks
 from planebench.conformance.rig import (
     FRAMES,
@@ -25,7 +26,6 @@ from planebench.conformance.rig import (
     settled,
 )
 from planebench.host import procfs
-from planebench.host.leftovers import Leftovers
 from planebench.host.process import stretched
 from planebench.measure.counts import Sender, Sending
 from planebench.measure.live import CONNECT_DEADLINE_S

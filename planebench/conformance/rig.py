@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from planebench.conformance.frames import PLAIN, RawFrame, difference, good_frames, read_pcap, write_pcap
+from planebench.conformance.leftovers import Leftovers
 from planebench.conformance.model import Case, Failure
-from planebench.host.leftovers import Leftovers
 from planebench.host.process import Supervisor, stretched
-from planebench.measure.counts import TesterCounts, tester_counts, untried
+from planebench.measure.counts import Sending, TesterCounts, tester_counts, untried
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.model.cpus import Cpus
 from planebench.model.errors import DiedError
@@ -112,7 +112,7 @@ def send_exact(
     frames = live.profile(profile, live.topology.chain, flat_out=False)
 
     def send(duration_s: float) -> Statistics:
-        stats = live.send(flows, size, duration_s, FRAMES / duration_s, profile=frames)
+        stats = live.send(Sending(flows, size, duration_s, FRAMES / duration_s, profile=frames))
         tally.add(settled(live.call, flows, rig.lossless))
         return stats
 

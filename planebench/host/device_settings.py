@@ -219,25 +219,12 @@ NUMBER = Setting((f"{_DEVICE}/sriov_numvfs",), write=write_number)
 UP = Setting((f"{_DEVICE}/up",), read_up, write_up)
 
 
-DEVICE_SETTINGS: tuple[Setting, ...] = (
-    DRIVER,
-    NO_IOMMU,
-    NUMBER,
-    UP,
-    AFFINITY,
-    FREQUENCY,
-)
+DEVICE_SETTINGS: tuple[Setting, ...] = (DRIVER, NO_IOMMU, NUMBER, UP, AFFINITY, FREQUENCY)
 
 
 def device_journal(state: Path | None = None, root: Path = ROOT) -> Journal:
     """Return the journal of this machine, which ``doctor --undo`` reads too."""
     return Journal(state or state_path(), DEVICE_SETTINGS, root)
-
-
-def restore_abandoned() -> None:
-    """Restore devices that processes changed which were killed; nothing for users who may not."""
-    if os.geteuid() == 0:
-        device_journal().undo_abandoned()
 
 
 @contextmanager

@@ -121,11 +121,7 @@ def sample_host(sampler: ThreadSampler, cpus: Iterable[int]) -> HostSample:
     """Return the counters of this host now, of the threads of a sampler and of ``cpus``."""
     cpus = tuple(cpus)
     interrupts = interrupt_counts(cpus)
-    return HostSample(
-        tuple(sampler.sample().items()),
-        steal_ns(cpus),
-        None if interrupts is None else dict(interrupts),
-    )
+    return HostSample(tuple(sampler.sample().items()), steal_ns(cpus), None if interrupts is None else dict(interrupts))
 
 
 def interrupt_counts(cpus: Iterable[int], root: Path = ROOT) -> Mapping[str, int] | None:

@@ -67,10 +67,7 @@ C1_LATENCY_US = 2
 PF_KTHREAD = 0x00200000
 PF_NO_SETAFFINITY = 0x04000000
 """Flags in /proc/PID/stat (Linux, include/linux/sched.h)."""
-DAMON_SWITCHES = (
-    "/sys/module/damon_reclaim/parameters/enabled",
-    "/sys/module/damon_lru_sort/parameters/enabled",
-)
+DAMON_SWITCHES = ("/sys/module/damon_reclaim/parameters/enabled", "/sys/module/damon_lru_sort/parameters/enabled")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import psutil
 
-from planebench.host import af_xdp
 from planebench.host.pci import ROOT
 from planebench.host.procfs import link_name, read_text
 
@@ -155,11 +154,6 @@ def parse_interfaces(text: str) -> dict[str, Interface]:
             numbers = [int(field) for field in fields]
             found[name.strip()] = Interface(numbers[1], numbers[3], numbers[9], numbers[11])
     return found
-
-
-def xdp_refusal(names: Sequence[str], root: Path = ROOT) -> str:
-    """Return why AF_XDP sockets cannot take all frames of these interfaces, as a sentence; empty if they can."""
-    return af_xdp.missing() or refusal(names, root)
 
 
 def refusal(names: Sequence[str], root: Path = ROOT) -> str:

@@ -17,9 +17,9 @@ import re
 import secrets
 import socket
 import subprocess
+import tempfile
 import threading
 import time
-from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -117,7 +117,7 @@ class Connection:
 
     def __init__(self, command: Sequence[str]) -> None:
         self.sock, theirs = socket.socketpair()
-        self._said: deque[str] = deque(maxlen=20)
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the connection
         with theirs:
             try:
                 # A session of its own: Ctrl-C is for us, who end the agent in order.
@@ -125,28 +125,20 @@ class Connection:
                     command,
                     stdin=theirs.fileno(),
                     stdout=theirs.fileno(),
-                    stderr=subprocess.PIPE,
+                    stderr=self._said,
                     start_new_session=True,
                 )
             except OSError as error:
                 self.sock.close()
+                self._said.close()
                 raise StartError(f"{command[0]} cannot be started: {error.strerror}") from error
-        self._listener = threading.Thread(target=self._listen, name="stderr", daemon=True)
-        self._listener.start()
-
-    def _listen(self) -> None:
-        assert self._popen.stderr is not None
-        with self._popen.stderr as stream:
-            for line in stream:
-                if text := line.decode(errors="replace").strip():
-                    self._said.append(text)
 
     def last_words(self) -> str:
         """Return what it said on standard error, the last lines."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._popen.wait(ENDED_S)
-        self._listener.join(ENDED_S)
-        return "\n".join(self._said)
+        said = os.pread(self._said.fileno(), LINE_MAX_BYTES, 0).decode(errors="replace")
+        return "\n".join([line.strip() for line in said.splitlines() if line.strip()][-20:])
 
     def close(self) -> None:
         """Close its stdin, by which the agent ends, and wait for that; a program that stays is killed."""
@@ -158,6 +150,7 @@ class Connection:
         except subprocess.TimeoutExpired:
             self._popen.kill()
             self._popen.wait()
+        self._said.close()
 
 
 class Link:

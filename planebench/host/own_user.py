@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from planebench.host import launch, procfs
+from planebench.host import procfs
 
 _FIRST, _LAST = 61184, 65519
 """The ids of systemd's DynamicUser=, which it and we give only while nobody has them."""
@@ -24,15 +24,10 @@ _IDS: Iterator[int] = itertools.cycle((*range(_BEGIN, _LAST + 1), *range(_FIRST,
 
 @dataclass(frozen=True, slots=True)
 class OwnUser:
-    """A user and group ``uid``, and the files and folders of others that it is shown."""
+    """A user and group ``uid``, and the files and folders of others that it is shown, in launch.STAGE by number."""
 
     uid: int
     sources: tuple[Path, ...]
-
-    @staticmethod
-    def staged(number: int) -> str:
-        """Return where it finds the source with this number."""
-        return f"{launch.STAGE}/{number}"
 
 
 def free_uid() -> int | None:

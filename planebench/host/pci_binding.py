@@ -23,7 +23,7 @@ from planebench.host.device_settings import (
     set_link,
     value_of,
 )
-from planebench.host.journal import ROOT, ChangedValue, Journal, ValueOutcome
+from planebench.host.journal import ROOT, ChangedValue, Journal
 from planebench.host.pci import VFIO, Nic
 from planebench.host.procfs import entries, link_name, read_text
 from planebench.host.programs import run_tool
@@ -110,11 +110,6 @@ def keep_bound(addresses: Sequence[str], user: int | None = None, journal: Journ
         if user is not None and nic.driver == VFIO and nic.iommu_group is not None:
             os.chown(journal.root / "dev/vfio" / nic.iommu_group, user, -1)
     return found
-
-
-def release(journal: Journal | None = None) -> tuple[ValueOutcome, ...]:
-    """Give the NICs that this process bound back to their drivers; return what was restored and what was not."""
-    return (journal or device_journal()).undo_own()
 
 
 def needs_binding(nic: Nic, *, for_guest: bool = False) -> bool:
@@ -229,13 +224,7 @@ def _warnings(nics: Sequence[Nic]) -> tuple[str, ...]:
     return (NO_IOMMU_WARNING,) if any(not nic.has_iommu and not nic.is_bifurcated for nic in nics) else ()
 
 
-def make_vfs(
-    address: str,
-    count: int,
-    journal: Journal | None = None,
-    *,
-    macs: Sequence[str] = (),
-) -> tuple[Nic, ...]:
+def make_vfs(address: str, count: int, journal: Journal | None = None, *, macs: Sequence[str] = ()) -> tuple[Nic, ...]:
     """Make the first ``count`` VFs of a NIC, bring its interface up, and return the VFs by number.
 
     ``macs``: their addresses, by default MAC_PREFIX and the number. A VF is trusted to receive what is not sent to its

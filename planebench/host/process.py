@@ -69,34 +69,20 @@ class Process:
     def __init__(self, name: str, popen: subprocess.Popen[bytes], log_path: Path) -> None:
         self.name = name
         self.log_path = log_path
+        self.pid = popen.pid
+        """The process id, which is also the process group id."""
+        self.stdin: IO[bytes] | None = popen.stdin
+        """The write end of its standard input if ``pipe_stdin`` was requested."""
         self._popen = popen
-
-    @property
-    def pid(self) -> int:
-        """Return the process id, which is also the process group id."""
-        return self._popen.pid
-
-    @property
-    def stdin(self) -> IO[bytes] | None:
-        """Return the write end of its standard input if ``pipe_stdin`` was requested."""
-        return self._popen.stdin
 
     @property
     def returncode(self) -> int | None:
         """Return the exit code, negative for a signal; None while it runs."""
         return self._popen.poll()
 
-    @property
-    def nice(self) -> int | None:
-        """Return the nice value that the kernel reports; None if the process is gone."""
-        try:
-            return os.getpriority(os.PRIO_PROCESS, self.pid)
-        except OSError:
-            return None
-
     def alive(self) -> bool:
         """Return whether it still runs, or is paused."""
-        return self.returncode is None
+        return self._popen.poll() is None
 
     def log_tail(self, lines: int = 8) -> str:
         """Return the last lines of its stdout and stderr; empty if none."""
@@ -221,7 +207,8 @@ class Supervisor(contextlib.AbstractContextManager["Supervisor"]):
     def __init__(self, root: Path | None = None) -> None:
         stretched(1.0)  # a factor that is wrong is told before there is anything to end
         self.root = Path(tempfile.mkdtemp(prefix=ROOT_PREFIX, dir=root or default_base()))
-        self._processes: list[Process] = []
+        self.processes: list[Process] = []
+        """Every process started so far, ended ones too."""
         self._closed = False
         self._folders = 0
         self._memory = threading.local()
@@ -248,11 +235,6 @@ class Supervisor(contextlib.AbstractContextManager["Supervisor"]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    @property
-    def processes(self) -> tuple[Process, ...]:
-        """Return every process started so far, ended ones too."""
-        return tuple(self._processes)
 
     def workdir(self, name: str) -> Path:
         """Return a private directory for one part (switch, tester); made on first use, removed with the supervisor."""
@@ -299,7 +281,7 @@ class Supervisor(contextlib.AbstractContextManager["Supervisor"]):
 
         ``env`` is added to our own environment. ``workdir`` is the current directory of the child, by default
         ``workdir(name)``. ``netns_pid``: run in the network namespace of that process; ``new_netns``: in a new one.
-        ``high_priority``: nice -20 if the system allows it (see :attr:`Process.nice`). ``enclosed``: a
+        ``high_priority``: nice -20 if the system allows it. ``enclosed``: a
         :class:`NamespacedProcess`. ``user``: whom it becomes; by default it stays ours. A program that cannot be
         executed becomes a dead process with the reason in its log.
         Raises StartError only if the supervisor is closed.
@@ -344,7 +326,7 @@ class Supervisor(contextlib.AbstractContextManager["Supervisor"]):
             process = kind(name, popen, Path(log.name))
         with (self.root / reaper.PIDS_FILE).open("a", encoding="ascii") as file:
             file.write(f"{popen.pid} {procfs.start_ticks(popen.pid) or 0}\n")
-        self._processes.append(process)
+        self.processes.append(process)
         return process
 
     def close(self) -> None:
@@ -353,10 +335,10 @@ class Supervisor(contextlib.AbstractContextManager["Supervisor"]):
             return
         self._closed = True
         try:
-            for process in self._processes:
+            for process in self.processes:
                 if process.alive():
                     process.ask_to_end()
-            for process in reversed(self._processes):
+            for process in reversed(self.processes):
                 process.terminate()
         finally:
             self._spawner.shutdown(wait=False)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import psutil
@@ -47,6 +48,24 @@ def start_ticks(pid: int) -> int | None:
 def words(pid: int) -> list[str]:
     """Return the words of a command line; none if the process is gone."""
     return (read_text(f"/proc/{pid}/cmdline") or "").rstrip("\0").split("\0")
+
+
+def command_line(pid: int) -> str:
+    """Return a command line with spaces between the words; empty if the process is gone."""
+    return " ".join(words(pid)).strip()
+
+
+def words_of(process: psutil.Process) -> str:
+    """Return command line and environment, each word as the kernel ends it; empty if it is gone or not readable."""
+    try:
+        return "\0".join((*process.cmdline(), *map("=".join, process.environ().items())))
+    except psutil.Error:
+        return ""
+
+
+def processes_with(text: str) -> list[int]:
+    """Return the living processes, without this one, that have the text in their environment or command line."""
+    return [it.pid for it in psutil.process_iter() if it.pid != os.getpid() and text in words_of(it)]
 
 
 def is_running(pid: int) -> bool:

@@ -63,6 +63,13 @@ class NotFound:
         return f"{self.problem}; {'to install: ' if self == NotFound(self.remedy) else ''}{self.remedy}"
 
 
+def required(what: str, found: Found | NotFound) -> Found:
+    """Return what was found. Raises NotInstalledError, which names ``what``, if it was not."""
+    if isinstance(found, NotFound):
+        raise NotInstalledError(f"{what} {found.words}")
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class ProgramOutput:
     """The end of a short-lived program. ``code``: its exit code; None if it did not start or took too long."""
@@ -202,11 +209,7 @@ class _File:
     marches: frozenset[str] = frozenset()
 
 
-def build_of(
-    program: Path,
-    plugins: Iterable[Path] = (),
-    libraries: Sequence[str] = (),
-) -> Build:
+def build_of(program: Path, plugins: Iterable[Path] = (), libraries: Sequence[str] = ()) -> Build:
     """Return the build of a program, of ``plugins`` that are there, and of the libraries that it loads.
 
     ``libraries``: beginnings of the names of those that are its own; all of one beginning have one digest. A program

@@ -25,7 +25,6 @@ from planebench.host import procfs
 from planebench.host.device_settings import device_journal, keep_away
 from planebench.host.evidence import ThreadSampler, sample_host
 from planebench.host.interfaces import interfaces_of
-from planebench.host.leftovers import processes_with
 from planebench.host.link import GREETING, own_version
 from planebench.host.memory import enough_hugepages
 from planebench.host.process import Process, Supervisor, stretched
@@ -171,7 +170,7 @@ class Agent:
         with self._supervisor.memory_on(self.placement.memory_node(own.cpu)):
             running = adapter.start(own, self._supervisor)
         self._numbers += 1
-        self._up[self._numbers] = _Up(running, self._supervisor.processes[known:], interfaces)
+        self._up[self._numbers] = _Up(running, tuple(self._supervisor.processes[known:]), interfaces)
         return self._numbers
 
     def _of_switch(self, method: str, number: int) -> Any:
@@ -213,8 +212,8 @@ class Agent:
 def end_earlier(run_id: str) -> None:
     """End the agents of a run whose connection was lost without their notice: they hold devices that it needs again."""
     words = ["machine", "agent", "--run", run_id]
-    own = (os.getpid(), os.getppid())
-    found = [pid for pid in processes_with(run_id) if pid not in own and procfs.words(pid)[-len(words) :] == words]
+    others = set(procfs.processes_with(run_id)) - {os.getppid()}
+    found = [pid for pid in others if procfs.words(pid)[-len(words) :] == words]
     for number, patience_s in ((signal.SIGTERM, END_S), (signal.SIGKILL, END_S)):
         for pid in filter(procfs.is_running, found):
             with contextlib.suppress(OSError):

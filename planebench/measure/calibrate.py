@@ -268,11 +268,7 @@ def median_floor(size: int, tries: Sequence[LatencyFloor | None]) -> LatencyFloo
 
 
 def loop_document(
-    settings: LiveSettings,
-    placement: Placement,
-    name: str,
-    workdir: Path,
-    ends: Ends | None = None,
+    settings: LiveSettings, placement: Placement, name: str, workdir: Path, ends: Ends | None = None
 ) -> Document:
     """Return the planed document of a tester connected to itself. ``ends``: the devices of a wire without socket. Pure.
 

@@ -55,7 +55,6 @@ from planebench.testbed.chain import build_chain
 from planebench.testbed.placement import place_vnfs
 from planebench.testbed.rates import SATURATING, bit_loads, fixed_loads, latency_loads, line_rate_pps, rate_label
 from planebench.testbed.testers import get_tester
-from planebench.testbed.wires.base import wire_kind
 
 T = TypeVar("T")
 
@@ -249,8 +248,8 @@ class Campaign:
         self._waiting: defaultdict[TopologyKey, list[LatencyStep]] = defaultdict(list)
         """Latency trials without a load, as no saturating trial of their point counts yet."""
         self._groups = {group.first.topology: group for group in group_points(self.points)}
-        self._one_by_one = wire_kind(self.settings.wire).exclusive(wire_arguments(self.settings.wire))
-        """Only one switch can be up, as the devices of the wire are of one process at a time."""
+        self._one_by_one = bool(wire_arguments(self.settings.wire))
+        """Only one switch can be up, as named devices of a wire are of one process at a time."""
         self._costs = {label: adapter.cost for label, adapter in self.adapters.items()}
         self._starts_s = {key: starts_s(self._costs, group) for key, group in self._groups.items()}
 
@@ -408,7 +407,7 @@ class Campaign:
         bits = {load.label: load for load in bit_loads(how.total_bps, how.per_vnf_bps, size, vnfs, senders)}
         if step.load in bits:
             return bits[step.load]
-        fixed = {load.label: load for load in fixed_loads(point.scenario, how.loads, how.v2v_pps, how.rates_pps)}
+        fixed = {load.label: load for load in fixed_loads(point.scenario, how)}
         echoed = point.echoes("latency")
         if step.load in fixed and not echoed:
             return fixed[step.load]
@@ -423,9 +422,7 @@ class Campaign:
             return None
         # Of a backlog that goes out at the end of a trial more may come than a line carries; a load cannot.
         whole_pps = min(whole_pps, senders * (carried_pps(self.plan, point) or inf))
-        loads = latency_loads(
-            point.scenario, how.loads, whole_pps, senders, how.v2v_pps, how.rates_pps, load_name(how.of)
-        )
+        loads = latency_loads(point.scenario, how, whole_pps, senders, load_name(how.of))
         return next(load for load in loads if load.label == step.load)
 
     def _measure(self, benches: dict[str, Bench], request: TrialRequest) -> bool:

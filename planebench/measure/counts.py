@@ -14,13 +14,7 @@ from planebench.host.process import stretched
 from planebench.measure.latency import histogram_of
 from planebench.model.errors import StartError
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import (
-    TENTHS,
-    DirectionCounts,
-    Evidence,
-    LatencyRecord,
-    TrafficSent,
-)
+from planebench.model.records import TENTHS, DirectionCounts, Evidence, LatencyRecord, TrafficSent
 from planebench.model.scenarios import QUEUES_MAX, Flow, queue_name, queue_stream
 from planebench.model.traffic import TrafficProfile
 from planebench.planed.client import Call, GeneratorLoad, Profile, get_statistics, is_sending, start_traffic
@@ -37,8 +31,8 @@ LOOPS_MIN = 100
 """So often a capture is sent before its last, partial round does not change the mean."""
 
 
-def traffic_sent(name: str, generators: Sequence[Generator]) -> TrafficSent | None:
-    """Return the sum over the queues of a sending end; None if no generator had a profile.
+def traffic_sent(name: str, generators: Sequence[Generator]) -> TrafficSent:
+    """Return the sum over the queues of a sending end whose generators had a profile.
 
     Flows and addresses of several queues may be the same ones: the largest number of one of them is kept.
     """
@@ -63,7 +57,7 @@ def traffic_sent(name: str, generators: Sequence[Generator]) -> TrafficSent | No
                     pcap_skipped={} if pcap is None else {why: count for why, count in pcap.skipped.items() if count},
                 )
             )
-    return sum_of(by_queue) if by_queue else None
+    return sum_of(by_queue)
 
 
 def not_as_intended(profile: TrafficProfile, sent: TrafficSent) -> Iterator[Reason]:
@@ -212,7 +206,11 @@ def tester_counts(stats: Statistics, flows: Sequence[Flow], others: Sequence[Flo
             if (name, seen.stream) not in expected
         ),
         tester_drops=dropped(stats),
-        sent=tuple(filter(None, (traffic_sent(flow.name, way.sent) for flow, way in zip(flows, ways, strict=True)))),
+        sent=tuple(
+            traffic_sent(flow.name, way.sent)
+            for flow, way in zip(flows, ways, strict=True)
+            if any(generator.profile for generator in way.sent)
+        ),
         elsewhere_packets=sum(
             sum(seen.elsewhere_packets for seen in way.came)
             for way in ways

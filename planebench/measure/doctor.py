@@ -56,9 +56,9 @@ class Finding:
     """The result of one check. ``remedy`` is empty if there is nothing to do."""
 
     code: str
-    level: Level
     text: str
     remedy: str = ""
+    level: Level = "warning"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def programs_findings(programs: Sequence[Program]) -> tuple[Finding, ...]:
     more = f" and {len(programs) - PROGRAMS_MAX} more" * (len(programs) > PROGRAMS_MAX)
     text = f"other programs take CPU time: {', '.join(named)}{more}"
     remedy = "stop them or wait until they end, or keep them off the CPUs of pollers: `taskset -pc CPUS PROCESS`"
-    return (Finding("programs", "warning", text, remedy),)
+    return (Finding("programs", text, remedy),)
 
 
 def switch_finding(name: str, what: Found | NotFound) -> Finding:
@@ -117,13 +117,13 @@ def switch_finding(name: str, what: Found | NotFound) -> Finding:
         if name == "planed" and (replaced := replaced_planed(what.binary)):
             planed, complaint = replaced
             text += f" stands in for {planed}, which does not start: {complaint}. It has no drivers of NICs and AF_XDP"
-            return Finding(f"switch-{name}", "warning", text, BROKEN_REMEDY)
-        return Finding(f"switch-{name}", "ok", text)
+            return Finding(f"switch-{name}", text, BROKEN_REMEDY)
+        return Finding(f"switch-{name}", text, level="ok")
     if name == "planed":
         text = f"planed {what.problem}; it is also the traffic generator, so nothing can be measured"
-        return Finding(f"switch-{name}", "problem", text, what.remedy)
+        return Finding(f"switch-{name}", text, what.remedy, level="problem")
     text = f"{name} {what.problem}; it will be skipped"
-    return Finding(f"switch-{name}", "warning", text, what.remedy)
+    return Finding(f"switch-{name}", text, what.remedy)
 
 
 def diagnose() -> tuple[Finding, ...]:
@@ -143,7 +143,7 @@ def diagnose() -> tuple[Finding, ...]:
     if isinstance(vm, Found) and (why := kvm_failure(vm.binary, kept_kernel())):
         text = f"VMs are emulated, so only their packet counts are valid, not rates or latencies: {why}"
         remedy = "enable virtualization in the firmware, and run as root or as a member of group kvm"
-        kvm = (Finding("kvm", "warning", text, remedy),)
+        kvm = (Finding("kvm", text, remedy),)
     return (
         *examine(facts, switches, hostings),
         *programs_findings(programs),
@@ -165,7 +165,7 @@ def tsc_findings(noise: Sequence[CoreNoise]) -> tuple[Finding, ...]:
         f"the time stamp counter of CPU {slow} runs at {rates_hz[slow] / 1e6:.3f} MHz, that of CPU {fast} at "
         f"{rates_hz[fast] / 1e6:.3f} MHz: latencies between them are wrong"
     )
-    return (Finding("tsc-rate", "problem", text, "measure on CPUs of one rate, or on another machine"),)
+    return (Finding("tsc-rate", text, "measure on CPUs of one rate, or on another machine", level="problem"),)
 
 
 def noise_findings(noise: Sequence[CoreNoise], *, busy: bool = False) -> tuple[Finding, ...]:
@@ -182,7 +182,7 @@ def noise_findings(noise: Sequence[CoreNoise], *, busy: bool = False) -> tuple[F
     if busy:
         remedy = "the machine is busy (see programs): stop the other processes, then ask again"
     overflow = f"a ring of 256 frames at 10 Gbit/s overflows after {NOISE_NS / 1000:.0f} us"
-    return (Finding("noise", "warning", f"{text}: {overflow}", remedy),)
+    return (Finding("noise", f"{text}: {overflow}", remedy),)
 
 
 def examine(
@@ -196,10 +196,10 @@ def examine(
     for name, what in (hostings or {}).items():
         if isinstance(what, Found):
             text = f'VNF hosting "{name}" available: {what.version}'
-            found.append(Finding(f"hosting-{name}", "ok", text))
+            found.append(Finding(f"hosting-{name}", text, level="ok"))
         else:  # VNFs still run as tasks of the tester
             text = f'VNF hosting "{name}" not available'
-            found.append(Finding(f"hosting-{name}", "warning", text, what.remedy))
+            found.append(Finding(f"hosting-{name}", text, what.remedy))
     return tuple(found)
 
 
@@ -209,14 +209,13 @@ def _cores(facts: HostFacts) -> Iterator[Finding]:
     if facts.cores_allowed < 2:
         yield Finding(
             "cores",
-            "problem",
             f"one core (CPUs {allowed}): switch and tester share it, so results are not valid",
             "use a machine with two cores or more, or allow this process more of them: `taskset -c 0-1 planebench ...`",
+            level="problem",
         )
     elif facts.cores_allowed == 2:
         yield Finding(
             "cores",
-            "warning",
             "only 2 cores: generator, monitor and VNFs share one, so fast switches will be tester-limited",
             "use 3 or more cores; tester-limited results are marked",
         )
@@ -229,14 +228,12 @@ def _cores(facts: HostFacts) -> Iterator[Finding]:
     if both:
         yield Finding(
             "smt",
-            "warning",
             f"pollers run on both threads of a core (CPUs {_groups(both)}): each thread slows the other by up to half",
             f"give planebench CPUs of more cores: `taskset -c ... planebench`; or {remedy}",
         )
     elif beside:
         yield Finding(
             "smt",
-            "warning",
             f"CPUs {_groups(beside)} share a core, with a poller on one of them: planebench leaves the second thread "
             "idle, but any other program on it slows the poller by up to half",
             remedy,
@@ -244,15 +241,15 @@ def _cores(facts: HostFacts) -> Iterator[Finding]:
     kinds = kinds_text(facts.core_kinds)
     if odd := odd_cores(cpus, sorted(pollers)):
         text, _, remedy = "; ".join(odd).rpartition("; ")
-        yield Finding("core-kinds", "warning", f"{text} (kinds of cores: {kinds})" if kinds else text, remedy)
+        yield Finding("core-kinds", f"{text} (kinds of cores: {kinds})" if kinds else text, remedy)
     yield from _isolation(facts, pollers)
     limit = facts.cgroup_cpu_limit
     if limit is not None and limit < min(2, len(facts.cpus_allowed)):
         yield Finding(
             "cgroup",
-            "problem",
             f"the cgroup CPU quota is {limit:g} CPUs: pollers are throttled during trials",
             "raise the quota: `docker run --cpus=2`, `systemctl set-property ... CPUQuota=`, or cpu.max of the group",
+            level="problem",
         )
 
 
@@ -269,17 +266,17 @@ def _isolation(facts: HostFacts, pollers: set[int]) -> Iterator[Finding]:
     boot = f"boot with `isolcpus={advice} nohz_full={advice} rcu_nocbs={advice}`: the CPUs of switch, tester and a VNF"
     if not isolated:
         text = "no CPU is isolated: other processes and timer ticks can preempt the pollers, which widens the intervals"
-        yield Finding("isolated", "warning", text, boot)
+        yield Finding("isolated", text, boot)
     elif not isolated & set(facts.cpus_allowed):
         text = f"CPUs {cpu_text(isolated)} are isolated, but this process may not use them"
         remedy = (
             f"start planebench with `taskset -c {cpu_text(facts.cpus_online)} planebench ...`, or add the CPUs "
             "to cpuset.cpus of its control group"
         )
-        yield Finding("isolated", "warning", text, remedy)
+        yield Finding("isolated", text, remedy)
     elif len(outside) > 1:
         text = f"pollers run on CPUs {cpu_text(outside)}, which are not isolated (isolated: {cpu_text(isolated)})"
-        yield Finding("isolated", "warning", text, boot)
+        yield Finding("isolated", text, boot)
 
 
 def _time(facts: HostFacts) -> Iterator[Finding]:
@@ -288,21 +285,19 @@ def _time(facts: HostFacts) -> Iterator[Finding]:
     if missing and host_facts.is_emulated(facts.cpu_model):  # never has the two flags
         yield Finding(
             "tsc",
-            "warning",
             f"the CPU is emulated ({facts.cpu_model}); its time stamp counter keeps the emulator's rate",
             "take packet counts from here, no rates and latencies: they are the emulator's",
         )
     elif missing:
         yield Finding(
             "tsc",
-            "problem",
             f"the CPU lacks {', '.join(missing)}: the clock that times rates and latencies changes speed",
             "measure on another machine; in a VM, pass the host's CPU through (`-cpu host,+invtsc` in QEMU)",
+            level="problem",
         )
     if facts.hypervisor is not None:
         yield Finding(
             "virtualised",
-            "warning",
             f"running in a VM ({facts.hypervisor}): the hypervisor may migrate vCPUs between near and far cores during "
             "a run, which changes throughput by a factor of two",
             "pin the vCPUs on the host; planebench measures the core distance of every trial, and shows what it "
@@ -311,7 +306,6 @@ def _time(facts: HostFacts) -> Iterator[Finding]:
     if facts.steal_share >= STEAL_SHARE:
         yield Finding(
             "steal",
-            "warning",
             f"the hypervisor has given {facts.steal_share:.1%} of the CPU time since boot to other guests (steal)",
             "use a machine with dedicated CPUs; what is stolen is taken off the time of a trial",
         )
@@ -319,7 +313,6 @@ def _time(facts: HostFacts) -> Iterator[Finding]:
         raised = "; planebench raises the priority of its pollers' sessions" if facts.can_raise_priority else ""
         yield Finding(
             "autogroup",
-            "warning",
             "kernel.sched_autogroup_enabled=1: nice values apply only within a login session, so a build in another "
             f"shell takes half of a poller's core{raised}",
             "`sudo sysctl kernel.sched_autogroup_enabled=0`",
@@ -328,7 +321,6 @@ def _time(facts: HostFacts) -> Iterator[Finding]:
     if load >= BUSY_LOAD:
         yield Finding(
             "load",
-            "warning",
             f"the machine is busy: load average {load:.2f} over the last minute",
             "stop the other programs (see `planebench doctor`) or wait; a run that ended within the last minute is "
             "included in this figure",
@@ -340,7 +332,6 @@ def _power_and_memory(facts: HostFacts) -> Iterator[Finding]:
     if facts.governor not in (None, "performance"):
         yield Finding(
             "governor",
-            "warning",
             f"frequency governor {facts.governor}: the CPU lowers its clock between trials, so each trial starts "
             "slowly",
             "`sudo cpupower frequency-set -g performance`",
@@ -348,7 +339,6 @@ def _power_and_memory(facts: HostFacts) -> Iterator[Finding]:
     if facts.turbo:
         yield Finding(
             "turbo",
-            "warning",
             "turbo is on: the clock depends on temperature and on the load of the other cores",
             "`echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo`, or "
             "`echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost`",
@@ -356,7 +346,6 @@ def _power_and_memory(facts: HostFacts) -> Iterator[Finding]:
     if facts.deep_c_states:
         yield Finding(
             "c-states",
-            "warning",
             f"idle states {', '.join(facts.deep_c_states)} are enabled: a core wakes late from them, and the clock of "
             "the other cores changes",
             f"`sudo cpupower idle-set -D {host_facts.C1_LATENCY_US + 1}` (to enable them again: `cpupower idle-set "
@@ -366,14 +355,13 @@ def _power_and_memory(facts: HostFacts) -> Iterator[Finding]:
     large = f"{facts.hugepages_1g_free} of {facts.hugepages_1g_total} x 1 GiB"
     if at_once := facts.hugepages_2m_free // pages_for(MB_PER_SWITCH):
         switches = "one switch" if at_once == 1 else f"{at_once} switches at once"
-        yield Finding("hugepages", "ok", f"hugepages free: {small} (enough for {switches}), {large}")
+        yield Finding("hugepages", f"hugepages free: {small} (enough for {switches}), {large}", level="ok")
     elif facts.hugepages_1g_free:
         text = f"hugepages free: {small}, {large}; use `--hugepages` to let planebench take the 1 GiB pages"
-        yield Finding("hugepages", "ok", text)
+        yield Finding("hugepages", text, level="ok")
     else:
         yield Finding(
             "hugepages",
-            "warning",
             f"hugepages free: {small}, {large}; running with 4 KiB pages: TLB misses reduce throughput, most for "
             "switches with large buffer pools",
             f"{reserving(HUGEPAGES)}, which is enough for "
@@ -384,7 +372,6 @@ def _power_and_memory(facts: HostFacts) -> Iterator[Finding]:
     if facts.memory_available_bytes < MIN_AVAILABLE_BYTES:
         yield Finding(
             "memory",
-            "warning",
             f"{gib:.1f} GiB of memory available: not enough for several switches and their buffers",
             "close other programs, or measure one switch at a time with `--switch`",
         )
@@ -397,7 +384,6 @@ def _rights(facts: HostFacts) -> Iterator[Finding]:
         text = f"in a container ({facts.container}{users}): planebench sees only the processes of the container"
         yield Finding(
             "container",
-            "warning",
             f"{text}; what else runs on its CPUs is known only by its effect on a trial, and `doctor --fix` cannot "
             "tune the machine",
             "keep other programs off these CPUs, and run `planebench doctor` on the machine itself, too",
@@ -406,7 +392,6 @@ def _rights(facts: HostFacts) -> Iterator[Finding]:
     if facts.is_root and lacked:
         yield Finding(
             "root",
-            "warning",
             f"running as root without the capabilities {lacked}: virtio, vhost and memif wires work, veth needs user "
             "namespaces, and NICs, AF_XDP and switches of the kernel on a core of their own are not available",
             _granting(facts, f"the capabilities {lacked}", *(f"--cap-add={it}" for it in facts.lacked_capabilities)),
@@ -414,7 +399,6 @@ def _rights(facts: HostFacts) -> Iterator[Finding]:
     elif not facts.is_root:
         yield Finding(
             "root",
-            "warning",
             "not running as root: virtio, vhost and memif wires work, veth needs user namespaces, and planebench "
             "cannot tune the host",
             "use `sudo planebench ...` for hugepages, priorities and tuning",
@@ -427,14 +411,14 @@ def _rights(facts: HostFacts) -> Iterator[Finding]:
         elif facts.container:
             remedy = _granting(facts, "the capability SYS_NICE", "--cap-add=SYS_NICE")
         text = "pollers run at normal priority: other processes can preempt them"
-        yield Finding("priority", "warning", text, remedy)
+        yield Finding("priority", text, remedy)
     limit = facts.memlock_limit_bytes
     if limit is not None and limit < MIN_MEMLOCK_BYTES:
         remedy = "`ulimit -l unlimited` (as root), or `memlock` in /etc/security/limits.conf"
         if facts.container and not facts.in_user_namespace:
             remedy = _granting(facts, "the capability IPC_LOCK", "--cap-add=IPC_LOCK")
         text = f"at most {limit // 1024} KiB may be locked in memory: packet buffers can be swapped out"
-        yield Finding("memlock", "warning", text, remedy)
+        yield Finding("memlock", text, remedy)
 
 
 def _granting(facts: HostFacts, what: str, *options: str) -> str:
@@ -451,14 +435,12 @@ def _devices(facts: HostFacts) -> Iterator[Finding]:
     if unsafe:
         yield Finding(
             "iommu",
-            "warning",
             f"NIC {unsafe[0].address} is bound to {unsafe[0].driver}, which lets it write to any memory",
             f"`sudo dpdk-devbind.py --bind=vfio-pci {unsafe[0].address}`",
         )
     elif bare:
         yield Finding(
             "iommu",
-            "warning",
             f"NIC {bare[0].address} (driver {bare[0].driver or 'none'}) is in no IOMMU group: VFIO cannot assign it "
             "to a switch safely",
             "enable VT-d or AMD-Vi in the firmware and boot with `intel_iommu=on iommu=pt` (AMD: `iommu=pt`)",
@@ -469,7 +451,6 @@ def _devices(facts: HostFacts) -> Iterator[Finding]:
         there = cpu_text(cpu for cpu in facts.cpus_online if far[0].numa_node in facts.nodes([cpu]))
         yield Finding(
             "nic-numa",
-            "warning",
             f"NIC {far[0].address} is on NUMA node {far[0].numa_node}, the allowed CPUs on "
             f"{cpu_text(nodes)}: every packet crosses between sockets",
             f"allow CPUs of that node: `taskset -c {there or '...'} planebench ...`",
@@ -487,4 +468,4 @@ def _devices(facts: HostFacts) -> Iterator[Finding]:
         move = f"`sudo taskset -pc {spare} {movable[0].pid}` moves it off the switch's core; " if movable else ""
         remedy = f"{move}boot with `isolcpus={max(facts.cpus_online)}` to keep movable kernel threads away"
     text = f"kernel threads take CPU time from the pollers (share of one core): {named}{more}"
-    yield Finding("kernel-threads", "warning", text, remedy)
+    yield Finding("kernel-threads", text, remedy)

@@ -27,7 +27,6 @@ from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.topology import Topology, Vnf
 from planebench.planed.client import get_statistics
-from planebench.planed.document import Document
 from planebench.planed.group import Member
 from planebench.planed.process import PlanedProcess
 from planebench.planed.statistics import AnswerError, FibSource, Statistics
@@ -87,12 +86,6 @@ def hosted_requests(
     return tuple(found)
 
 
-def end_documents(topology: Topology, placement: Placement, links: LinkSettings) -> dict[str, Document]:
-    """Return the documents of the hosted VNFs that are ends, by name."""
-    made = zip(topology.hosted_vnfs, vnf_documents(topology, placement, links), strict=True)
-    return {vnf.name: document for vnf, document in made if document is not None and vnf.ports[0] in topology.ends}
-
-
 def control_planes(topology: Topology) -> Topology:
     """Return the VNFs side by side that are control planes; of a function in their place as many as it has MACs."""
     if topology.bare is None:
@@ -139,7 +132,9 @@ class HostedVnfs:
         self._requests = hosted_requests(topology, placement, links, planed)
         self._numbers = topology.hosted_numbers
         self._placement, self._supervisor = placement, supervisor
-        self._ends = end_documents(topology, placement, links)
+        self._ends = {
+            it.name: it.document for it in self._requests if it.document and it.ports[0].name in topology.ends
+        }
         """The documents of those with generators and monitors, by name."""
         self._pool = ThreadPoolExecutor(max_workers=max(len(self._requests), 1), thread_name_prefix="vnf")
         self._threads: dict[str, tuple[ThreadRef, ...]] = {}
@@ -189,7 +184,7 @@ class HostedVnfs:
         for number, request in zip(self._numbers, self._requests, strict=True):
             vnf, threads = self._running[request.name], self._threads[request.name]
             # Of processes that forward, which the launched ones may have enclosed.
-            pids = dict.fromkeys(thread.pid for thread in threads) or [process.pid for process in vnf.processes]
+            pids = dict.fromkeys(thread.pid for thread in threads) or [vnf.process.pid]
             cpus, node = roaming or frozenset(request.cpus), self._placement.vnf_memory_node(number)
             found.append(PlacedOwner("vnf", vnf.name, tuple(pids), node, threads, cpus, bool(roaming)))
         return tuple(found)

@@ -34,15 +34,9 @@ from planebench.measure.counts import (
     vnf_drops,
 )
 from planebench.measure.distance import LastDistance
-from planebench.measure.hosted import (
-    HostedVnfs,
-    control_planes,
-    functional_reasons,
-    ready_within_s,
-    share_a_core,
-)
+from planebench.measure.hosted import HostedVnfs, control_planes, functional_reasons, ready_within_s, share_a_core
 from planebench.measure.latency import StampedVnf, common_clock, read_anatomy
-from planebench.measure.updates import Changing, control_traffic, wait_until_settled
+from planebench.measure.updates import Changing, ControlTraffic, control_traffic, wait_until_settled
 from planebench.model.conditions import Conditions, of_losses
 from planebench.model.dimensions import ClockChoice, ClockName, HostingFacts
 from planebench.model.errors import DiedError, StartError, UsageError
@@ -63,14 +57,14 @@ from planebench.planed.group import Member, PlanedGroup
 from planebench.planed.process import PlanedProcess
 from planebench.planed.statistics import Statistics
 from planebench.switches.adapter import Adapter, RunningSwitch, TableUpdates, UpdatableSwitch
-from planebench.switches.linked import link_cables, requests_of, start_switches
+from planebench.switches.linked import requests_of, start_switches
 from planebench.switches.remote import RemoteSwitch
 from planebench.testbed.hosting.exec import without_ports
 from planebench.testbed.placement import Placement, off_the_switch
 from planebench.testbed.request import Ends, LinkSettings, SwitchRequest
 from planebench.testbed.tester_config import assign_tasks, full_stage, switch_request, wire_stage
 from planebench.testbed.traffic_files import profile_document, to_vnfs
-from planebench.testbed.wires.base import cabled, is_kernel_interface, named_ends, needs_veth_pair, wire_kind
+from planebench.testbed.wires.base import cabled, is_kernel_interface, named_ends, veth_pairs, wire_kind
 from planebench.testbed.wires.netmap import vale_ports
 
 CONNECT_DEADLINE_S = 15.0
@@ -134,9 +128,10 @@ class LiveTopology:
         """Calls a method of the tester, which must not be paused. Raises DiedError, RpcError."""
         self.traffic: Call = tester.call
         """The same of those that send and count, which answer as one: the tester, and ends that are hosted."""
-        self._switch: RunningSwitch | None = None
+        self.switch = RunningSwitch()
+        """The running switch; one without processes before its start and after its end."""
         self._remote: RemoteSwitch | None = None
-        """The switch if it runs on another host."""
+        """The same if it runs on another host."""
         self._switch_processes: tuple[Process, ...] = ()
         self.hosted: HostedVnfs | None = None
         """VNFs that are no tasks of the tester; where the switch forwards in their place, their control planes."""
@@ -163,8 +158,10 @@ class LiveTopology:
         """The clock of the latencies: that which all ports have."""
         self.functional: tuple[Reason, ...] = ()
         """Why its rates and latencies are not representative; empty if they are."""
+        self.control: ControlTraffic | None = None
+        """The control packets of the last sending, if there were any."""
         self.control_received = 0
-        """Control packets that VNFs received in the last sending."""
+        """Control packets that VNFs received in it."""
         self.table_updates: FibUpdates | None = None
         """The changes of the switch's own table in the last sending, if there were any."""
         self.memory: tuple[MemoryEvidence, ...] = ()
@@ -209,8 +206,7 @@ class LiveTopology:
         links.make_folders([*(port.name for port in topology.ports), *(topology.link or ())])
         with contextlib.ExitStack() as undo:
             veth: VethWire | None = None
-            names = [port.name for port in topology.ports if needs_veth_pair(port, links)]
-            if names := names + link_cables(topology, links):
+            if names := veth_pairs(topology, links):
                 veth = VethWire.create(supervisor, names, cpus=placement.control_cpus)
                 undo.callback(veth.close)
                 links = replace(links, ends={**links.ends, **{name: Ends(*pair) for name, pair in veth.pairs.items()}})
@@ -339,7 +335,7 @@ class LiveTopology:
         requests = requests_of(self.request, self.topology, self.links)
         with supervisor.memory_on(self.placement.memory_node(self.placement.switch_cpu)):
             switch = start_switches(adapter, requests, supervisor)
-        self._switch, self._remote = switch, switch if isinstance(switch, RemoteSwitch) else None
+        self.switch, self._remote = switch, switch if isinstance(switch, RemoteSwitch) else None
         self._switch_processes = tuple(supervisor.processes[known:])
         if self.hosted is not None:
             self.hosted.hand_over_ports()
@@ -363,7 +359,7 @@ class LiveTopology:
     def processes(self) -> tuple[Process, ...]:
         """Return the tester, then the processes of the switch, then those of hosted VNFs."""
         vnfs = self.hosted.vnfs if self.hosted is not None else ()
-        hosted = [process for vnf in vnfs for process in vnf.processes]
+        hosted = [vnf.process for vnf in vnfs]
         return (self._tester.process, *self._switch_processes, *hosted)
 
     def threads(self) -> tuple[ThreadRef, ...]:
@@ -404,13 +400,6 @@ class LiveTopology:
         """Return what hosted VNFs have dropped so far, as in ``Trial.tester_drops``."""
         return Counter() if self.hosted is None or self.links.controls else self.hosted.drops()
 
-    @property
-    def switch(self) -> RunningSwitch:
-        """Return the running switch."""
-        if self._switch is None:
-            raise DiedError("the switch is not running")
-        return self._switch
-
     def pause(self) -> None:
         """Stop every process of this topology by SIGSTOP."""
         if self._remote is not None:
@@ -426,48 +415,25 @@ class LiveTopology:
             self._remote.resume()
 
     def send(
-        self,
-        flows: Sequence[Flow],
-        frame_size_bytes: int,
-        duration_s: float,
-        pps: float | None,
-        probe_rate_pps: int = 0,
-        watch: Watch | None = None,
-        *,
-        profile: Profile | None = None,
-        stamps: bool = False,
-        clocks: bool = False,
-        stamp_all: bool = False,
-        traffic: TrafficProfile = PLAIN,
-        counted: bool = True,
+        self, sending: Sending, traffic: TrafficProfile = PLAIN, watch: Watch | None = None, *, counted: bool = True
     ) -> Statistics:
-        """Clear, send as a :class:`Sending` says, wait for late frames, and return ``stats.get`` of the tester.
+        """Clear, send, wait for late frames, and return ``stats.get`` of the tester.
 
-        ``watch`` is called just before and just after the sending. ``traffic`` says what changes meanwhile, and
-        ``table_updates`` tells of it: routes, by the control planes of VNFs, which answer control packets too, or,
-        where the switch has no FIB of VNFs, in its own table. Raises DiedError when tester or switch is gone.
+        ``traffic`` says what changes meanwhile, and ``table_updates`` tells of it: routes, by the control planes of
+        VNFs, which answer control packets too, or, where the switch has no FIB of VNFs, in its own table. ``watch`` is
+        called just before and just after the sending. Raises DiedError when tester or switch is gone.
         """
         alive = self.hosted if self.links.controls == "alive" else None
-        control = control_traffic(self.topology, traffic) if alive is not None else None
-        sending = Sending(
-            flows,
-            frame_size_bytes,
-            duration_s,
-            pps,
-            probe_rate_pps,
-            profile,
-            stamps,
-            clocks,
-            stamp_all,
-            more=() if control is None else (control.load,),
-            sampled=self.sampled and not (probe_rate_pps or stamps or clocks or stamp_all),
-        )
-        for vnf in self._stamped_vnfs() if stamps else ():
+        self.control = control = None if alive is None else control_traffic(self.topology, traffic)
+        looked = sending.probe_rate_pps or sending.stamps or sending.clocks or sending.stamp_all
+        more = () if control is None else (control.load,)
+        sending = replace(sending, more=more, sampled=self.sampled and not looked)
+        for vnf in self._stamped_vnfs() if sending.stamps else ():
             if vnf.call is not None:  # clears its counters
-                start_traffic(vnf.call, self.sender.next_epoch, duration_s, stamps=True)
+                start_traffic(vnf.call, self.sender.next_epoch, sending.duration_s, stamps=True)
         begun: TableUpdates | None = None
         self.table_updates, self.control_received = None, 0
-        if traffic.has_control and alive is not None:
+        if alive is not None and traffic.has_control:
             begun = Changing(alive, traffic)
         elif traffic.updates is not None and self.topology.side_by_side and isinstance(self.switch, UpdatableSwitch):
             begun = self.switch.begin_updates(traffic.updates)
@@ -518,8 +484,8 @@ class LiveTopology:
         ``here``: ask no other host, as nothing goes there while a trial sends.
         """
         self._tester.check()
-        if self._switch is not None and not (here and self._remote is not None):
-            self._switch.check()
+        if not (here and self._remote is not None):
+            self.switch.check()
         if self.hosted is not None:
             self.hosted.check()
 
@@ -528,9 +494,8 @@ class LiveTopology:
         for process in self.processes:
             process.resume()
         self._stop_hosted()
-        if self._switch is not None:
-            self._switch.stop()
-            self._switch = self._remote = None
+        self.switch.stop()
+        self.switch, self._remote = RunningSwitch(), None
         self._tester.stop()
         if self._veth is not None:
             self._veth.close()
@@ -638,7 +603,7 @@ def _try(
         size = max(64, profile.smallest_frame_bytes)
         try:
             frames = live.profile(profile, live.topology.chain, flat_out=False)
-            stats = live.send(wanted, size, READY_DURATION_S, READY_RATE_PPS, profile=frames)
+            stats = live.send(Sending(wanted, size, READY_DURATION_S, READY_RATE_PPS, profile=frames))
         except (UsageError, RpcError):
             silent.clear()
             continue  # its trials say what is wrong with it

@@ -13,7 +13,7 @@ from types import FrameType
 
 from planebench.host import cpu_claims
 from planebench.host import facts as host_facts
-from planebench.host.device_settings import restore_abandoned, undone_at_exit
+from planebench.host.device_settings import device_journal, undone_at_exit
 from planebench.host.facts import HostFacts, cpus_of
 from planebench.host.memory import enough_hugepages
 from planebench.host.planed_program import require_planed
@@ -78,7 +78,8 @@ class Machine:
         Raises UsageError as :func:`run_cpus`, and BusyError where another planebench measures on these CPUs.
         """
         sweep_stale()
-        restore_abandoned()
+        if os.geteuid() == 0:  # others may not restore devices
+            device_journal().undo_abandoned()
         facts = host_facts.collect()
         cpus = run_cpus(facts, switch_cores, wire, tester, switch_host, tester_cores)
         machine = cls(facts, cpus, wire, simulated, switch_host)

@@ -40,7 +40,6 @@ from planebench.switches.adapter import Adapter
 from planebench.testbed.chain import build_chain
 from planebench.testbed.placement import place_vnfs
 from planebench.testbed.rates import rate_label
-from planebench.testbed.wires.base import wire_kind
 
 SWITCH = "switch"
 CALM_S = 0.5
@@ -85,7 +84,7 @@ def measure_outage(live: LiveTopology, adapter: Adapter, supervisor: Supervisor,
     """
     way = flows(live.topology, "unidirectional")[0]
     rate, size = request.rate_pps, request.frame_size_bytes
-    calm = live.send((way,), size, CALM_S, rate)
+    calm = live.send(Sending((way,), size, CALM_S, rate))
     account = OutageDrops(live, request.victim)
 
     live.sender.start(Sending((way,), size, LONGEST_S, rate))
@@ -102,7 +101,7 @@ def measure_outage(live: LiveTopology, adapter: Adapter, supervisor: Supervisor,
                     os.kill(pid, signal.SIGKILL)
             live.switch.stop()
             for port in live.request.ports if request.kill else ():
-                if port.kind == "vhost-user" and port.path is not None:
+                if port.kind == "vhost-user":
                     port.path.unlink(missing_ok=True)  # of the dead
             live.start_switch(adapter, supervisor)
         took_ns = time.monotonic_ns() - begun
@@ -270,7 +269,7 @@ class OutageSettings:
 def open_outages(settings: OutageSettings, *, runs_dir: Path | None = None, hugepages: bool | None = None) -> Session:
     """Open the run folder of outages; nothing is started. Raises UsageError for what a switch cannot do."""
     held = survey(settings.plan(), hugepages=hugepages)
-    if wire_kind(settings.wire).exclusive(wire_arguments(settings.wire)) and len(held.adapters) > 1:
+    if wire_arguments(settings.wire) and len(held.adapters) > 1:
         raise UsageError(f"--wire {wire_name(settings.wire)}: only one switch can be up at a time; give one --switch")
     for point, why in held.absent.items():
         raise UsageError(f"--switch {point.switch}: {why}")

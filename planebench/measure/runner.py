@@ -135,15 +135,10 @@ class ExternalRunner:
     """A switch that is up, and an external tester that is connected to it. Made by :meth:`start`."""
 
     def __init__(
-        self,
-        tester: ExternalTester,
-        switch: RunningSwitch,
-        links: LinkSettings,
-        placement: Placement,
-        conditions: Conditions | None = None,
+        self, tester: ExternalTester, switch: RunningSwitch, links: LinkSettings, placement: Placement
     ) -> None:
         self._tester, self._switch, self._links, self._placement = tester, switch, links, placement
-        self.conditions = conditions
+        self.conditions: Conditions | None = None
         self._fills_line = True
 
     @classmethod

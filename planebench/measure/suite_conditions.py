@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The conditions of a suite, part by part, beside those of its paper (papers.yaml): what differs is declared, or wrong.
-
-A part says what differs in it alone, the plan what differs in all of it or what of the paper it lacks (``differs``).
-"""
+"""The conditions of a suite, part by part, by the names of those of a paper (papers.yaml)."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ from planebench.model.plan import OWN_RING, Plan, has_line
 from planebench.model.records import Point
 from planebench.model.scenario import scenario_named
 from planebench.model.wire import wire_named
-from planebench.papers.data import PaperCondition, paper_conditions
 from planebench.plan.expand import points_of, switch_labels
 from planebench.plan.taken import PlanPath
 from planebench.switches.registry import get_adapter
@@ -66,40 +62,6 @@ def conditions_of(part: Plan) -> dict[str, ConditionValues]:
     }
     made = {name: tuple(dict.fromkeys(values)) for name, values in found.items()}
     return {name: values for name, values in made.items() if values}
-
-
-def undeclared(plan: Plan) -> list[str]:
-    """Return, in words, what differs between a suite and its paper undeclared, and what is declared in vain."""
-    paper = paper_conditions(plan.papers[0])
-    parts = {part.name: conditions_of(part) for part in plan.sections}
-    said = {entry.what for entry in plan.differs}
-    found, needed = [], set[str]()
-    for name, known in paper.items():
-        there = {value for conditions in parts.values() for value in conditions.get(name, ())}
-        if missing := [value for value in known.values if value not in there]:
-            needed.add(name)
-            found += [] if name in said else [f"{name}: no part has {_words(missing)} of {known.where}"]
-    for part in plan.sections:
-        own = {entry.what for entry in part.differs}
-        for name, values in parts[part.name].items():
-            extra = _beside(paper.get(name), values)
-            if extra and name not in own and name not in said:
-                found.append(f"{part.name}: {name}: {_words(extra)} is not of the paper")
-            if extra and name in own:
-                own.discard(name)
-            elif extra:
-                needed.add(name)
-        found += [f"{part.name}: nothing of {name} differs" for name in sorted(own)]
-    return [*found, *(f"nothing of {name} differs" for name in sorted(said - needed))]
-
-
-def _beside(known: PaperCondition | None, values: ConditionValues) -> list[ConditionValue]:
-    """Return the values that a paper has not; none of a condition that it does not say."""
-    return [] if known is None or not known.values else [value for value in values if value not in known.values]
-
-
-def _words(values: Iterable[ConditionValue]) -> str:
-    return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
 
 
 def _functions(point: Point) -> Iterator[str]:

@@ -15,10 +15,10 @@ from planebench.analysis.capacity import clock_floor_ns, tester_ceiling_pps
 from planebench.analysis.ledger import reason_of
 from planebench.host.evidence import HostSample, ThreadSampler, count_difference
 from planebench.measure.conditions import held_clock
-from planebench.measure.counts import tester_counts
+from planebench.measure.counts import Sending, tester_counts
 from planebench.measure.latency import by_clock, charged, clock_readings
 from planebench.measure.live import LiveTopology
-from planebench.measure.updates import control_packets, control_traffic
+from planebench.measure.updates import control_packets
 from planebench.measure.verdict import judge, remarks
 from planebench.model.conditions import NOT_BASIC
 from planebench.model.errors import PlanebenchError
@@ -121,7 +121,7 @@ def run_trial(
         with as_it_is if live.mhz is None else held_clock(live.mhz, live.placement, live.planed) as clock:
             live.resume()
             if request.warmup_s > 0:
-                live.send(wanted, size, request.warmup_s, pps, profile=frames, traffic=profile, counted=False)
+                live.send(Sending(wanted, size, request.warmup_s, pps, profile=frames), profile, counted=False)
             sampler = ThreadSampler(live.threads())
             looks: list[HostSample] = []  # just before and after the sending: the harness must not run in between
             # A sending with stamps clears the counters of VNFs in processes of their own: it begins them, too.
@@ -129,25 +129,23 @@ def run_trial(
             kernel, nics, switch = live.wire_drops(), live.nic_counters(), live.switch.counters()
             clocked = request.probe_rate_pps > 0 and live.clock != "software"
             readings = [clock_readings(get_ports(live.call))] if clocked else []
-            stats = live.send(
+            sending = Sending(
                 wanted,
                 size,
                 request.duration_s,
                 pps,
                 request.probe_rate_pps,
-                watch=lambda: looks.append(live.sample(sampler)),
-                profile=frames,
+                frames,
                 stamps=request.anatomy,
                 clocks=clocked,
                 stamp_all=request.stamp_all,
-                traffic=profile,
             )
+            stats = live.send(sending, profile, lambda: looks.append(live.sample(sampler)))
             switch_after = live.switch.counters()
             live.check()
             drops = (live.vnf_drops() - dropped) + (live.wire_drops() - kernel)
             grown = live.nic_counters() - nics
-            control = control_traffic(live.topology, profile)
-            counts = tester_counts(stats, wanted, () if control is None else (control.flow,))
+            counts = tester_counts(stats, wanted, () if live.control is None else (live.control.flow,))
             latency = counts.latency
             if clocked and latency is not None:
                 readings.append(clock_readings(get_ports(live.call)))
@@ -189,7 +187,7 @@ def run_trial(
         tester_drops=counts.tester_drops | others,
         sent=counts.sent,
         updates=live.table_updates,
-        control=None if control is None else control_packets(stats, control, live.control_received),
+        control=None if live.control is None else control_packets(stats, live.control, live.control_received),
         anatomy=anatomy,
     )
     return judged(
@@ -221,21 +219,18 @@ def cycles_of_trial(
 
     The readings enclose more than the trial, and a polling switch is idle in the rest.
     """
-    busy = _difference(before.busy_cycles, after.busy_cycles)
+    grown: dict[str, int | None] = {}
+    for name in ("busy_cycles", "packets", "forwarded_packets", "bursts"):
+        first, last = getattr(before, name), getattr(after, name)
+        grown[name] = None if first is None or last is None else last - first
+    busy = grown["busy_cycles"]
     counters = {name: count - before.counters.get(name, 0) for name, count in after.counters.items()}
     return SwitchCycles(
-        busy_cycles=busy,
+        **grown,
         idle_cycles=None if busy is None else max(trial_cycles - busy, 0),
-        packets=_difference(before.packets, after.packets),
         drops={reason: count - before.drops.get(reason, 0) for reason, count in after.drops.items()},
-        forwarded_packets=_difference(before.forwarded_packets, after.forwarded_packets),
-        bursts=_difference(before.bursts, after.bursts),
         counters={**counters, **further},
     )
-
-
-def _difference(before: int | None, after: int | None) -> int | None:
-    return None if before is None or after is None else after - before
 
 
 def judged(trial: Trial, profile: TrafficProfile, **known: Any) -> Trial:

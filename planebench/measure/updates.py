@@ -8,9 +8,10 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from planebench.host.process import stretched
+from planebench.measure.hosted import HostedVnfs
 from planebench.measure.latency import histogram_of
 from planebench.model.errors import StartError
 from planebench.model.reasons import Reason, ReasonCode
@@ -32,16 +33,6 @@ _COUNTED = ("sent", "acknowledged", "refused", "control_received")
 CONTROL_FRAME_BYTES = 64
 EVERY_FRAME_PPS = 1e7
 """A rate of probes above that of any control packets: each of them is stamped."""
-
-
-class Controls(Protocol):
-    """The control planes of VNFs."""
-
-    def controls(self) -> Mapping[str, FibSource]:
-        """Return the counters of each since its start, by name. Raises DiedError."""
-
-    def set_rates(self, wanted: Mapping[str, Mapping[str, Any]]) -> None:
-        """Have each change routes at a rate, by name: the parameters of fib_source.rate. Raises DiedError, RpcError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +67,7 @@ def control_traffic(topology: Topology, profile: TrafficProfile) -> ControlTraff
     return ControlTraffic(topology.ends[1], topology.destinations, profile.control_pps)
 
 
-def wait_until_settled(controls: Controls, within_s: float = SESSION_DEADLINE_S) -> Mapping[str, FibSource]:
+def wait_until_settled(controls: HostedVnfs, within_s: float = SESSION_DEADLINE_S) -> Mapping[str, FibSource]:
     """Wait until the forwarder has accepted the session of every VNF, and answered all that it sent.
 
     Return their counts. Raises StartError after ``within_s``.
@@ -96,7 +87,7 @@ class Changing:
     """Control planes that change routes at a rate, all together, or as fast as they are acknowledged, or when a control
     packet comes. They take turns: trial after trial others of them are first."""
 
-    def __init__(self, controls: Controls, profile: TrafficProfile) -> None:
+    def __init__(self, controls: HostedVnfs, profile: TrafficProfile) -> None:
         """Begin. Raises DiedError, StartError."""
         self._controls, self._profile, self.control_received = controls, profile, 0
         self._before = wait_until_settled(controls)

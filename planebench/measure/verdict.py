@@ -12,14 +12,7 @@ from planebench.measure.counts import not_as_intended
 from planebench.measure.updates import not_answered, not_applied
 from planebench.model.chain_name import vnf_names
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import (
-    SCHEDSTAT_MIN_NS,
-    DirectionCounts,
-    SwitchCycles,
-    Trial,
-    Verdict,
-    VerdictKind,
-)
+from planebench.model.records import SCHEDSTAT_MIN_NS, DirectionCounts, SwitchCycles, Trial, Verdict, VerdictKind
 from planebench.model.results import CORE_MHZ, WANTED_MHZ
 from planebench.model.scenarios import FRAME_SIZE_MIN_BYTES
 from planebench.model.server import RANDOM
@@ -166,7 +159,7 @@ def remarks(trial: Trial, profile: TrafficProfile) -> Iterator[Reason]:
         yield Reason(ReasonCode.DROPPED_BY_FUNCTIONS, text)
     tenths = trial.by_tenth
     if trial.role == "r_plus" and any(tenths):
-        share = trial.drained_packets / trial.forwarded_packets
+        share = 1 - sum(tenths) / trial.forwarded_packets
         if share > DRAINED_SHARE:
             text = f"{share:.1%} of the forwarded frames came out of rings after the sending: not in the rate"
             yield Reason(ReasonCode.DRAINED, text, {"share": share})

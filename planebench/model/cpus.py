@@ -129,7 +129,3 @@ class Cpus:
         """Return whether two CPUs share an L3 cache; None if that is not known."""
         group = self.l3_group.get(cpu)
         return None if group is None or other not in self.l3_group else other in group
-
-    def l3_first(self, cpu: int) -> int:
-        """Return the lowest CPU of the L3 group of a CPU, which names the group; 0 where groups are not known."""
-        return min(self.l3_group.get(cpu, {0}))

@@ -29,19 +29,13 @@ class NotInstalledError(PlanebenchError):
 class StartError(PlanebenchError):
     """A switch or the tester did not come up; the message carries its last log lines. Exit code 4."""
 
-    exit_code = 4
-
 
 class DiedError(PlanebenchError):
     """A process died or stopped answering during a trial; the message carries its last log lines."""
 
-    exit_code = 4
-
 
 class ExternalTesterError(PlanebenchError):
     """An external tester that cannot be reached, refuses what it is asked, or contradicts itself. Exit code 4."""
-
-    exit_code = 4
 
 
 class StoreError(PlanebenchError):

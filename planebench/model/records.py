@@ -16,7 +16,7 @@ from planebench.model.chain_name import chain_label, chain_slug, hostings, vnf_t
 from planebench.model.dimensions import WORDS, HostingName, LatencyClock
 from planebench.model.outage import Restart
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.scenario import Direction, ScenarioName, scenario_named
+from planebench.model.scenario import SCENARIOS, Direction, ScenarioName, scenario_named
 from planebench.model.server import NEAR, OWN_CLOCK, CpuClock, Placing, clock_words
 from planebench.model.text import Moment
 from planebench.model.traffic import PLAIN_NAME
@@ -172,12 +172,12 @@ class Point:
     @property
     def chained(self) -> bool:
         """Return whether its VNFs are in a row."""
-        return scenario_named(self.scenario).chained
+        return SCENARIOS[self.scenario].chained
 
     @property
     def side_by_side(self) -> bool:
         """Return whether its VNFs are side by side."""
-        return scenario_named(self.scenario).side_by_side
+        return SCENARIOS[self.scenario].vnfs == "side-by-side"
 
     @property
     def scenario_label(self) -> str:
@@ -211,7 +211,7 @@ class Point:
     def hostings(self) -> tuple[HostingName, ...]:
         """Return the hosting of each VNF, or of each end in one; one for all VNFs side by side; empty without VNFs."""
         if not self.chain_length:
-            return (self.hosting,) * scenario_named(self.scenario).ends_in_vnfs
+            return (self.hosting,) * SCENARIOS[self.scenario].ends.count("vnf")
         return hostings(self.chain, self.named_length, self.hosting)
 
     @property
@@ -226,7 +226,7 @@ class Point:
 
     def echoes(self, role: Role) -> bool:
         """Return whether a trial of this role has the topology in which the second VNF sends everything back."""
-        return role == "latency" and scenario_named(self.scenario).latency_by_echo
+        return role == "latency" and SCENARIOS[self.scenario].latency_by_echo
 
     @property
     def two_clocks(self) -> bool:
@@ -667,11 +667,6 @@ class Trial:
         """Return what came within each tenth of the sending, all directions; empty where it was not counted."""
         tenths = [d.forwarded_by_tenth for d in self.directions]
         return tuple(map(sum, zip(*tenths, strict=True))) if all(tenths) else ()
-
-    @property
-    def drained_packets(self) -> int:
-        """Return the frames that rings gave back after the sending; 0 where that was not counted."""
-        return self.forwarded_packets - sum(self.by_tenth) if self.by_tenth else 0
 
     @property
     def throughput_pps(self) -> float:

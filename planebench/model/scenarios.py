@@ -108,8 +108,14 @@ def build(
         raise UsageError(f"{count} VNFs do not fit {scenario}: only {with_vnfs} have a chain of network functions")
     number = found.parse_count(count) if found.has_vnfs else 0
     made = found.build(tuple(vnfs) if found.chained and vnfs else (*vnfs, Vnf())[:1] * number)
-    if echo:
-        made = _echoing(made)
+    if echo:  # what leaves v0 comes back to v3, in the same VNF
+        back = (ECHO_PORTS[1], "v3")
+        made = replace(
+            made,
+            ports=(*made.ports, *map(topology_port, back)),
+            cross_connects=(*made.cross_connects, back),
+            ends=(made.ends[0], back[1]),
+        )
     ports = [port for port in made.ends if port in made.vnf_ports and ends != "process"]
     pairs = [(ports[0], ports[1])] if echo and ports else [(port, port) for port in ports]
     hosted = [Vnf(f"vnf{number}", pair, END, hosting=ends) for number, pair in enumerate(pairs)]
@@ -127,17 +133,6 @@ def build(
 
 ECHO_PORTS = ("v1", "v2")
 """The interfaces of the second VNF of v2v, where it sends back (conext19, Table 4)."""
-
-
-def _echoing(topology: Topology) -> Topology:
-    """Return v2v with a second pair of ports: what leaves v0 comes back to v3, in the same VNF."""
-    back = (ECHO_PORTS[1], "v3")
-    return replace(
-        topology,
-        ports=(*topology.ports, *map(topology_port, back)),
-        cross_connects=(*topology.cross_connects, back),
-        ends=(topology.ends[0], back[1]),
-    )
 
 
 # Scenario bare: one process straight on the two wires, in the place of switch and VNFs. It has the FIBs of all of the

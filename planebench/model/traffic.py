@@ -146,12 +146,6 @@ class TrafficProfile:
         """Return whether its times are those of a file: then no load can be set."""
         return self.pcap is not None and self.pcap.timing == "recorded"
 
-    def sizes_at(self, frame_size_bytes: int) -> tuple[int, ...]:
-        """Return every frame size that is sent at a point of this size; of a capture only the largest is known."""
-        if self.pcap is not None:
-            return (self.pcap.max_frame_bytes,)
-        return tuple(size for size, _ in self.sizes) or (frame_size_bytes,)
-
 
 PLAIN = TrafficProfile("", "frames of one size and one flow (no profile)")
 PLAIN_NAME = "plain"

@@ -24,8 +24,6 @@ class Wire:
     order: int
     title: str
     """For people; its first word begins a sentence: ``Memif (shared memory)``."""
-    help: str
-    """One sentence: what it is, and what it hides."""
     arguments: str = ""
     """The form of its arguments, e.g. ``TESTER=SWITCH,...``; empty for a wire without any."""
     arguments_optional: bool = False

@@ -24,7 +24,7 @@ from planebench.model.server import NEAR
 from planebench.model.switch import USUAL_COST, SwitchCost
 from planebench.model.traffic import TrafficProfile
 from planebench.plan.expand import points_of
-from planebench.testbed.rates import bit_loads, latency_labels
+from planebench.testbed.rates import bit_loads, latency_loads
 from planebench.testbed.traffic_files import synthetic_routes_of
 
 # The order of trials: repetitions of all switches interleaved, seeded, so that drift of the machine hits all alike.
@@ -226,8 +226,8 @@ def _labels(section: Plan, point: Point) -> tuple[str, ...]:
     if point.two_clocks:
         return ()
     of = load_name(latency.of)
-    bits = (load.label for load in bit_loads(latency.total_bps, latency.per_vnf_bps))
-    return (*latency_labels(point.scenario, latency.loads, latency.v2v_pps, latency.rates_pps, of), *bits)
+    bits = bit_loads(latency.total_bps, latency.per_vnf_bps)
+    return tuple(load.label for load in (*latency_loads(point.scenario, latency, of=of), *bits))
 
 
 # Plans of several parts: what they have between them, and what options make of them.

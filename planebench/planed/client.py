@@ -44,8 +44,6 @@ Profile = Json
 class RpcError(PlanebenchError):
     """planed answered with an error; ``code`` and ``message`` are its own words, ``method`` is what was asked."""
 
-    exit_code = 4
-
     def __init__(self, method: str, code: int, message: str) -> None:
         super().__init__(f"planed refused {method}: {message} ({code})")
         self.method = method
@@ -55,8 +53,6 @@ class RpcError(PlanebenchError):
 
 class RpcClosedError(PlanebenchError):
     """The connection to planed broke or an answer did not come in time. The process may have died: look at its log."""
-
-    exit_code = 4
 
 
 class PlanedClient(AbstractContextManager["PlanedClient"]):
@@ -223,16 +219,13 @@ def start_traffic(
     ``nonce``: a secret number in every frame, by which monitors recognize frames of these loads; 0 for none.
     ``sampled``: monitors look into some bursts only; no load may have probes then.
     """
-    begin: Json = {
-        "epoch": epoch,
-        "duration_ns": int(duration_s * 1e9),
-        "generators": [load.to_json() for load in loads],
-    }
+    flags = {"stamps": stamps, "clocks": clocks, "nonce": nonce, "sampled": sampled}
     call(
         "traffic.start",
-        begin
-        | ({"stamps": True} if stamps else {})
-        | ({"clocks": True} if clocks else {})
-        | ({"nonce": nonce} if nonce else {})
-        | ({"sampled": True} if sampled else {}),
+        {
+            "epoch": epoch,
+            "duration_ns": int(duration_s * 1e9),
+            "generators": [load.to_json() for load in loads],
+            **{key: value for key, value in flags.items() if value},
+        },
     )

@@ -37,8 +37,7 @@ class Port:
     """A port: a socket with a virtio device or driver or an end of a memif behind it, or a device of DPDK.
 
     ``path`` is for virtio ports and memifs, ``device`` (devargs or a PCI address) for ethdevs; ``mac`` and ``backend``
-    are for ports with a path that have one of their own choice. ``ring_size`` None: planed's default. Generators that
-    send a share of the line rate take it from ``line_rate_bps``.
+    are for ports with a path that have one of their own choice. ``ring_size`` None: planed's default.
     """
 
     name: str
@@ -55,7 +54,6 @@ class Port:
     """True if a vhost-user port offers checksum and segmentation offloads to its guest (docs/design/ports.md)."""
     zero_copy: bool = False
     """True if a memif client exchanges buffers with the others of its process (docs/design/ports.md)."""
-    line_rate_bps: int | None = None
     max_charged_mb: int | None = None
     """The memory that frames of a vhost-user or memif-server port may make of the other end's; None: planed's share."""
 

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
 from planebench.host.process import Process, Supervisor
-from planebench.model.errors import DiedError, PlanebenchError, StartError
+from planebench.model.errors import DiedError, StartError
 from planebench.planed.client import PlanedClient, RpcClosedError
 from planebench.planed.document import Document, Json
 
@@ -99,8 +98,7 @@ class PlanedProcess:
     def kill(self) -> None:
         """SIGKILL, as when it crashes. Never raises."""
         self.close()
-        with contextlib.suppress(PlanebenchError):
-            self.process.kill()
+        self.process.kill()
 
     def _give_up(self) -> None:
         if not self.process.alive():

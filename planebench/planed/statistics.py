@@ -133,8 +133,6 @@ class FibSource:
     sent: Counter64 = 0
     acknowledged: Counter64 = 0
     refused: Counter64 = 0
-    arp_answered: Counter64 = 0
-    echo_answered: Counter64 = 0
     expired_answered: Counter64 = 0
 
 

@@ -18,15 +18,7 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 from planebench.host.evidence import ThreadRef
 from planebench.host.memory import MB_PER_SWITCH
 from planebench.host.process import Process, Supervisor
-from planebench.host.programs import (
-    PATH_OPTION,
-    Found,
-    Installation,
-    NotFound,
-    build_of,
-    installation,
-    program_output,
-)
+from planebench.host.programs import PATH_OPTION, Found, Installation, NotFound, build_of, installation, program_output
 from planebench.model.errors import UsageError
 from planebench.model.header import Build
 from planebench.model.plan import NIC_RING_SIZE, RingSize

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from planebench.host import procfs
 from planebench.host.evidence import ThreadRef
 from planebench.host.process import Process, stretched
-from planebench.host.programs import Found, NotFound, program_output
+from planebench.host.programs import Found, program_output, required
 from planebench.model.conditions import (
     MANIFEST_KEYS,
     NOT_BASIC,
@@ -27,10 +27,15 @@ from planebench.model.conditions import (
     of_losses,
 )
 from planebench.model.cpus import cpu_text
-from planebench.model.errors import DiedError, NotInstalledError, PlanebenchError, StartError, UsageError
+from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.switches.adapter import STANDARD_FRAME_BYTES, Adapter, RunningSwitch
-from planebench.testbed import request as devargs
-from planebench.testbed.request import JUMBO_DATA_BYTES, STANDARD_DATA_BYTES, SwitchPort, SwitchRequest
+from planebench.testbed.request import (
+    JUMBO_DATA_BYTES,
+    STANDARD_DATA_BYTES,
+    SwitchPort,
+    SwitchRequest,
+    af_packet_devargs,
+)
 
 FCS_BYTES = 4
 DPDK_WORKER_NAMES = ("lcore-worker", "rte-worker", "dpdk-worker")
@@ -171,70 +176,26 @@ def is_socket(path: Path) -> bool:
 
 def sockets_exist(ports: Sequence[SwitchPort]) -> bool:
     """Return whether the switch listens on every vhost-user port."""
-    return all(is_socket(socket_path(port)) for port in ports if port.kind == "vhost-user")
-
-
-def require(adapter: Adapter) -> Found:
-    """Return where a switch is. Raises NotInstalledError, with the way to get it, if it is not here."""
-    found = adapter.find()
-    if isinstance(found, NotFound):
-        raise NotInstalledError(f"{adapter.title} {found.words}")
-    return found
+    return all(is_socket(port.path) for port in ports if port.kind == "vhost-user")
 
 
 def prepared(adapter: Adapter, request: SwitchRequest) -> tuple[Found, tuple[SwitchPort, ...]]:
     """Return where a switch is that starts now, and its ports: in pairs, or with stations as they are.
 
     Removes the vhost-user sockets of an earlier one that was killed: DPDK's net_vhost refuses an existing path.
-    Raises UsageError for a request that it cannot have, NotInstalledError.
+    Raises NotInstalledError.
     """
-    if request.max_frame_bytes > adapter.max_frame_bytes:
-        wanted = f"max_frame_bytes {request.max_frame_bytes} is more than {adapter.max_frame_bytes}"
-        raise UsageError(f"{wanted}; use smaller frames")
-    ports = ordered_ports(request)
-    found = require(adapter)
-    for port in ports:
+    found = required(adapter.title, adapter.find())
+    for port in request.ports:
         if port.kind == "vhost-user":
-            socket_path(port).unlink(missing_ok=True)
-    return found, ports
-
-
-def socket_path(port: SwitchPort) -> Path:
-    """Return the socket of a vhost-user or virtio-user port. Raises UsageError if the request has none."""
-    if port.path is None:
-        raise UsageError(f"port {port.name} ({port.kind}) has no socket path; give SwitchPort.path")
-    return port.path
-
-
-def interface_name(port: SwitchPort) -> str:
-    """Return the kernel interface of an af_packet or af_xdp port. Raises UsageError if the request has none."""
-    if port.interface is None:
-        raise UsageError(f"port {port.name} ({port.kind}) has no interface; give SwitchPort.interface")
-    return port.interface
-
-
-def pci_address(port: SwitchPort) -> str:
-    """Return the PCI address of a NIC. Raises UsageError if the request has none."""
-    if port.address is None:
-        raise UsageError(f"port {port.name} (pci) has no address; give SwitchPort.address")
-    return port.address
+            port.path.unlink(missing_ok=True)
+    return found, paired_ports(request)
 
 
 def paired_ports(request: SwitchRequest) -> tuple[SwitchPort, ...]:
-    """Return the ports in the order of the cross-connects: 0 with 1, 2 with 3, ... Raises UsageError if a port is not
-    in exactly one pair."""
+    """Return the ports in the order of the cross-connects: 0 with 1, 2 with 3, ...; with stations, as they are."""
     ports = {port.name: port for port in request.ports}
-    names = [name for pair in request.cross_connects for name in pair]
-    if sorted(names) != sorted(ports):
-        raise UsageError(
-            f"cross-connects {request.cross_connects} must name each of the ports {tuple(ports)} exactly once"
-        )
-    return tuple(ports[name] for name in names)
-
-
-def ordered_ports(request: SwitchRequest) -> tuple[SwitchPort, ...]:
-    """Return the ports in pairs; with stations, in the order of the request."""
-    return request.ports if request.stations else paired_ports(request)
+    return request.ports if request.stations else tuple(ports[name] for pair in request.cross_connects for name in pair)
 
 
 def is_jumbo(request: SwitchRequest) -> bool:
@@ -256,21 +217,21 @@ def dpdk_vdev(number: int, port: SwitchPort, request: SwitchRequest) -> str:
     """Return the ``--vdev`` of a port, for a switch that uses DPDK's virtual devices."""
     if port.kind == "virtio-user":
         several = f",queues={request.queues}" if request.queues > 1 else ""
-        return f"net_virtio_user{number},path={socket_path(port)},queue_size={port.ring_size}{several}"
+        return f"net_virtio_user{number},path={port.path},queue_size={port.ring_size}{several}"
     if port.kind == "vhost-user":
-        return f"net_vhost{number},iface={socket_path(port)},queues={request.queues}"
+        return f"net_vhost{number},iface={port.path},queues={request.queues}"
     if port.kind == "memif":
         rsize = port.ring_size.bit_length() - 1
-        return f"net_memif{number},role=client,id=0,socket={socket_path(port)},socket-abstract=no,rsize={rsize}"
+        return f"net_memif{number},role=client,id=0,socket={port.path},socket-abstract=no,rsize={rsize}"
     if port.kind == "af_xdp":
-        return devargs.af_xdp_devargs(f"net_af_xdp{number}", interface_name(port))
-    rings = devargs.af_packet_devargs(interface_name(port), port.ring_size, request.max_frame_bytes)
+        return f"net_af_xdp{number},iface={port.interface}"
+    rings = af_packet_devargs(port.interface, port.ring_size, request.max_frame_bytes)
     return f"net_af_packet{number},{rings}"
 
 
 def allow_list(ports: Sequence[SwitchPort]) -> list[str]:
     """Return the EAL arguments that let a program probe its own NICs, and no other PCI device."""
-    return [argument for port in ports if port.kind == "pci" for argument in ("-a", pci_address(port))] or ["--no-pci"]
+    return [argument for port in ports if port.kind == "pci" for argument in ("-a", port.address)] or ["--no-pci"]
 
 
 def devices(ports: Sequence[SwitchPort], request: SwitchRequest) -> list[str]:
@@ -285,7 +246,7 @@ def dpdk_order(ports: Sequence[SwitchPort]) -> tuple[SwitchPort, ...]:
     EAL scans the PCI bus in the order of addresses, and probes the bus of vdevs last.
     """
     nics = [port for port in ports if port.kind == "pci"]
-    nics.sort(key=lambda port: [int(part, 16) for part in re.split("[:.]", pci_address(port))])
+    nics.sort(key=lambda port: [int(part, 16) for part in re.split("[:.]", port.address)])
     return (*nics, *(port for port in ports if port.kind != "pci"))
 
 
@@ -378,7 +339,6 @@ def release(version: str) -> tuple[int, int]:
 
 def manifest(request: SwitchRequest, *, function: str, burst: str, **more: str | FeatureClaim) -> dict[str, str]:
     """Return a complete fairness manifest from the request and the values of the adapter; other keys are ``unknown``.
-
     planebench.model.conditions says what the keys are.
     """
     known = {

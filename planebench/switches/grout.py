@@ -176,11 +176,7 @@ class GroutAdapter(Adapter):
             # grcli ends at the first command that fails.
             grcli = found.binary.with_name("grcli")
             text = "".join(f"{line}\n" for line in commands(request))
-            done = run_tool(
-                [grcli, "--err-exit", "--trace-commands", "--socket", api],
-                TOOL_DEADLINE_S,
-                stdin=text,
-            )
+            done = run_tool([grcli, "--err-exit", "--trace-commands", "--socket", api], TOOL_DEADLINE_S, stdin=text)
             if not done.ok:
                 said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-2:])
                 raise StartError(f"grout refused a command: {said}\n{process.exit_report()}")

@@ -93,7 +93,7 @@ class KernelAdapter(Adapter):
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:
         ports = common.prepared(self, request)[1]
-        names = {port.name: common.interface_name(port) for port in ports}
+        names = {port.name: port.interface for port in ports}
         interfaces = {port.name: names[port.name] for port in ports if port.kind != "netmap"}
         made = request.netns_pid is not None
         if not (made or self.takes_nics):

@@ -26,11 +26,6 @@ FOLDER = "second"
 """The working folder of the second switch, in that of the first."""
 
 
-def link_cables(topology: Topology, links: LinkSettings) -> list[str]:
-    """Return the name of the veth pair between two switches; nothing without one."""
-    return [topology.link[0]] if topology.link is not None and _by_veth(links) else []
-
-
 def requests_of(request: SwitchRequest, topology: Topology, links: LinkSettings) -> tuple[SwitchRequest, ...]:
     """Return the request to each switch of a topology, in path order; with one switch it is ``request``.
 
@@ -44,7 +39,7 @@ def requests_of(request: SwitchRequest, topology: Topology, links: LinkSettings)
     first, second = request.cpus[:half], request.cpus[half:] or request.cpus
     ring = links.wire_ring_size or links.ring_size
     near, far = (SwitchPort(name, "virtio-user", ring_size=ring) for name in topology.link)
-    if _by_veth(links):
+    if wire_kind(links.wire).makes_veth_pairs(wire_arguments(links.wire)):
         ends = links.ends[near.name]
         near = replace(near, kind="af_packet", interface=ends.tester)
         far = replace(far, kind="af_packet", interface=ends.switch)
@@ -114,7 +109,3 @@ class LinkedSwitches(RunningSwitch):
     def stop(self) -> None:
         for switch in self._switches:
             switch.stop()
-
-
-def _by_veth(links: LinkSettings) -> bool:
-    return wire_kind(links.wire).makes_veth_pairs(wire_arguments(links.wire))

@@ -187,7 +187,7 @@ class OvsDpdkAdapter(Adapter):
             # which is no symbolic link, because a VNF sees the folder of its port only.
             for port in request.ports:
                 if port.kind == "vhost-user":
-                    common.socket_path(port).hardlink_to(paths.root / port.name)
+                    port.path.hardlink_to(paths.root / port.name)
             flows = "".join(f"{flow}\n" for flow in flows_of(request))
             _tool(["ovs-ofctl", "add-flows", f"unix:{paths.bridge}", "-"], stdin=flows)
             switch = RunningOvs(vswitchd, database, paths, request)
@@ -234,7 +234,7 @@ def _port_columns(number: int, port: SwitchPort, request: SwitchRequest) -> list
         return ["type=dpdkvhostuser", *mtu]
     rings = [f"options:n_{way}q_desc={port.ring_size}" for way in ("rx", "tx")]
     queues = [f"options:n_rxq={request.queues}"] if request.queues > 1 else []  # of a vhost-user port: the VNF's
-    device = common.pci_address(port) if port.kind == "pci" else common.dpdk_vdev(number, port, request)
+    device = port.address if port.kind == "pci" else common.dpdk_vdev(number, port, request)
     return ["type=dpdk", f"options:dpdk-devargs={device}", *queues, *rings, *mtu]
 
 

@@ -9,7 +9,7 @@ of the VNFs' FIBs, and they hold only their control. It is the same program both
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from types import MappingProxyType
@@ -29,16 +29,9 @@ from planebench.model.topology import MONITOR_MAC
 from planebench.planed.client import Call, get_ports, get_statistics
 from planebench.planed.document import Document, Memory, Port, Task, Worker
 from planebench.planed.process import CONNECT_DEADLINE_S, PlanedProcess
-from planebench.planed.statistics import Statistics, TaskStatistics
+from planebench.planed.statistics import Statistics
 from planebench.switches import common
-from planebench.switches.adapter import (
-    DUTY_OPTION,
-    WORKERS_OPTION,
-    Adapter,
-    RunningSwitch,
-    Situation,
-    Traits,
-)
+from planebench.switches.adapter import DUTY_OPTION, WORKERS_OPTION, Adapter, RunningSwitch, Situation, Traits
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchPort, SwitchRequest, memory
 from planebench.testbed.traffic_files import synthetic_routes_of
@@ -136,7 +129,7 @@ def switch_document(request: SwitchRequest, name: str, values: OptionValues = NO
 
     It has one task for all stations, or one for each cross-connect and queue; of a network function that alone.
     """
-    ports = tuple(_port(*numbered, request, values) for numbered in enumerate(common.ordered_ports(request)))
+    ports = tuple(_port(*numbered, request, values) for numbered in enumerate(common.paired_ports(request)))
     title = str(values.get("function", "patch"))
     if request.bare is not None:
         bare, names = request.bare, tuple(port.name for port in request.ports)
@@ -160,10 +153,10 @@ def switch_document(request: SwitchRequest, name: str, values: OptionValues = NO
 def _port(number: int, port: SwitchPort, request: SwitchRequest, values: OptionValues) -> Port:
     backend, made = str(values.get("backend", "")), Port(port.name, "ethdev", port.ring_size, request.queues)
     if port.kind == "pci":
-        return replace(made, device=common.pci_address(port))
+        return replace(made, device=port.address)
     if port.kind in ("af_packet", "af_xdp"):
         return replace(made, device=common.dpdk_vdev(number, port, request))
-    made = replace(made, path=common.socket_path(port))
+    made = replace(made, path=port.path)
     if port.kind == "memif":
         return replace(made, kind="memif-client", zero_copy=True)
     if port.kind == "vhost-user":
@@ -319,7 +312,7 @@ class PlanedAdapter(Adapter):
             stations=tuple(replace(station, port=names[station.port]) for station in request.stations),
         )
         ports = (
-            Port(NIC_PORT, "memif-client", wire.ring_size, path=common.socket_path(wire)),
+            Port(NIC_PORT, "memif-client", wire.ring_size, path=wire.path),
             *(replace(_port(0, port, request, {}), name=names[port.name], queues=1) for port in vnfs),
         )
         task = replace(station_task(inner, None), name=NIC_TASK)
@@ -363,18 +356,22 @@ class RunningPlaned(common.ProcessGroup):
 
     def counters(self) -> SwitchCycles:
         stats = self._stats()
-        tasks = stats.tasks
-        ports = get_ports(self._planed.call) if self._nics else ()
-        nic = common.nic_counters({port.name: port.xstats for port in ports})
-        own = {name: count for name in FURTHER_COUNTERS if (count := _total(tasks, name)) is not None}
+        tasks, drops, counters = stats.tasks, parse_drops(stats), dict[str, int]()
+        for name in FURTHER_COUNTERS:
+            if (count := common.total(getattr(task, name) for task in tasks)) is not None:
+                counters[name] = count
+        if self._nics:
+            nic = common.nic_counters({port.name: port.xstats for port in get_ports(self.call)})
+            counters |= nic
+            drops |= common.nic_drops(nic)
         return SwitchCycles(
             busy_cycles=sum(task.busy_cycles for task in tasks),
             idle_cycles=sum(task.idle_cycles for task in tasks),
             packets=sum(task.rx_packets for task in tasks),
-            drops=parse_drops(stats) | common.nic_drops(nic),
+            drops=drops,
             forwarded_packets=sum(task.tx_packets for task in tasks),
-            bursts=_total(tasks, "rx_bursts"),
-            counters=own | nic,
+            bursts=common.total(task.rx_bursts for task in tasks),
+            counters=counters,
         )
 
     def stop(self) -> None:
@@ -397,11 +394,6 @@ def parse_drops(stats: Statistics) -> dict[str, int]:
     for state in stats.ports:
         drops.update({f"{state.name}:{reason}": count for reason, count in state.drops.items()})
     return dict(drops)
-
-
-def _total(tasks: Sequence[TaskStatistics], name: str) -> int | None:
-    """Return the sum of a counter over all tasks; None if a task does not have it."""
-    return common.total(getattr(task, name, None) for task in tasks)
 
 
 ADAPTER = PlanedAdapter()

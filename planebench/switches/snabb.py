@@ -18,7 +18,6 @@ from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import Found, NotFound
 from planebench.model.conditions import everywhere
 from planebench.model.cpus import cpu_text
-from planebench.model.errors import UsageError
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
 from planebench.switches.adapter import STANDARD_FRAME_BYTES, Adapter, Situation, Traits
@@ -98,7 +97,7 @@ def cores_of(request: SwitchRequest) -> tuple[int, ...]:
 
 
 def script_arguments(request: SwitchRequest) -> list[list[str]]:
-    """Return the ports and pairs of each process, which have the hops in turn. Raises UsageError."""
+    """Return the ports and pairs of each process, which have the hops in turn."""
     ports, count = {port.name: port for port in request.ports}, len(cores_of(request))
     return [
         [f"{name}={_app(ports[name])}" for pair in pairs for name in pair] + [f"{a}-{b}" for a, b in pairs]
@@ -149,11 +148,7 @@ def read_link(state: Path, pid: int, link: str) -> dict[str, int] | None:
 
 
 def _app(port: SwitchPort) -> str:
-    if port.kind == "vhost-user":
-        return f"vhost:{common.socket_path(port)}"
-    if port.kind == "af_packet":
-        return f"raw:{common.interface_name(port)}"
-    raise UsageError(f"snabb cannot open port {port.name} ({port.kind}); use the vhost or veth wire")
+    return f"vhost:{port.path}" if port.kind == "vhost-user" else f"raw:{port.interface}"
 
 
 ADAPTER = SnabbAdapter()

@@ -18,7 +18,7 @@ from planebench.host.journal import Journal
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound, find_program, run_tool
 from planebench.model.conditions import FeatureClaim
-from planebench.model.errors import DiedError, PlanebenchError, UsageError
+from planebench.model.errors import DiedError, PlanebenchError
 from planebench.model.records import SwitchCycles
 from planebench.switches.adapter import Adapter, RunningSwitch, Situation, Traits
 from planebench.switches.common import manifest
@@ -70,10 +70,8 @@ class SriovAdapter(Adapter):
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningNic:
-        nics = [port.address for port in request.ports if port.kind == "pci" and port.address]
-        if not nics or not request.stations:
-            raise UsageError(f"{self.name} needs a NIC and VNFs side by side; use --wire pci and scenario parallel")
-        return RunningNic(nics[0], {station.port: station.mac for station in request.stations}, device_journal())
+        nic = next(port.address for port in request.ports if port.kind == "pci")
+        return RunningNic(nic, {station.port: station.mac for station in request.stations}, device_journal())
 
 
 class RunningNic(RunningSwitch):

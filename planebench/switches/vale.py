@@ -19,7 +19,7 @@ from pathlib import Path
 
 from planebench.host import netns, procfs
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import PATH_OPTION, Found, NotFound
+from planebench.host.programs import PATH_OPTION, Found, NotFound, required
 from planebench.model.errors import StartError
 from planebench.switches import common, vale_guard
 from planebench.switches.adapter import RunningSwitch, Situation, Traits
@@ -110,7 +110,7 @@ class ValeAdapter(KernelAdapter):
 
     def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: PortPairs) -> Process:
         """Attach the interfaces of each pair to a VALE switch; the guard detaches them when its standard input ends."""
-        argv = [sys.executable, "-I", "-S", vale_guard.__file__, str(common.require(self).binary)]
+        argv = [sys.executable, "-I", "-S", vale_guard.__file__, str(required(self.title, self.find()).binary)]
         guard = supervisor.spawn(
             "vale-guard",
             [*argv, *attachments(pairs)],

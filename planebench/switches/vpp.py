@@ -14,7 +14,7 @@ from pathlib import Path
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound, run_tool
 from planebench.model.cpus import cpu_text
-from planebench.model.errors import StartError, UsageError
+from planebench.model.errors import StartError
 from planebench.model.records import SwitchCycles
 from planebench.switches import common, vpp_counters
 from planebench.switches.adapter import WORKERS_OPTION, Adapter, Situation, Traits
@@ -80,7 +80,7 @@ def startup_conf(request: SwitchRequest, paths: VppPaths, plugins: Path) -> str:
     """
     page_size = "default-hugepage" if request.hugepages else "4k"
     devices = [
-        f"dev {common.pci_address(it)} {{ name {it.name} num-rx-desc {it.ring_size} num-tx-desc {it.ring_size} }}"
+        f"dev {it.address} {{ name {it.name} num-rx-desc {it.ring_size} num-tx-desc {it.ring_size} }}"
         for it in request.ports
         if it.kind == "pci"
     ]
@@ -114,13 +114,11 @@ def interface_names(request: SwitchRequest) -> dict[str, str]:
             vhosts = sum(name.startswith("VirtualEthernet") for name in names.values())
             names[port.name] = f"VirtualEthernet0/0/{vhosts}"
         elif port.kind == "af_packet":
-            names[port.name] = f"host-{common.interface_name(port)}"
+            names[port.name] = f"host-{port.interface}"
         elif port.kind == "af_xdp":
-            names[port.name] = f"xdp-{common.interface_name(port)}"
-        elif port.kind == "pci":
+            names[port.name] = f"xdp-{port.interface}"
+        else:  # of a NIC
             names[port.name] = port.name
-        else:
-            raise UsageError(f"port {port.name} ({port.kind}): {NO_VIRTIO}")
     return names
 
 
@@ -136,17 +134,17 @@ def commands(request: SwitchRequest) -> list[str]:
         ring = port.ring_size
         if port.kind == "memif":
             lines += [
-                f"create memif socket id {number} filename {common.socket_path(port)}",
+                f"create memif socket id {number} filename {port.path}",
                 f"create interface memif id 0 socket-id {number} slave ring-size {ring}{queues}",
             ]
         elif port.kind == "vhost-user":
-            lines.append(f"create vhost-user socket {common.socket_path(port)} server")
+            lines.append(f"create vhost-user socket {port.path} server")
         elif port.kind == "af_xdp":
-            name = common.interface_name(port)
+            name = port.interface
             rings = f"rx-queue-size {ring} tx-queue-size {ring}"
             lines.append(f"create interface af_xdp host-if {name} name xdp-{name} {rings} num-rx-queues 1")
         elif port.kind == "af_packet":
-            name = common.interface_name(port)
+            name = port.interface
             slots = f"rx-size {slot} tx-size {slot} rx-per-block {ring} tx-per-block {ring}"
             lines.append(f"create host-interface name {name} v2 {slots}")
         # Of a NIC its section of startup.conf makes the interface.

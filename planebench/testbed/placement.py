@@ -287,7 +287,7 @@ def _switch_cpu(cpus: Cpus) -> int:
     largest = max(kinds, key=lambda kind: (cores[kind], -kind))
     kind = next((kind for kind in kinds if cores[kind] >= cpus.switch_cores + cpus.tester_cores), largest)
     eligible = [cpu for cpu in eligible if cpus.kind(cpu) == kind]
-    for group_of in (cpus.node, cpus.l3_first):
+    for group_of in (cpus.node, lambda cpu: min(cpus.l3_group.get(cpu, {0}))):
         groups = [group_of(cpu) for cpu in eligible]
         best = max(groups, key=lambda group: (groups.count(group), group))
         eligible = [cpu for cpu, group in zip(eligible, groups, strict=True) if group == best]
@@ -400,12 +400,7 @@ def odd_cores(cpus: Cpus, pollers: Collection[int]) -> tuple[str, ...]:
 
 
 def place(
-    cpus: Cpus,
-    vnf_count: int = 0,
-    *,
-    hosted: Collection[int] = (),
-    placing: Placing = NEAR,
-    idle_tester: bool = False,
+    cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), placing: Placing = NEAR, idle_tester: bool = False
 ) -> Placement:
     """Spread switch, tester, ``vnf_count`` VNFs and control threads over the allowed CPUs.
 
@@ -543,8 +538,6 @@ def _with_vnfs(
     used = {*base.switch_cpus, *base.tester_cpus, *vnf_cpus, *roaming}
     cores = frozenset[int]().union(*(cpus.core(cpu) for cpu in base.switch_cpus))
     left = [cpu for cpu in sorted(cpus.allowed) if cpu not in used | cores]
-    usual = sorted(roaming - cpus.isolated) if roaming else ()
-    control = control_cpus(cpus, left, used, base.tester_cpus[0])
-    if not left and usual:
-        control = frozenset(usual)
+    usual = roaming - cpus.isolated
+    control = usual if usual and not left else control_cpus(cpus, left, used, base.tester_cpus[0])
     return replace(base, vnf_cpus=vnf_cpus, control_cpus=control)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planebench.model.errors import UsageError
+from planebench.model.plan import LatencyPlan
 from planebench.model.records import L1_OVERHEAD_BYTES, Load
 from planebench.model.scenario import ScenarioName, scenario_named
 from planebench.model.scenarios import FRAME_SIZE_MIN_BYTES
@@ -16,9 +17,6 @@ SATURATING = Load("saturating")
 
 RATE_MAX_PPS = 1e10
 BITS_MAX_BPS = 1e13
-
-V2V_LATENCY_PPS = 1_000_000
-"""v2v latency is taken at this fixed rate instead of at shares of R+ (METHODOLOGY section 2)."""
 
 
 def line_rate_pps(frame_size_bytes: float, line_rate_bps: float = 10_000_000_000) -> float:
@@ -88,43 +86,21 @@ def bit_loads(
     return tuple(Load(label, bps / frame_bits / senders) for label, bps in dict.fromkeys((*totals, *each)))
 
 
-def fixed_loads(
-    scenario: ScenarioName,
-    shares: Sequence[float],
-    v2v_pps: float = V2V_LATENCY_PPS,
-    rates_pps: Sequence[float] = (),
-) -> tuple[Load, ...]:
+def fixed_loads(scenario: ScenarioName, how: LatencyPlan) -> tuple[Load, ...]:
     """Return the loads that do not depend on R+: the requested rates per sending end; in v2v one for all shares."""
-    rates = (v2v_pps, *rates_pps) if scenario_named(scenario).latency_by_echo and shares else rates_pps
+    rates = (how.v2v_pps, *how.rates_pps) if scenario_named(scenario).latency_by_echo and how.loads else how.rates_pps
     return tuple(Load(rate_label(rate), rate) for rate in dict.fromkeys(rates))
 
 
 def latency_loads(
-    scenario: ScenarioName,
-    shares: Sequence[float],
-    whole_pps: float,
-    senders: int,
-    v2v_pps: float = V2V_LATENCY_PPS,
-    rates_pps: Sequence[float] = (),
-    of: str = "",
+    scenario: ScenarioName, how: LatencyPlan, whole_pps: float = 0.0, senders: int = 1, of: str = ""
 ) -> tuple[Load, ...]:
     """Return the loads of latency trials: shares, split evenly over the sending ends, and :func:`fixed_loads`.
 
-    ``whole_pps`` is what they are shares of, aggregate over all directions; ``of`` is its name, empty for R+. Without
-    shares and rates the result is empty, for v2v too.
+    ``whole_pps`` is what they are shares of, aggregate over all directions, without which the labels alone count;
+    ``of`` is its name, empty for R+. Without shares and rates the result is empty, for v2v too.
     """
-    fixed = fixed_loads(scenario, shares, v2v_pps, rates_pps)
+    fixed = fixed_loads(scenario, how)
     if scenario_named(scenario).latency_by_echo:
         return fixed
-    return (*(Load(share_label(share, of), share * whole_pps / senders) for share in shares), *fixed)
-
-
-def latency_labels(
-    scenario: ScenarioName,
-    shares: Sequence[float],
-    v2v_pps: float = V2V_LATENCY_PPS,
-    rates_pps: Sequence[float] = (),
-    of: str = "",
-) -> tuple[str, ...]:
-    """Return the labels of :func:`latency_loads`, which do not depend on the rates."""
-    return tuple(load.label for load in latency_loads(scenario, shares, 0.0, 1, v2v_pps, rates_pps, of))
+    return (*(Load(share_label(share, of), share * whole_pps / senders) for share in how.loads), *fixed)

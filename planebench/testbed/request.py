@@ -59,9 +59,9 @@ class SwitchPort:
 
     name: str
     kind: Literal["virtio-user", "memif", "vhost-user", "af_packet", "af_xdp", "pci", "vf", "netmap"]
-    path: Path | None = None
-    interface: str | None = None
-    address: str | None = None
+    path: Path = Path()
+    interface: str = ""
+    address: str = ""
     ring_size: int = 256
     vnf_memory_mb: int | None = None
     """The memory that the hosted VNF behind it was given; None where nobody chose."""
@@ -208,11 +208,6 @@ def af_packet_devargs(interface: str, ring_size: int, max_frame_bytes: int) -> s
     per_block = JUMBO_SLOTS_PER_BLOCK if jumbo else STANDARD_SLOTS_PER_BLOCK
     slots = -(-ring_size // per_block) * per_block
     return f"iface={interface},blocksz={slot_bytes * per_block},framesz={slot_bytes},framecnt={slots}"
-
-
-def af_xdp_devargs(device: str, interface: str) -> str:
-    """Return the AF_XDP ``device`` of the first queue of a kernel interface."""
-    return f"{device},iface={interface}"
 
 
 def memory(

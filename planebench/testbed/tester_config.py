@@ -49,23 +49,19 @@ def tester_tasks(
     ends = topology.ends[:1] if one_wire else topology.ends
     monitors = {topology.ends[1]: topology.ends[0]} if one_wire else {port: port for port in ends}
     tasks = (
-        *(_monitor(end, port) for end, port in monitors.items() if port not in topology.hosted_ports),
+        *(Task(f"mon-{end}", "monitor", (it,)) for end, it in monitors.items() if it not in topology.hosted_ports),
         *inside,
         *(
             Task(vnf.name, vnf.kind, vnf.ports, settings=vnf.settings, sending=vnf.sending)
             for vnf in topology.chained_vnfs
         ),
-        *(_generator(port, stream) for stream, port in enumerate(ends) if port not in topology.hosted_ports),
+        *(
+            Task(f"gen-{port}", "generator", (port,), stream)
+            for stream, port in enumerate(ends)
+            if port not in topology.hosted_ports
+        ),
     )
     return tuple(it for task in tasks for it in each_queue(task, queues))
-
-
-def _monitor(end: str, port: str) -> Task:
-    return Task(f"mon-{end}", "monitor", (port,))
-
-
-def _generator(port: str, stream: int) -> Task:
-    return Task(f"gen-{port}", "generator", (port,), stream)
 
 
 def each_queue(task: Task, queues: int) -> tuple[Task, ...]:
@@ -78,12 +74,7 @@ def each_queue(task: Task, queues: int) -> tuple[Task, ...]:
 
 
 def assign_tasks(
-    placement: Placement,
-    topology: Topology,
-    queues: int = 1,
-    inside: Sequence[Task] = (),
-    *,
-    one_wire: bool = False,
+    placement: Placement, topology: Topology, queues: int = 1, inside: Sequence[Task] = (), *, one_wire: bool = False
 ) -> tuple[Worker, ...]:
     """Return the workers of the tester, one for each CPU with tasks, tasks in the order of :func:`tester_tasks`.
 
@@ -240,8 +231,8 @@ def vnf_documents(topology: Topology, placement: Placement, links: LinkSettings)
             settings["address"] = CONTROL_ADDRESS.format(number + 1)
             made = (Task(vnf.name, CONTROL, ports, settings=settings),)
         elif vnf.kind == END:
-            monitors = (_monitor(port, port) for port in ports)
-            made = (*monitors, *(_generator(port, topology.ends.index(port)) for port in ports))
+            made = tuple(Task(f"mon-{port}", "monitor", (port,)) for port in ports)
+            made += tuple(Task(f"gen-{port}", "generator", (port,), topology.ends.index(port)) for port in ports)
         else:
             peers = (MONITOR_MAC, MONITOR_MAC) if topology.side_by_side else ()  # all send to the monitor
             made = (Task(vnf.name, vnf.kind, ports, settings=vnf.settings, peer_macs=peers, sending=vnf.sending),)

@@ -106,8 +106,9 @@ def check_methods(profile: TrafficProfile, searches: Sequence[str], loads: Seque
 
 def largest_frame_bytes(profile: TrafficProfile, frame_sizes_bytes: Sequence[int]) -> int:
     """Return the largest frame for ports; of a capture at most a jumbo frame: the generator skips larger ones."""
-    sizes = [size for given in frame_sizes_bytes or (0,) for size in profile.sizes_at(given)]
-    return min(max(sizes), FRAME_SIZE_JUMBO_BYTES)
+    if profile.pcap is not None:
+        return min(profile.pcap.max_frame_bytes, FRAME_SIZE_JUMBO_BYTES)
+    return max([size for size, _ in profile.sizes] or frame_sizes_bytes, default=0)
 
 
 def list_profiles() -> tuple[str, ...]:
@@ -419,12 +420,8 @@ def existing(path: str) -> Path:
     return found
 
 
-def profile_from_document(document: object, name: str, source: str) -> TrafficProfile:
+def profile_from_document(document: dict[str, Any], name: str, source: str) -> TrafficProfile:
     """Return a profile from parsed YAML. Raises UsageError with ``source``, the key, its value, and what is valid."""
-    if not isinstance(document, dict):
-        raise UsageError(
-            f"{source}: a traffic profile must be a mapping with the keys {', '.join(ProfileModel.model_fields)}"
-        )
     try:
         return ProfileModel.model_validate(document).record(name)
     except ValidationError as error:

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from builders import STARTED, make_header, make_plan, make_point, make_trial
+from builders import STARTED, make_header, make_plan, make_point, make_trial, sim_spec
 
 from planebench.analysis.search import Ask, search_settings, step
-from planebench.measure.sim.runner import SimRunner, SimSpec
+from planebench.measure.sim.runner import SimRunner
 from planebench.measure.trial import TrialRequest
 from planebench.model.header import Run
 from planebench.model.plan import Plan, SearchPlan, ThroughputPlan
@@ -68,7 +68,7 @@ def simulated_run(specs: Mapping[str, str], seed: int, starts: int, method: str 
     how, trials = search_settings(plan, 1), list[Trial]()
     for label, text in specs.items():
         point, own = make_point(label), list[Trial]()
-        runner = SimRunner(replace(SimSpec.parse(text), name=label), seed, now=lambda: STARTED)
+        runner = SimRunner(replace(sim_spec(text), name=label), seed, now=lambda: STARTED)
         for start in range(starts):
             ask: Ask | SearchResult = Ask(None, 1.0, repetition=start)
             while isinstance(ask, Ask):

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import pytest
 from analysis.waiting import waiting
-from builders import make_header, make_point, make_trial
+from builders import make_header, make_point, make_trial, sim_spec
 
 from planebench.analysis import derive_results
 from planebench.analysis.capacity import FULL_BATCH, capacity, full_batch, one_look
-from planebench.measure.sim.runner import SimRunner, SimSpec
+from planebench.measure.sim.runner import SimRunner
 from planebench.measure.trial import TrialRequest
 from planebench.model.conditions import LOOK_PER_RING
 from planebench.model.header import Run, SwitchInfo
@@ -28,7 +28,7 @@ COST = "cycles=125:poll=800"
 
 def measured(text: str, seed: int = 1, starts: int = 3, loads: Sequence[float] = (0.1, 0.5, 0.9)) -> Run:
     """Return a run of one point: a saturating trial in each start, and one at each load, as a plan has them."""
-    spec = SimSpec.parse(text)
+    spec = sim_spec(text)
     runner = SimRunner(spec, seed, now=lambda: "")
     trials = []
     for start in range(starts):

@@ -174,7 +174,7 @@ def test_quiet_says_only_what_is_wrong(planebench, without_charts: Run, monkeypa
     gate = planebench("compare", without_charts.header.run_id, "--fail-below", "1.9", "--quiet")
     assert (gate.code, gate.out) == (1, "")
     assert "fails" in gate.err
-    found = (Finding("a", "problem", "the core sleeps", "wake it"), Finding("b", "warning", "it rains", "wait"))
+    found = (Finding("a", "the core sleeps", "wake it", "problem"), Finding("b", "it rains", "wait"))
     monkeypatch.setattr("planebench.cli.doctor.diagnose", lambda: found)
     done = planebench("doctor", "--quiet")
     assert (done.code, done.out, done.err) == (1, "", "planebench: problem: the core sleeps -> wake it\n")

@@ -69,7 +69,7 @@ class PySwitch(Adapter):
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningPySwitch:
         ports = common.paired_ports(request)
-        names = [common.interface_name(port) for port in ports]
+        names = [port.interface for port in ports]
         pairs = [f"{a}:{b}" for a, b in zip(names[::2], names[1::2], strict=True)]
         counters = request.workdir / "counters"
         cpu = self.cpu or str(request.cpu)

@@ -12,12 +12,12 @@ from pathlib import Path
 import bad
 import pytest
 
+from planebench.conformance import leftovers
 from planebench.conformance.rig import Rig
-from planebench.host import leftovers
-from planebench.host.leftovers import processes_with
 from planebench.host.netns import VethWire
 from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.process import Supervisor
+from planebench.host.procfs import processes_with
 from planebench.host.programs import NotFound
 from planebench.measure.live import LiveTopology
 from planebench.model.errors import StartError
@@ -39,7 +39,7 @@ def needs_planed() -> None:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is dead stays dead: nobody need wait a quarter of a minute for it."""
     monkeypatch.setattr("planebench.measure.live.CONNECT_DEADLINE_S", 3.0)
-    monkeypatch.setattr("planebench.host.leftovers.GRACE_S", 0.5)
+    monkeypatch.setattr("planebench.conformance.leftovers.GRACE_S", 0.5)
     monkeypatch.setattr("planebench.conformance.enduring.OTHERS_S", 0.1)
 
 

@@ -14,10 +14,11 @@ from rich.console import Console
 
 from planebench.conformance.checks import DropAccount
 from planebench.conformance.frames import bad_frames, good_frames, read_pcap, write_pcap
+from planebench.conformance.leftovers import Leftovers
 from planebench.conformance.model import CheckResult, Report
 from planebench.conformance.rig import PcapExchange, most
 from planebench.conformance.suite import ALL_CHECKS, parse_cases, parse_checks, parse_wires, print_report, to_document
-from planebench.host.leftovers import Leftovers, processes_with
+from planebench.host.procfs import processes_with
 from planebench.model.errors import UsageError
 from planebench.model.records import SwitchCycles
 from planebench.switches import testpmd as testpmd_adapter
@@ -183,8 +184,8 @@ def test_every_check_says_what_it_proves() -> None:
 def test_a_file_that_a_living_stranger_uses_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, ours = tmp_path / "shared", tmp_path / "pb-ours"
     folder.mkdir()
-    monkeypatch.setattr("planebench.host.leftovers.FOLDERS", ((str(folder), 2),))
-    monkeypatch.setattr("planebench.host.leftovers.GRACE_S", 0.0)
+    monkeypatch.setattr("planebench.conformance.leftovers.FOLDERS", ((str(folder), 2),))
+    monkeypatch.setattr("planebench.conformance.leftovers.GRACE_S", 0.0)
     before = Leftovers.take()
     (folder / "new").touch()
     assert before.left(ours) == (str(folder / "new"),)

@@ -62,11 +62,10 @@ class ScriptedTester:
         self.topology = SimpleNamespace(chain="")
         self.links = SimpleNamespace(wire="virtio", queues=2, workdir=Path("/nowhere"))
 
-    def send(
-        self, flows: Sequence[Flow], size: int, duration_s: float, pps: float | None, **more: object
-    ) -> Statistics:
+    def send(self, sending: Sending) -> Statistics:
+        duration_s, pps = sending.duration_s, sending.pps
         self.sendings.append((duration_s, float("inf") if pps is None else round(pps * duration_s)))
-        sent = {flow: next(self._next[flow.name]) for flow in flows}
+        sent = {flow: next(self._next[flow.name]) for flow in sending.flows}
         self.counted += sum(it.taken for it in sent.values())
         tasks = [task for flow, it in sent.items() for task in (_generator(flow, it), _monitor(flow, it))]
         self._stats = {"tsc_hz": 10**9, "tasks": tasks}
@@ -177,11 +176,7 @@ def test_frames_of_a_vnf_process_are_sent_again_in_the_same_way() -> None:
     rig = rig_of(tester)
     vnf = VnfProcess.__new__(VnfProcess)
     vnf.rig, vnf.call = rig, tester.call  # type: ignore[assignment]
-
-    def send(it: Sending) -> Statistics:
-        return tester.send(it.flows, it.frame_size_bytes, it.duration_s, it.pps)
-
-    vnf.sender = SimpleNamespace(send=send)  # type: ignore[assignment]
+    vnf.sender = tester  # type: ignore[assignment]
     counts = vnf.count(rig.ways[0])
     assert (counts.offered, counts.lost, len(tester.sendings)) == (FRAMES, 0, 2)
 

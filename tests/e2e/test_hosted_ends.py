@@ -54,7 +54,7 @@ def test_both_ends_of_v2v_in_containers(switch: str) -> None:
             assert_exact(measure(live, point_of(live, direction)), *ways)
         if switch != "planed":
             return
-        os.kill(live.hosted.vnfs[1].processes[0].pid, signal.SIGKILL)
+        os.kill(live.hosted.vnfs[1].process.pid, signal.SIGKILL)
         dead = measure(live, point_of(live, "bidirectional"))
         assert dead.verdict.kind.value == "invalid" and "vnf1 (container)" in dead.verdict.texts[0]
 

@@ -248,10 +248,10 @@ def test_an_emulated_nic_gives_each_vnf_its_frames_and_counts_what_it_does_not_t
         assert_exact(measure(live), 2)
         assert live.hosted is not None
         live.resume()
-        stop(live.hosted.vnfs[1].processes[0].pid)
+        stop(live.hosted.vnfs[1].process.pid)
         frames = live.profile(PLAIN, ROUTER, flat_out=False)
-        after = live.send(flows(live.topology, "unidirectional"), 64, 0.5, 8 * PPS, profile=frames)
-        os.kill(live.hosted.vnfs[1].processes[0].pid, signal.SIGCONT)
+        after = live.send(Sending(flows(live.topology, "unidirectional"), 64, 0.5, 8 * PPS, profile=frames))
+        os.kill(live.hosted.vnfs[1].process.pid, signal.SIGCONT)
         (veb,) = [task for task in after.tasks if task.name == "veb"]
         (sent,) = [task.generator.offered_packets for task in after.tasks if task.generator is not None]
         (received,) = [task.rx_packets for task in after.tasks if task.monitor is not None]

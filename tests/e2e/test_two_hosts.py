@@ -27,9 +27,9 @@ import pytest
 import planebench
 from planebench.analysis.ledger import ledger
 from planebench.host import procfs
-from planebench.host.leftovers import command_line
 from planebench.host.planed_program import find_planed
 from planebench.host.process import stretched
+from planebench.host.procfs import command_line
 from planebench.model.errors import INCONCLUSIVE
 from planebench.model.header import Run
 from planebench.model.text import seconds_since_epoch

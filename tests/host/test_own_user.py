@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from planebench.host import own_user
+from planebench.host.launch import STAGE
 from planebench.host.own_user import OwnUser, free_uid
 from planebench.host.process import Supervisor
 
@@ -37,7 +38,7 @@ def test_it_sees_what_it_is_shown_and_owns_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     os.chown(tmp_path / "own", uid, uid)
     shown = OwnUser(uid, (tmp_path / "open", tmp_path / "closed", tmp_path / "own", Path("/dev/null")))
-    opened, closed, own, null = map(shown.staged, range(4))
+    opened, closed, own, null = (f"{STAGE}/{number}" for number in range(4))
     script = (
         f"id -u; cat {opened}; cat {closed}; touch {own}/made; echo > {null}; echo x > /etc/made; "
         "echo to the log >> /dev/stderr"

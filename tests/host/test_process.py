@@ -104,8 +104,8 @@ def test_priority_is_raised_where_permitted_and_can_be_queried(supervisor: Super
     high = became(supervisor.spawn("high", ["sleep", "600"], cpus=CPU0), "sleep")
     normal = became(supervisor.spawn("normal", ["sleep", "600"], cpus=CPU0, high_priority=False), "sleep")
     own = os.getpriority(os.PRIO_PROCESS, 0)
-    assert normal.nice == own
-    assert high.nice == (-20 if os.geteuid() == 0 else own)
+    assert os.getpriority(os.PRIO_PROCESS, normal.pid) == own
+    assert os.getpriority(os.PRIO_PROCESS, high.pid) == (-20 if os.geteuid() == 0 else own)
     groups = [Path(f"/proc/{process.pid}/autogroup") for process in (high, normal)]
     if groups[0].exists() and os.geteuid() == 0:
         assert [group.read_text().split()[-1] for group in groups] == ["-20", "0"]  # "/autogroup-12 nice -20"

@@ -9,10 +9,10 @@ import pytest
 
 from planebench.host import programs as finding
 from planebench.host.planed_program import BROKEN_REMEDY, PLANED_ENV, find_planed, require_planed
-from planebench.host.programs import Installation, find_program, installation
+from planebench.host.programs import Installation, find_program, installation, required
 from planebench.measure.doctor import switch_finding
 from planebench.model.errors import NotInstalledError, UsageError
-from planebench.switches import common, planed
+from planebench.switches import planed
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def test_a_planed_that_does_not_load_says_which_library_it_needs(
     broken = program(tmp_path / "planed")
     broken.write_text(f'#!/bin/sh\necho "{LOADER}" >&2\nexit 127\n')
     monkeypatch.setenv(PLANED_ENV, str(broken))
-    for ask in (require_planed, lambda: common.require(planed.ADAPTER)):
+    for ask in (require_planed, lambda: required(planed.ADAPTER.title, planed.ADAPTER.find())):
         with pytest.raises(NotInstalledError, match=r"does not start: .* librte_fib\.so\.23: cannot open") as e:
             ask()
         assert "not installed" not in str(e.value) and BROKEN_REMEDY in str(e.value)

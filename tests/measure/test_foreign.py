@@ -7,12 +7,12 @@ import statistics
 from collections.abc import Sequence
 
 import pytest
-from builders import make_point
+from builders import make_point, sim_spec
 
 from planebench.analysis.histogram import decode, percentile_ns
 from planebench.analysis.ledger import ledger
 from planebench.measure.sim.foreign import FOREIGN, StandingSpans, length_ns
-from planebench.measure.sim.runner import SimRunner, SimSpec
+from planebench.measure.sim.runner import SimRunner
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, ThreadEvidence, Trial
 from planebench.model.time_had import rate_pps
@@ -24,7 +24,7 @@ PROGRAMS = [name for name in FOREIGN if name not in ("none", "irq")]
 
 
 def many(text: str, count: int = 200, pps: float | None = None, **request: int) -> list[Trial]:
-    runner = SimRunner(SimSpec.parse(f"sim:{text}"), now=lambda: "")
+    runner = SimRunner(sim_spec(f"sim:{text}"), now=lambda: "")
     load, role = (Load("saturating"), "r_plus") if pps is None else (Load("paced", pps), "search")
     return [runner.run(TrialRequest(make_point("sim"), role, load, DURATION_S, **request)) for _ in range(count)]
 
@@ -123,7 +123,7 @@ def test_a_share_of_the_probes_meets_the_gap():
 
 
 def test_far_is_a_block_of_all_switches():
-    one, two = (SimRunner(SimSpec.parse(f"sim:name={name}:far_share=50%"), 1) for name in ("one", "two"))
+    one, two = (SimRunner(sim_spec(f"sim:name={name}:far_share=50%"), 1) for name in ("one", "two"))
     bands = []
     for block in range(40):
         requests = [

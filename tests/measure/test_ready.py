@@ -12,6 +12,7 @@ from planed_answers import statistics
 
 from planebench.measure import live as live_module
 from planebench.measure import live as ready_module
+from planebench.measure.counts import Sending
 from planebench.measure.live import LiveTopology
 from planebench.model.chain_name import quote
 from planebench.model.cpus import Cpus
@@ -124,11 +125,11 @@ def test_a_command_that_is_not_told_its_ports_is_named(command: str, told: bool)
 class Routed(Ready):
     """Nothing comes of plain frames, which have no route; those of a profile pass."""
 
-    def send(self, *args: Any, **more: Any) -> Statistics:
-        plain = more.get("profile") is None
+    def send(self, sending: Sending, *args: Any, **more: Any) -> Statistics:
+        plain = sending.profile is None
         self.arrive = {"n0": 0 if plain else 2, "n1": 0 if plain else 2}
         self.drops = {"no_route": 4} if plain else {}
-        return super().send(*args, **more)
+        return super().send(sending, *args, **more)
 
 
 def test_frames_of_a_profile_are_enough_where_plain_ones_have_no_route() -> None:

@@ -62,10 +62,6 @@ def test_a_capture_that_is_another_one_now_is_told(
     assert list(map(str, not_as_intended(profile, sent))) == words
 
 
-def test_plain_frames_have_no_report() -> None:
-    assert traffic_sent("n0->n1", [generator(5)]) is None
-
-
 def test_a_mix_as_intended_is_passed_over_in_silence() -> None:
     assert not list(not_as_intended(parse_traffic("imix"), IMIX))
 

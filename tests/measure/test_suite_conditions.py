@@ -3,17 +3,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from planebench.measure.suite_conditions import conditions_of, undeclared
+from planebench.measure.suite_conditions import ConditionValue, ConditionValues, conditions_of
 from planebench.model.plan import Plan, Skipped
-from planebench.papers.data import paper_conditions
+from planebench.papers.data import PaperCondition, paper_conditions
 from planebench.plan.schema import load_plan
 
 SUITES = ("conext19", "netsoft19", "can17", "ic16")
+
+
+def undeclared(plan: Plan) -> list[str]:
+    """Return, in words, what differs between a suite and its paper undeclared, and what is declared in vain."""
+    paper = paper_conditions(plan.papers[0])
+    parts = {part.name: conditions_of(part) for part in plan.sections}
+    said = {entry.what for entry in plan.differs}
+    found, needed = [], set[str]()
+    for name, known in paper.items():
+        there = {value for conditions in parts.values() for value in conditions.get(name, ())}
+        if missing := [value for value in known.values if value not in there]:
+            needed.add(name)
+            found += [] if name in said else [f"{name}: no part has {_words(missing)} of {known.where}"]
+    for part in plan.sections:
+        own = {entry.what for entry in part.differs}
+        for name, values in parts[part.name].items():
+            extra = _beside(paper.get(name), values)
+            if extra and name not in own and name not in said:
+                found.append(f"{part.name}: {name}: {_words(extra)} is not of the paper")
+            if extra and name in own:
+                own.discard(name)
+            elif extra:
+                needed.add(name)
+        found += [f"{part.name}: nothing of {name} differs" for name in sorted(own)]
+    return [*found, *(f"nothing of {name} differs" for name in sorted(said - needed))]
+
+
+def _beside(known: PaperCondition | None, values: ConditionValues) -> list[ConditionValue]:
+    """Return the values that a paper has not; none of a condition that it does not say."""
+    return [] if known is None or not known.values else [value for value in values if value not in known.values]
+
+
+def _words(values: Iterable[ConditionValue]) -> str:
+    return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
 
 
 @pytest.mark.parametrize("suite", SUITES)

@@ -16,6 +16,7 @@ from planed_answers import statistics
 from planebench.analysis.ledger import ledger
 from planebench.host.evidence import HostSample, ThreadSampler, sample_host
 from planebench.measure import distance, runner
+from planebench.measure.counts import Sending
 from planebench.measure.distance import (
     NEAR_LIMIT_NS,
     REUSE_S,
@@ -55,7 +56,7 @@ class FakeLive:
         )
         self.memory = ()
         self.table_updates = None
-        self.topology, self.control_received = None, 0
+        self.control, self.control_received = None, 0
         self.functional: tuple[str, ...] = ()
         self.clock, self.mhz, self.planed = "software", None, Path("planed")
         self.switch = SimpleNamespace(counters=self._counters)
@@ -102,19 +103,12 @@ class FakeLive:
     def vnf_drops(self) -> Counter[str]:
         return Counter()
 
-    def send(
-        self,
-        flows: Any,
-        size: int,
-        duration_s: float,
-        pps: float | None,
-        probe_rate_pps: int = 0,
-        watch: Any = None,
-        **more: Any,
-    ) -> Any:
+    def send(self, sending: Sending, traffic: Any, watch: Any = None, **more: Any) -> Any:
         if watch:
             watch()
-        self._note("send", [flow.name for flow in flows], size, duration_s, pps, probe_rate_pps)
+        flows, duration_s = sending.flows, sending.duration_s
+        told = (sending.frame_size_bytes, duration_s, sending.pps, sending.probe_rate_pps)
+        self._note("send", [flow.name for flow in flows], *told)
         if watch:
             watch()
         sent = {"intended_packets": None, "offered_packets": 1000, "duration_ns": int(duration_s * 1e9)}
@@ -168,9 +162,9 @@ class HostedLive(FakeLive):
     def vnf_drops(self) -> Counter[str]:
         return Counter({"vnf0:rule": self.rule_drops})
 
-    def send(self, *args: Any, stamps: bool = False, **more: Any) -> Any:
-        self.rule_drops = (0 if stamps else self.rule_drops) + 100
-        return super().send(*args, **more)
+    def send(self, sending: Sending, *args: Any, **more: Any) -> Any:
+        self.rule_drops = (0 if sending.stamps else self.rule_drops) + 100
+        return super().send(sending, *args, **more)
 
     def anatomy(self, *_: Any) -> tuple[Any, ...]:
         return ()

@@ -13,11 +13,12 @@ from planebench.model.cpus import Cpus
 from planebench.model.records import SwitchCycles
 from planebench.model.scenarios import build
 from planebench.switches.adapter import Situation, refusal_of
-from planebench.switches.linked import LinkedSwitches, link_cables, requests_of
+from planebench.switches.linked import LinkedSwitches, requests_of
 from planebench.switches.registry import ADAPTERS
 from planebench.testbed.placement import place
 from planebench.testbed.request import Ends, LinkSettings, SwitchRequest
 from planebench.testbed.tester_config import switch_request
+from planebench.testbed.wires.base import veth_pairs
 
 LINKS = LinkSettings(Path("/run/x"))
 
@@ -61,7 +62,7 @@ def test_by_veth_the_link_is_a_pair() -> None:
     names = ("n0", "n1", "m0")
     links = LinkSettings(Path("/run/x"), wire="veth", ends={name: Ends(f"{name}-a", f"{name}-b") for name in names})
     topology = build("bridged", 2)
-    assert link_cables(topology, links) == ["m0"] and link_cables(topology, LINKS) == []
+    assert veth_pairs(topology, links)[-1] == "m0" and veth_pairs(topology, LINKS) == []
     a, b = requests(2, links)
     near, far = (port for it in (a, b) for port in it.ports if port.name in ("m0", "m1"))
     assert (near.kind, near.interface, far.kind, far.interface) == ("af_packet", "m0-a", "af_packet", "m0-b")

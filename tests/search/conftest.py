@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from builders import make_point
+from builders import make_point, sim_spec
 
 from planebench.analysis.search import Ask, SearchSettings, so_far, step
-from planebench.measure.sim.runner import SimRunner, SimSpec
+from planebench.measure.sim.runner import SimRunner
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, Point, Trial
 from planebench.model.results import SearchResult
@@ -32,7 +32,7 @@ class Rig:
     change: Callable[[Trial], Trial] = field(default=lambda trial: trial)
 
     def __post_init__(self) -> None:
-        self.runner = SimRunner(SimSpec.parse(self.spec), self.seed, self.trials, now=lambda: "")
+        self.runner = SimRunner(sim_spec(self.spec), self.seed, self.trials, now=lambda: "")
 
     def next(self, method: str, repetition: int = 0) -> Ask | SearchResult:
         return step(method, self.settings, self.point, self.trials, repetition)

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from builders import make_point
+from builders import make_point, sim_spec
 
 from planebench.analysis.search.task import LINE_SHARE
-from planebench.measure.sim.runner import SimRunner, SimSpec
+from planebench.measure.sim.runner import SimRunner
 from planebench.measure.trial import TrialRequest
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import Load, VerdictKind
@@ -73,7 +73,7 @@ def test_a_tester_that_cannot_fill_the_links_is_the_limit(rig: Callable) -> None
     ],
 )
 def test_a_saturating_trial_is_an_open_loop_at_the_line_rate(spec: str, kind: VerdictKind) -> None:
-    trial = SimRunner(SimSpec.parse(spec)).run(TrialRequest(make_point("sim"), "r_plus", SATURATING, 1.0))
+    trial = SimRunner(sim_spec(spec)).run(TrialRequest(make_point("sim"), "r_plus", SATURATING, 1.0))
     assert trial.load == Load("saturating", LINE_PPS)
     assert trial.line_rate_pps == LINE_PPS
     assert trial.verdict.kind is kind, trial.verdict

@@ -12,7 +12,7 @@ import pytest
 from planebench.host.facts import CAP_SYS_NICE, has_capability
 from planebench.host.planed_program import find_planed
 from planebench.host.process import Supervisor
-from planebench.measure.counts import tester_counts
+from planebench.measure.counts import Sending, tester_counts
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.model.cpus import Cpus
 from planebench.model.scenario import Direction, ScenarioName
@@ -62,7 +62,7 @@ def crossed(it: LiveTopology, direction: Direction, traffic: str = "") -> Mappin
     wanted = flows(topology, direction)
     profile = it.profile(parse_traffic(traffic), "", flat_out=False) if traffic else None
     before = it.switch.counters()
-    counts = tester_counts(it.send(wanted, 128, DURATION_S, RATE_PPS, profile=profile), wanted)
+    counts = tester_counts(it.send(Sending(wanted, 128, DURATION_S, RATE_PPS, profile=profile)), wanted)
     after = it.switch.counters()
     sent = sum(way.offered_packets for way in counts.directions)
     assert sent > 0

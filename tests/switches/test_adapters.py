@@ -13,7 +13,7 @@ from planed_answers import statistics
 from planebench.host import procfs
 from planebench.host import programs as finding
 from planebench.host.evidence import ThreadRef
-from planebench.host.programs import Found, NotFound
+from planebench.host.programs import Found, NotFound, required
 from planebench.model.conditions import FEATURE_KEYS, MANIFEST_KEYS, parse_claim
 from planebench.model.errors import NotInstalledError, StartError, UsageError
 from planebench.switches import common, ovs, planed, testpmd
@@ -72,7 +72,7 @@ def test_a_missing_switch_comes_with_its_remedy(name: str, monkeypatch: pytest.M
     assert isinstance(found, NotFound)
     assert adapter.remedy in found.remedy
     with pytest.raises(NotInstalledError, match="is not installed"):
-        common.require(adapter)
+        required(adapter.title, adapter.find())
 
 
 def test_an_ovs_without_dpdk_is_not_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -102,29 +102,6 @@ def test_settings_are_text_and_state_ring_and_memory(adapter: Adapter) -> None:
     assert {key: str(parse_claim(settings[key])) for key in FEATURE_KEYS} == {
         key: settings[key] for key in FEATURE_KEYS
     }
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"cross_connects": (("n0", "v0"),)}, "exactly once"),
-        ({"cross_connects": (("n0", "v0"), ("n0", "n1"))}, "exactly once"),
-        ({"max_frame_bytes": 9019}, r"max_frame_bytes 9019 is more than (9018|1518)"),
-    ],
-)
-@pytest.mark.parametrize("adapter", PROGRAMS.values(), ids=lambda it: it.name)
-def test_requests_that_make_no_sense_are_refused_before_anything_starts(
-    adapter: Adapter, change: dict[str, object], message: str
-) -> None:
-    with pytest.raises(UsageError, match=message):
-        adapter.start(replace(LOOPBACK, **change), None)  # type: ignore[arg-type]
-
-
-def test_ports_without_their_address_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"port v9 .* no socket path"):
-        common.socket_path(SwitchPort("v9", "vhost-user"))
-    with pytest.raises(UsageError, match=r"port n9 .* no interface"):
-        common.interface_name(SwitchPort("n9", "af_packet"))
 
 
 @pytest.mark.parametrize(("frame", "ring"), [(1518, 256), (1518, 1), (1518, 100), (9018, 256), (9018, 7)])

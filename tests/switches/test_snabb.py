@@ -14,7 +14,6 @@ import pytest
 
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
-from planebench.model.errors import UsageError
 from planebench.switches import snabb
 from planebench.switches.adapter import Situation
 from planebench.testbed.request import SwitchPort, SwitchRequest
@@ -50,8 +49,6 @@ def test_it_has_no_driver_for_an_emulated_nic() -> None:
     assert {snabb.ADAPTER.refusal(Situation("p2p", wire)) for wire in ("vhost", "veth")} == {""}
     assert "--wire vhost" in snabb.ADAPTER.refusal(Situation("p2v", "virtio"))
     assert "up to 1518" in snabb.ADAPTER.refusal(Situation("v2v", "virtio", max_frame_bytes=9018))
-    with pytest.raises(UsageError, match=r"port n0 \(virtio-user\)"):
-        snabb._app(SwitchPort("n0", "virtio-user", path=Path("/x")))
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def test_each_vnf_drives_its_virtual_function() -> None:
     asked = request()
     assert [(port.name, port.kind, port.address) for port in asked.ports] == [
         ("n0", "pci", NIC),
-        *((f"v{number}", "vf", None) for number in range(COUNT)),
+        *((f"v{number}", "vf", "") for number in range(COUNT)),
     ]
     first, *_ = hosted_requests(TOPOLOGY, place(CPUS, COUNT, hosted=range(COUNT)), links(), Path("/planed"))
     assert first.document is not None

@@ -74,7 +74,7 @@ def _ovs(adapter: Any, request: SwitchRequest) -> None:
 
 def _kernel(adapter: Any, request: SwitchRequest) -> None:
     for port in request.ports:
-        common.interface_name(port)
+        assert port.interface
 
 
 STARTED: Mapping[str, Callable[[Any, SwitchRequest], object]] = {
@@ -90,7 +90,7 @@ STARTED: Mapping[str, Callable[[Any, SwitchRequest], object]] = {
     "linux-bridge": _kernel,
     "xdp": _kernel,
     "vale": _kernel,
-    "sriov": lambda adapter, request: [common.pci_address(port) for port in request.ports if port.kind == "pci"],
+    "sriov": lambda adapter, request: [port.address for port in request.ports if port.kind == "pci"],
 }
 """What each adapter makes of a request to start, without starting anything."""
 

@@ -9,7 +9,6 @@ import pytest
 
 from planebench.host.programs import Found, NotFound
 from planebench.model.conditions import MANIFEST_KEYS, UNKNOWN
-from planebench.model.errors import UsageError
 from planebench.model.scenario import ScenarioName
 from planebench.model.wire import WireName
 from planebench.switches import vpp, vpp_counters
@@ -166,8 +165,6 @@ def test_it_is_no_driver_of_virtio() -> None:
     assert "use --wire memif" in vpp.ADAPTER.refusal(Situation("p2p", "virtio"))
     assert vpp.ADAPTER.refusal(Situation("v2v", "virtio")) == ""
     assert vpp.ADAPTER.refusal(Situation("loopback", "veth", 2)) == ""
-    with pytest.raises(UsageError, match=r"port n0 \(virtio-user\)"):
-        vpp_config.commands(request(SwitchPort("n0", "virtio-user", path=Path("/w/n0")), V0))
 
 
 def test_manifest_is_whole() -> None:

@@ -13,7 +13,7 @@ import bench
 from planebench.host import af_xdp
 from planebench.host.planed_program import find_planed
 from planebench.host.process import Supervisor, stretched
-from planebench.measure.counts import tester_counts
+from planebench.measure.counts import Sending, tester_counts
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.model.errors import NotInstalledError
 from planebench.model.scenario import ScenarioName
@@ -48,7 +48,7 @@ def start(
 def offered_and_came(live: LiveTopology) -> list[tuple[int, int]]:
     """Send at most 100 frames each way, so that any ring holds them, and wait until they came; both numbers by way."""
     ways = flows(live.topology, "bidirectional")
-    stats = live.send(ways, 64, 0.01, 10_000)
+    stats = live.send(Sending(ways, 64, 0.01, 10_000))
     end = time.monotonic() + stretched(20)
     while any(offered != came for offered, came in _counted(live, stats)) and time.monotonic() < end:
         stats = get_statistics(live.call)

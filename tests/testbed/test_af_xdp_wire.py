@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from planebench.host.interfaces import xdp_refusal
+from planebench.host.interfaces import refusal
 from planebench.model.errors import UsageError
 from planebench.model.scenarios import build
 from planebench.model.wire import parse_wire
@@ -86,10 +86,10 @@ def test_interfaces_that_cannot_be_taken_are_refused(tmp_path: Path, monkeypatch
     route.parent.mkdir(parents=True)
     columns = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT"
     route.write_text("\t".join(columns.split()) + "\nway\t00000000\t01000A0A\t0003\t0\t0\t0\t00000000\t0\t0\t0\n")
-    assert xdp_refusal(["up"], tmp_path) == ""
-    assert "interface none does not exist" in xdp_refusal(["up", "none"], tmp_path)
-    assert "interface down is down or has no link" in xdp_refusal(["down"], tmp_path)
-    assert "interface way carries the default route" in xdp_refusal(["way"], tmp_path)
+    assert refusal(["up"], tmp_path) == ""
+    assert "interface none does not exist" in refusal(["up", "none"], tmp_path)
+    assert "interface down is down or has no link" in refusal(["down"], tmp_path)
+    assert "interface way carries the default route" in refusal(["way"], tmp_path)
 
 
 def test_without_root_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,5 +47,5 @@ def test_every_frame_crosses_a_function_of_clickos(name: str, supervisor: Superv
         until_crossing(it, way, [vnf])
     until(lambda: exact(it, WAYS), "every frame crosses")
     vnf.ask_to_end()
-    until(lambda: not vnf.processes[0].alive(), "it ends")
+    until(lambda: not vnf.process.alive(), "it ends")
     vnf.stop()

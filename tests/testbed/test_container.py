@@ -17,10 +17,10 @@ from hosting_rig import Way, exact, hosted_request, port_sockets, start_vnf, tes
 from planed_rig import OTHER_CPU, Planed, load, until
 
 from planebench.host import procfs, reaper
-from planebench.host.leftovers import command_line
 from planebench.host.pci import Nic
 from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.process import Supervisor, high_priority, sweep_stale
+from planebench.host.procfs import command_line
 from planebench.host.programs import NotFound
 from planebench.model.errors import DiedError, NotInstalledError, StartError
 from planebench.planed.document import Task
@@ -96,8 +96,8 @@ def test_every_frame_crosses_and_its_life_is_ours(supervisor: Supervisor, kind: 
     again = start_vnf(hosting, request, supervisor)
     until_crossing(it, WAYS[1], [again])
     assert again.threads() != vnf.threads()
-    process = again.processes[0]
-    again.processes[0].pause()
+    process = again.process
+    again.process.pause()
     again.ask_to_end()
     until(lambda: not process.alive(), "it ends")
     assert process.returncode == 0, process.exit_report()
@@ -134,7 +134,7 @@ def assert_contained(vnf: RunningVnf) -> None:
     for space in ("net", "pid", "mnt", "ipc", "uts"):
         assert Path(f"/proc/{pid}/ns/{space}").readlink() != Path(f"/proc/self/ns/{space}").readlink()
     assert [line.split(":")[0].strip() for line in Path(f"/proc/{pid}/net/dev").read_text().splitlines()[2:]] == ["lo"]
-    inside, folder = Path(f"/proc/{pid}/root"), Path(vnf.processes[0].log_path).parent / "own"
+    inside, folder = Path(f"/proc/{pid}/root"), Path(vnf.process.log_path).parent / "own"
     for path in ("/new", "/planed", "/sys/new", folder.parents[1] / "a" / "new"):
         with pytest.raises(OSError, match=r"Read-only file system|Permission denied|Text file busy"):
             (inside / str(path).lstrip("/")).write_text("")
@@ -150,13 +150,11 @@ def mounts_here() -> set[str]:
 
 
 def _paused_it_forwards_nothing(it: Planed, vnf: RunningVnf) -> None:
-    for process in vnf.processes:
-        process.pause()
+    vnf.process.pause()
     until(lambda: procfs.stat_fields(vnf.threads()[0].pid)[0] == "T", "it is stopped")
     tasks = it.send(load("gen-a", rate_pps=1000), epoch=60000)
     assert not tasks["mon-b"]["monitor"]["received_packets"]
-    for process in vnf.processes:
-        process.resume()
+    vnf.process.resume()
     until(lambda: it.tasks()["mon-b"]["monitor"]["received_packets"], "it forwards what waited")
 
 
@@ -191,7 +189,7 @@ def test_what_cannot_start_says_why_and_leaves_nothing(supervisor: Supervisor, m
     assert not any(process.alive() for process in supervisor.processes[known:])
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("planebench.host.programs._SYSTEM_FOLDERS", "/nowhere")
-    with pytest.raises(NotInstalledError, match="hosting container is not available; install bubblewrap"):
+    with pytest.raises(NotInstalledError, match="bubblewrap is not installed; to install: install bubblewrap"):
         hosting.start(request, supervisor)
     assert isinstance(hosting.find(), NotFound)
 
@@ -221,8 +219,8 @@ with Supervisor(Path("/tmp")) as supervisor:
     request = hosted_request("vnf0", port_sockets(folder, "a", "b"), supervisor)
     vnf = start_vnf(HOSTINGS["container"], request, supervisor)
     (worker,) = vnf.threads()
-    vnf.processes[0].pause()
-    print(vnf.processes[0].pid, worker.pid, supervisor.root, flush=True)
+    vnf.process.pause()
+    print(vnf.process.pid, worker.pid, supervisor.root, flush=True)
     time.sleep(600)
 """
 

@@ -137,7 +137,7 @@ def start(supervisor: Supervisor, folder: str, command: str, **values: Value) ->
 
 def ended(vnf: RunningCommand) -> str:
     """Its last words."""
-    until(lambda: not vnf.processes[0].alive(), "it ends")
+    until(lambda: not vnf.process.alive(), "it ends")
     with pytest.raises(DiedError) as told:
         vnf.check()
     vnf.stop()
@@ -219,8 +219,8 @@ def test_testpmd_as_a_vnf_forwards_every_frame_and_dies_alone(supervisor: Superv
     assert thread.owner == "vnf" and "worker" in thread.name
     assert vnf.facts.hosting == "exec" and vnf.facts.program.startswith("dpdk-testpmd in bubblewrap")
     vnf.ask_to_end()
-    until(lambda: not vnf.processes[0].alive(), "it ends")
-    assert "Bye" in vnf.processes[0].log_tail(40), "it was asked, not killed"
+    until(lambda: not vnf.process.alive(), "it ends")
+    assert "Bye" in vnf.process.log_tail(40), "it was asked, not killed"
     vnf.stop()
 
 

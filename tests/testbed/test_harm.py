@@ -76,8 +76,7 @@ def test_garbage_in_its_rings_and_its_death_harm_nobody_else(
         until(lambda: exact(it, (*THROUGH, *BESIDE)), "every frame comes, through it and beside it")
         for seed in range(TRIES):
             with flowing(it, (*THROUGH, *BESIDE)):
-                for process in vnf.processes:
-                    process.pause()
+                vnf.process.pause()
                 sizes = [scribble(memory, seed, 1) for memory in guest_memories(vnf)]
                 assert sum(sizes) > 1 << 20, "the rings are in the memory that it shares"
                 time.sleep(GARBAGE_S)
@@ -91,7 +90,7 @@ def test_garbage_in_its_rings_and_its_death_harm_nobody_else(
             vnf = start_vnf(hosting, request, supervisor)
             until_crossing(it, THROUGH[0], (vnf,))
         assert all(is_exact(beside, way) for way in BESIDE), beside
-        assert not any(process.alive() for process in vnf.processes)
+        assert not vnf.process.alive()
         assert not family(vnf)
         following = start_vnf(HOSTINGS["separate"], request, supervisor)
         until_crossing(it, THROUGH[0], (following,))

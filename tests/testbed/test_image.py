@@ -85,12 +85,12 @@ def disk(folder: Path) -> Path:
 def files_kept_by(vnf: RunningVnf) -> list[str]:
     """What it writes to and would leave behind, however it ended: but its log, and what is in /proc and /dev."""
     found = []
-    for link in Path(f"/proc/{vnf.processes[0].pid}/fd").iterdir():
+    for link in Path(f"/proc/{vnf.process.pid}/fd").iterdir():
         flags = int((link.parents[1] / "fdinfo" / link.name).read_text().split("flags:")[1].split()[0], 8)
         target = str(link.readlink())
         if flags & os.O_ACCMODE != os.O_RDONLY and target.startswith("/") and not target.endswith(" (deleted)"):
             found.append(target)
-    return [it for it in found if it != str(vnf.processes[0].log_path) and not it.startswith(("/dev/", "/proc/"))]
+    return [it for it in found if it != str(vnf.process.log_path) and not it.startswith(("/dev/", "/proc/"))]
 
 
 def test_a_users_image_bridges_every_frame_and_is_not_written(supervisor: Supervisor, tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_users_image_bridges_every_frame_and_is_not_written(supervisor: Superv
         for frame_bytes in (64, 1518):
             sent, dropped = bed.exchange(vnf, frame_bytes)
             assert len(sent) == 2 and not dropped
-        assert "WRITTEN" in vnf.processes[0].log_path.read_text()
+        assert "WRITTEN" in vnf.process.log_path.read_text()
         assert not files_kept_by(vnf)
         assert hashlib.sha256(image.read_bytes()).digest() == before
         vnf.stop()

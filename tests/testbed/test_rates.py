@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planebench.model.plan import LatencyPlan
 from planebench.model.records import Load
+from planebench.model.scenario import ScenarioName
 from planebench.testbed.rates import (
     bit_loads,
     fixed_loads,
-    latency_labels,
     latency_loads,
     line_rate_pps,
     rate_label,
@@ -41,37 +42,45 @@ def test_rate_labels(pps: float, label: str) -> None:
     assert rate_label(pps) == label
 
 
+def _latency(loads: tuple[float, ...], v2v_pps: float = 1e6, rates_pps: tuple[float, ...] = ()) -> LatencyPlan:
+    return LatencyPlan(loads, duration_s=1, v2v_pps=v2v_pps, rates_pps=rates_pps)
+
+
+def _labels(scenario: ScenarioName, how: LatencyPlan, of: str = "") -> tuple[str, ...]:
+    return tuple(load.label for load in latency_loads(scenario, how, of=of))
+
+
 def test_latency_at_shares_of_r_plus_for_each_sender() -> None:
-    assert latency_loads("p2p", (0.1, 0.5), 8e6, senders=2) == (Load("0.10", 0.4e6), Load("0.50", 2e6))
+    assert latency_loads("p2p", _latency((0.1, 0.5)), 8e6, 2) == (Load("0.10", 0.4e6), Load("0.50", 2e6))
 
 
 def test_v2v_latency_has_one_fixed_rate() -> None:
-    assert latency_loads("v2v", (0.1, 0.5, 0.99), 8e6, senders=2) == (Load("1Mpps", 1e6),)
-    assert latency_loads("v2v", (0.1,), 8e6, senders=1, v2v_pps=100) == (Load("100pps", 100),)
+    assert latency_loads("v2v", _latency((0.1, 0.5, 0.99)), 8e6, 2) == (Load("1Mpps", 1e6),)
+    assert latency_loads("v2v", _latency((0.1,), v2v_pps=100), 8e6, 1) == (Load("100pps", 100),)
 
 
 def test_labels_are_known_before_r_plus() -> None:
-    assert latency_labels("loopback", (0.1, 0.99)) == ("0.10", "0.99")
-    assert latency_labels("v2v", (0.1, 0.99)) == ("1Mpps",)
-    assert latency_labels("v2v", ()) == latency_labels("p2p", ()) == ()
+    assert _labels("loopback", _latency((0.1, 0.99))) == ("0.10", "0.99")
+    assert _labels("v2v", _latency((0.1, 0.99))) == ("1Mpps",)
+    assert _labels("v2v", _latency(())) == _labels("p2p", _latency(())) == ()
 
 
 def test_fixed_rates_are_loads_beside_the_shares() -> None:
-    loads = latency_loads("loopback", (0.5,), 8e6, senders=2, rates_pps=(100.0, 1e5))
+    loads = latency_loads("loopback", _latency((0.5,), rates_pps=(100.0, 1e5)), 8e6, 2)
     assert loads == (Load("0.50", 2e6), Load("100pps", 100.0), Load("100kpps", 1e5))
-    assert latency_labels("p2p", (), rates_pps=(1e5, 1e5)) == ("100kpps",)
+    assert _labels("p2p", _latency((), rates_pps=(1e5, 1e5))) == ("100kpps",)
 
 
 def test_fixed_rates_of_v2v_come_behind_its_own() -> None:
-    assert latency_labels("v2v", (0.1,), 1e6, (1e5, 1e6)) == ("1Mpps", "100kpps")
-    assert latency_labels("v2v", (), 1e6, (1e5,)) == ("100kpps",)
-    assert fixed_loads("p2p", (0.1,), 1e6) == ()
+    assert _labels("v2v", _latency((0.1,), 1e6, (1e5, 1e6))) == ("1Mpps", "100kpps")
+    assert _labels("v2v", _latency((), 1e6, (1e5,))) == ("100kpps",)
+    assert fixed_loads("p2p", _latency((0.1,))) == ()
 
 
 def test_shares_of_another_load_than_r_plus_say_so() -> None:
-    assert latency_labels("p2p", (0.1, 0.995), of="carried") == ("0.10 carried", "0.995 carried")
-    assert latency_loads("p2p", (0.5,), 8e6, senders=2, of="PDR") == (Load("0.50 PDR", 2e6),)
-    assert latency_labels("v2v", (0.1,), of="carried") == ("1Mpps",)
+    assert _labels("p2p", _latency((0.1, 0.995)), of="carried") == ("0.10 carried", "0.995 carried")
+    assert latency_loads("p2p", _latency((0.5,)), 8e6, 2, of="PDR") == (Load("0.50 PDR", 2e6),)
+    assert _labels("v2v", _latency((0.1,)), of="carried") == ("1Mpps",)
 
 
 @pytest.mark.parametrize("vnfs", [1, 8, 16, 32, 63])

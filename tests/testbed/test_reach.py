@@ -64,7 +64,7 @@ with Supervisor(Path("/tmp")) as supervisor:
         values = {"command": " ".join(["/walk" if root else walker, *told])} | ({"image": root} if root else {})
         request = replace(hosted_request("vnf0", own, supervisor, values), document=None)
         vnf = HOSTINGS[hosting].start(request, supervisor)
-        until(lambda: not vnf.processes[0].alive(), "it has walked")
+        until(lambda: not vnf.process.alive(), "it has walked")
     (found,) = [path for path in supervisor.root.rglob("found") if path.is_file()]
     lines = found.read_text().splitlines()
     print(json.dumps({"own": list(map(str, own)), "others": others, "root": str(supervisor.root), "lines": lines}))

@@ -115,7 +115,7 @@ def test_veth_ports_use_the_two_ends_of_the_pair() -> None:
     assert n0["kind"] == "ethdev" and n0["device"].startswith("net_af_packet_n0,iface=pbt0,")
     assert v0["kind"] == "virtio-user"
     request = switch_request(topology, place(Cpus((0, 1))), VETH, netns_pid=77)
-    assert (request.ports[0].kind, request.ports[0].interface, request.ports[0].path) == ("af_packet", "pbs0", None)
+    assert (request.ports[0].kind, request.ports[0].interface) == ("af_packet", "pbs0")
     assert (request.ports[1].kind, request.netns_pid) == ("vhost-user", 77)
 
 

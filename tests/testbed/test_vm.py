@@ -68,19 +68,17 @@ def _pinned(vnf: RunningVnf) -> None:
     """What forwards is on the VNF's CPU; all else of QEMU is on those for control."""
     (thread,) = vnf.threads()
     assert (thread.owner, thread.name) == ("vnf", "vnf0-vcpu0")
-    assert thread.pid in procfs.descendants(vnf.processes[0].pid)
+    assert thread.pid in procfs.descendants(vnf.process.pid)
     assert os.sched_getaffinity(thread.tid) == {CPU}
     others = procfs.threads(thread.pid).keys() - {thread.tid}
     assert others and all(os.sched_getaffinity(tid) == {OTHER_CPU} for tid in others)
 
 
 def _paused_it_forwards_nothing(bed: Bed, vnf: RunningVnf) -> None:
-    for process in vnf.processes:
-        process.pause()
+    vnf.process.pause()
     tasks = bed.tester.send(load("gen-a0", rate_pps=1000), epoch=60000)
     assert not tasks["mon-b0"]["monitor"]["received_packets"]
-    for process in vnf.processes:
-        process.resume()
+    vnf.process.resume()
     until(lambda: bed.tester.tasks()["mon-b0"]["monitor"]["received_packets"], "it forwards what waited")
 
 
@@ -101,11 +99,11 @@ def _another_takes_its_place(bed: Bed, dead: RunningVnf, rules: Path) -> None:
     assert vnf.threads() != dead.threads() and vnf.facts.details["rings"] == "packed, 256 entries"
     sent, dropped = bed.exchange(vnf)
     assert dropped.pop("rule") == sent[SHUT] and not dropped.keys() - {"tx_full"}
-    vnf.processes[0].pause()
+    vnf.process.pause()
     vnf.ask_to_end()
     vnf.stop()
     vnf.stop()
-    assert not vnf.processes[0].alive()
+    assert not vnf.process.alive()
 
 
 @pytest.mark.all
@@ -119,7 +117,7 @@ def test_guests_come_up_together_and_one_that_cannot_says_why(supervisor: Superv
         sent, dropped = bed.exchange(vnf)
         assert len(sent) == 4 and not dropped.keys() - {"tx_full"}
         vnf.stop()
-        until(lambda: not odd.result().processes[0].alive(), "the other one ends")
+        until(lambda: not odd.result().process.alive(), "the other one ends")
         with pytest.raises(DiedError, match=r"vnf2 died: .*(?s:.)*no-such-function"):
             odd.result().check()
         odd.result().stop()

@@ -64,7 +64,7 @@ class TcAdapter(Adapter):
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> kernel.RunningKernel:
         """Give the forwarding its core, then set the filters. Raises StartError, UsageError or NotInstalledError."""
         found, pairs = common.prepared(self, request)
-        ports = {port.name: common.interface_name(port) for port in pairs}
+        ports = {port.name: port.interface for port in pairs}
         switch = kernel.RunningKernel(self.title, ports, request, supervisor)
         try:
             switch.place()

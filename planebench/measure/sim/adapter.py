@@ -26,6 +26,7 @@ class SimAdapter(Adapter):
     wires = frozenset({"virtio", "vhost", "memif", "veth"})
     traits = Traits("self-contained", "structured", ("rtc",), "none", "high", ("Python",), "test with known results")
     stations = True
+    is_program = False
     options = tuple(SIM_KEYS.values())
 
     def __init__(self, spec: SimSpec | None = None) -> None:
@@ -34,9 +35,6 @@ class SimAdapter(Adapter):
 
     def find(self) -> Found:
         return Found("simulated", Path(sys.executable))
-
-    def build(self) -> None:
-        """Return none: it is no program."""
 
     def with_options(self, texts: Mapping[str, str]) -> SimAdapter:
         """Return an adapter with these keys of the simulator. Raises UsageError for an unknown key or a bad value."""

@@ -15,7 +15,6 @@ from typing import Any, Literal
 from planebench.analysis.histogram import HIGHEST_NS, encode
 from planebench.measure.sim.foreign import FOREIGN, IRQS_PER_BURST, Span, StandingSpans, length_ns, standing
 from planebench.measure.trial import TrialRequest, failed_trial, judged, trial_of
-from planebench.model.errors import UsageError
 from planebench.model.records import (
     CoreDistance,
     DirectionCounts,
@@ -27,13 +26,11 @@ from planebench.model.records import (
     Trial,
 )
 from planebench.model.scenarios import Flow
-from planebench.model.switch import Option, OptionKind, parse_switch, parse_values
+from planebench.model.switch import Option, OptionKind, parse_values
 from planebench.model.text import utc_now
 from planebench.testbed.rates import line_rate_pps
 
 # The settings of a simulated switch: ``sim:capacity=10M:noise=1%``, parsed and checked.
-
-ADAPTER = "sim"
 
 
 def _key(default: float | str, kind: OptionKind, help: str, choices: tuple[str, ...] = ()) -> Any:
@@ -45,7 +42,7 @@ def _key(default: float | str, kind: OptionKind, help: str, choices: tuple[str, 
 class SimSpec:
     """A simulated switch. Fields are the keys of SIM_KEYS; rates are aggregates of all directions."""
 
-    name: str = ADAPTER
+    name: str = "sim"
     capacity: float = _key(10e6, "rate", "maximum forwarding rate in packets per second, sum of all directions")
     noise: float = _key(0.0, "share", "standard deviation of the capacity between trials, as a share of the capacity")
     modes: float = _key(1.0, "ratio", "capacity ratio of a second, hidden mode, drawn at each start of the switch")
@@ -79,16 +76,8 @@ class SimSpec:
     dies_share: float = _key(0.0, "share", "share of trials in which the switch dies")
 
     @classmethod
-    def parse(cls, text: str) -> SimSpec:
-        """Parse ``sim:key=value:...``. Raises UsageError, which names the key, the value and what is valid."""
-        switch = parse_switch(text)
-        if switch.adapter != ADAPTER:
-            raise UsageError(f'"{text}" is not a simulated switch: begin it with {ADAPTER}:')
-        return cls.from_options(switch.label, switch.options)
-
-    @classmethod
     def from_options(cls, label: str, options: Mapping[str, str]) -> SimSpec:
-        """Return the switch with these options. Raises UsageError as in parse."""
+        """Return the switch with these options. Raises UsageError, which names the key, the value and what is valid."""
         values: Mapping[str, Any] = parse_values("switch sim", tuple(SIM_KEYS.values()), options)
         return dataclasses.replace(cls(name=label), **values)
 

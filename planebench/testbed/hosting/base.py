@@ -100,10 +100,9 @@ class RunningVnf:
         with the guest, and under TCG it is another clock altogether."""
         self.planed = planed
         """The planed inside; None for a VNF of the user."""
-        self.processes: tuple[Process, ...] = (process,)
-        """Every process of the VNF, to be paused (SIGSTOP to its group) while another switch is measured."""
+        self.process = process
+        """Paused (SIGSTOP to its group) while another switch is measured."""
         self._title = title or f"{facts.vnf} ({facts.hosting})"
-        self._process = process
         self._files = files
         self._threads = threads
 
@@ -119,22 +118,22 @@ class RunningVnf:
 
     def check(self) -> None:
         """Raise DiedError, with the last log lines, if the VNF is gone."""
-        if not self._process.alive():
+        if not self.process.alive():
             raise DiedError(f"{self._title} died: {self._last_words()}")
 
     def ask_to_end(self) -> None:
         """Ask the VNF to end, without waiting: many end together."""
-        if self._process.alive():
-            self._process.ask_to_end()
+        if self.process.alive():
+            self.process.ask_to_end()
 
     def kill(self) -> None:
         """Send SIGKILL to all of it, as in a crash, and remove what is left of it. Never raises."""
-        self._process.kill()
+        self.process.kill()
         self._clean()
 
     def stop(self) -> None:
         """End the VNF, paused or not. Never raises; safe to call twice."""
-        self._process.terminate()
+        self.process.terminate()
         self._clean()
 
     def _clean(self) -> None:
@@ -144,7 +143,7 @@ class RunningVnf:
             file.unlink(missing_ok=True)
 
     def _last_words(self) -> str:
-        return self._process.exit_report()
+        return self.process.exit_report()
 
 
 class Hosting(Protocol):

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from planebench.host.launch import STAGE
 from planebench.host.own_user import OwnUser
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import Found, NotFound, find_program, version_lines
-from planebench.model.errors import NotInstalledError
 from planebench.testbed.hosting.base import HostedRequest
 from planebench.testbed.hosting.inside import BWRAP, folder_of, hand_over_ports, own_folder
 
@@ -48,14 +48,6 @@ def find() -> Found | NotFound:
     program = find_program(BWRAP)
     lines = version_lines(program) if program else ()
     return Found(lines[0], program) if program and lines else NotFound(REMEDY)
-
-
-def require(hosting: str) -> Found:
-    """Return bubblewrap for a hosting. Raises NotInstalledError."""
-    found = find()
-    if isinstance(found, NotFound):
-        raise NotInstalledError(f"hosting {hosting} is not available; {found.remedy}")
-    return found
 
 
 def entries(root: Path) -> tuple[Shown, ...]:
@@ -124,7 +116,7 @@ def spawn(
         if _is_link(it):
             words += ["--symlink", str(it.source.readlink()), str(it.name)]
             continue
-        words += [it.how, str(it.source) if user is None else user.staged(staged), str(it.name)]
+        words += [it.how, str(it.source) if user is None else f"{STAGE}/{staged}", str(it.name)]
         staged += 1
     words += ["--remount-ro", "/", "--chdir", str(own), *(("--as-pid-1",) if as_pid_1 else ()), "--", *command]
     return supervisor.spawn(request.name, words, cpus=cpus, workdir=folder_of(request), enclosed=True, user=user)

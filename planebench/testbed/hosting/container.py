@@ -10,7 +10,7 @@ from pathlib import Path
 
 from planebench.host.planed_program import STATIC_REMEDY, find_static_planed
 from planebench.host.process import Supervisor
-from planebench.host.programs import Found, NotFound
+from planebench.host.programs import Found, NotFound, required
 from planebench.model.cpus import cpu_text
 from planebench.model.dimensions import HostingFacts
 from planebench.model.errors import NotInstalledError
@@ -43,7 +43,7 @@ class ContainerHosting:
         return NotFound(STATIC_REMEDY) if find_static_planed() is None else bubblewrap.find()
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> HostedPlaned:
-        found, planed = bubblewrap.require(self.name), find_static_planed(request.planed)
+        found, planed = required("bubblewrap", bubblewrap.find()), find_static_planed(request.planed)
         if planed is None:
             raise NotInstalledError(f"planed-static not found next to {request.planed}; {STATIC_REMEDY}")
         limit_mb = int(str(request.values.get("memory_mb", document_of(request).memory.size_mb + MORE_MB)))

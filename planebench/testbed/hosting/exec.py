@@ -18,7 +18,7 @@ from pathlib import Path
 
 from planebench.host.pci import Nic
 from planebench.host.process import Supervisor
-from planebench.host.programs import Found, NotFound, installation, variable_of
+from planebench.host.programs import Found, NotFound, installation, required, variable_of
 from planebench.model.cpus import cpu_text
 from planebench.model.dimensions import HostingFacts
 from planebench.model.errors import UsageError, unknown
@@ -72,7 +72,7 @@ class ExecHosting:
         return bubblewrap.find()
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningCommand:
-        found = bubblewrap.require(self.name)
+        found = required("bubblewrap", bubblewrap.find())
         limit_mb = int(str(request.values.get("memory_mb", MEMORY_MB)))
         command = str(request.values.get("command", ""))
         passed = base.bind_ports(request, for_guest=True)

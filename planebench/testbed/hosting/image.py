@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from planebench.host.process import Supervisor
-from planebench.host.programs import Found, NotFound
+from planebench.host.programs import Found, NotFound, required
 from planebench.model.errors import UsageError
 from planebench.model.switch import Option
 from planebench.testbed.hosting import machine, qemu
@@ -45,7 +45,7 @@ class ImageHosting:
         return qemu.look()
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningVnf:
-        found = qemu.require(self.title)
+        found = required("QEMU", qemu.find())
         path = Path(str(request.values["path"]))
         disk = qemu.Disk(path, image_format(path))
         return machine.start(

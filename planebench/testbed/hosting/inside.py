@@ -111,7 +111,7 @@ class HostedPlaned(RunningVnf):
     def threads(self) -> tuple[ThreadRef, ...]:
         """Return planed's workers by their ids outside of the container. Raises DiedError."""
         if not self._threads:
-            outside = ids_outside(self._process.pid)
+            outside = ids_outside(self.process.pid)
             workers = get_statistics(self._planed.call).workers
             self._threads = tuple(ThreadRef(*outside[it.tid], it.name, "vnf") for it in workers)
         return self._threads
@@ -129,7 +129,7 @@ class RunningCommand(RunningVnf):
     def threads(self) -> tuple[ThreadRef, ...]:
         """Return the threads of the command that may run on CPUs of the VNF only."""
         if not self._threads:
-            for pid, tid in sorted(ids_outside(self._process.pid).values()):
+            for pid, tid in sorted(ids_outside(self.process.pid).values()):
                 with contextlib.suppress(OSError):  # it is gone
                     if os.sched_getaffinity(tid) <= self._cpus:
                         watched = ThreadRef(pid, tid, procfs.threads(pid).get(tid, ""), "vnf")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from planebench.host.evidence import ThreadRef
 from planebench.host.process import Supervisor
-from planebench.host.programs import Found
+from planebench.host.programs import Found, required
 from planebench.model.dimensions import HostingFacts, HostingName
-from planebench.model.errors import StartError, UsageError
+from planebench.model.errors import UsageError
 from planebench.model.switch import Option
 from planebench.planed.document import Document, Port
 from planebench.testbed.hosting import base, bubblewrap, qemu
@@ -87,7 +87,7 @@ def start(
     """Start QEMU on the control CPUs, pin the guest's CPUs and boot. Raises StartError with the last log lines."""
     folder = own_folder(request)
     monitor, rpc = folder / "qmp", folder / RPC  # which QEMU leaves behind
-    container = bubblewrap.require(hosting)
+    container = required("bubblewrap", bubblewrap.find())
     kvm = [qemu.DEVICE] if accelerator.name == "kvm" else []
     passed = base.bind_ports(request, for_guest=True)
     guest = qemu.Guest(
@@ -168,8 +168,7 @@ def guest_document(document: Document, ports: Sequence[HostedPort], cpus: Sequen
 
     DPDK drives the NICs through hugepages, whose physical addresses the switch gets.
     Worker CPUs are among ``cpus``, which are numbered in the guest from ``first_vcpu`` on. The workers get no priority:
-    in the guest they compete only with planed's own control thread, which could not answer then. Raises StartError for
-    a port that the VNF does not have.
+    in the guest they compete only with planed's own control thread, which could not answer then.
     """
     virtio, passed = ([port.name for port in ports if bool(port.address) is are] for are in (False, True))
     slots = {name: pci_address(number) for number, name in enumerate(virtio)}
@@ -182,10 +181,6 @@ def guest_document(document: Document, ports: Sequence[HostedPort], cpus: Sequen
         workers.append(replace(worker, cpu=place[0]))
     nics = []  # each has its own MAC address
     for port in document.ports:
-        if port.name not in slots:
-            raise StartError(
-                f"the document of the VNF has port {port.name}, which is not one of its ports ({', '.join(slots)})"
-            )
         nics.append(Port(port.name, "ethdev", port.ring_size, port.queues, device=slots[port.name]))
     return replace(
         document,

@@ -25,7 +25,7 @@ from qemu.qmp import ConnectError, QMPClient, QMPError
 
 from planebench.host.process import Process, stretched, wait_ready
 from planebench.host.programs import Found, NotFound, find_program, run_tool, version_lines
-from planebench.model.errors import NotInstalledError, StartError, UsageError
+from planebench.model.errors import StartError, UsageError
 from planebench.testbed.hosting import bubblewrap, guest_image
 from planebench.testbed.hosting.base import HostedPort
 from planebench.testbed.hosting.inside import ids_outside
@@ -154,14 +154,6 @@ def look() -> Found | NotFound:
     if isinstance(container, NotFound):
         return container
     return Found(f"QEMU {found.version}", found.binary) if isinstance(found, Found) else found
-
-
-def require(title: str) -> Found:
-    """Return QEMU for the hosting ``title``. Raises NotInstalledError."""
-    found = find()
-    if isinstance(found, NotFound):
-        raise NotInstalledError(f"{title}: no working QEMU; {found.remedy}")
-    return found
 
 
 def pci_address(nic: int) -> str:

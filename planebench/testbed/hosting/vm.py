@@ -7,12 +7,11 @@ import json
 from dataclasses import replace
 
 from planebench.host.process import Supervisor
-from planebench.host.programs import Found, NotFound
-from planebench.model.errors import StartError
+from planebench.host.programs import Found, NotFound, required
 from planebench.model.switch import Option
 from planebench.testbed.hosting import guest_image, machine, qemu
 from planebench.testbed.hosting.base import IDLE, HostedRequest, RunningVnf
-from planebench.testbed.hosting.inside import folder_of
+from planebench.testbed.hosting.inside import document_of, folder_of
 
 DOCUMENT = "/document.json"
 """Where the guest's /init finds planed's document."""
@@ -40,9 +39,7 @@ class VmHosting:
         return NotFound(remedy) if remedy else qemu.look()
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningVnf:
-        found = qemu.require(self.title)
-        if request.document is None:
-            raise StartError(f"{request.name}: a guest of planed needs a document")
+        found = required("QEMU", qemu.find())
         image = guest_image.guest_image(request.planed)
         accelerator = qemu.accelerator(found, str(request.values.get(machine.ACCEL.key, "auto")))
         # With one more vCPU planed's control and the kernel do not wait for the time slices of a polling worker. A VNF
@@ -50,7 +47,7 @@ class VmHosting:
         # took 24 s and more to boot with two of them, and 9 s with one.
         vcpus = machine.vcpu_count(request, 1 if accelerator.name == "kvm" and not request.shares_cpu else 0)
         first = vcpus - len(request.cpus)
-        document = machine.guest_document(request.document, request.ports, request.cpus, first)
+        document = machine.guest_document(document_of(request), request.ports, request.cpus, first)
         files_bytes = sum(file.stat().st_size for file in (image.initramfs, *request.files))
         least_mb = machine.least_memory_mb(document, files_bytes)
         # The image with an archive of this VNF's own files, by their absolute names.

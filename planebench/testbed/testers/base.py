@@ -16,10 +16,6 @@ LINE_OPTION = Option("line", "rate", "speed of its links in bits per second, e.g
 TesterWatch = Callable[[], None]
 
 
-def nothing() -> None:
-    """Do nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class TesterStream:
     """One direction of plain frames between two ports of a tester; ``number`` makes its addresses, as planed's do."""
@@ -66,7 +62,6 @@ class ExternalTester(ABC):
     """A tester that is reached over a network. Every method raises ExternalTesterError, one sentence, when it fails."""
 
     kind: str
-    title: str
     options: tuple[Option, ...] = (LINE_OPTION,)
 
     def __init__(self, where: str, values: Mapping[str, Value]) -> None:
@@ -91,7 +86,12 @@ class ExternalTester(ABC):
 
     @abstractmethod
     def send(
-        self, streams: Sequence[TesterStream], duration_s: float, *, latency: bool = False, watch: TesterWatch = nothing
+        self,
+        streams: Sequence[TesterStream],
+        duration_s: float,
+        *,
+        latency: bool = False,
+        watch: TesterWatch = lambda: None,
     ) -> dict[str, StreamCounts]:
         """Send streams between the ports of :meth:`connect` for a time, wait for late frames, and return the counts.
 

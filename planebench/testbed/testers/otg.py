@@ -18,15 +18,7 @@ from typing import Any
 from planebench.host.process import stretched
 from planebench.model.errors import ExternalTesterError, UsageError
 from planebench.model.switch import Option, Value
-from planebench.testbed.testers.base import (
-    LINE_OPTION,
-    Delay,
-    ExternalTester,
-    StreamCounts,
-    TesterStream,
-    TesterWatch,
-    nothing,
-)
+from planebench.testbed.testers.base import LINE_OPTION, Delay, ExternalTester, StreamCounts, TesterStream, TesterWatch
 
 CALL_DEADLINE_S = 30.0
 """A chassis takes its time to load a configuration."""
@@ -48,7 +40,6 @@ class OtgTester(ExternalTester):
     """``otg:https://HOST:PORT``. Ports are locations in the sense of the API: what its documentation calls so."""
 
     kind = "otg"
-    title = "Open Traffic Generator"
     options = (
         LINE_OPTION,
         Option("verify", "flag", "check the certificate of the server", "yes"),
@@ -85,7 +76,12 @@ class OtgTester(ExternalTester):
             raise self.failed(f"port {', '.join(down)} has no link; are the cables as --wire says?")
 
     def send(
-        self, streams: Sequence[TesterStream], duration_s: float, *, latency: bool = False, watch: TesterWatch = nothing
+        self,
+        streams: Sequence[TesterStream],
+        duration_s: float,
+        *,
+        latency: bool = False,
+        watch: TesterWatch = lambda: None,
     ) -> dict[str, StreamCounts]:
         """Load the streams, start them, and look at their counters until they have stopped and stay as they are."""
         flows = [self._flow(stream, duration_s, latency=latency) for stream in streams]

@@ -16,15 +16,7 @@ from typing import Any
 from planebench.host.process import stretched
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.switch import Option, Value
-from planebench.testbed.testers.base import (
-    LINE_OPTION,
-    Delay,
-    ExternalTester,
-    StreamCounts,
-    TesterStream,
-    TesterWatch,
-    nothing,
-)
+from planebench.testbed.testers.base import LINE_OPTION, Delay, ExternalTester, StreamCounts, TesterStream, TesterWatch
 
 LIBRARY = Path("automation/trex_control_plane/interactive")
 """The folder of the client library below that of a release."""
@@ -43,7 +35,6 @@ class TrexTester(ExternalTester):
     """``trex:HOST,path=/opt/trex/v3.06``. Ports are TRex's numbers."""
 
     kind = "trex"
-    title = "TRex (STL)"
     options = (LINE_OPTION, Option("path", "path", f"folder of the TRex release (default: ${PATH_VARIABLE})"))
 
     def __init__(self, where: str, values: Mapping[str, Value]) -> None:
@@ -68,7 +59,12 @@ class TrexTester(ExternalTester):
                 raise self.failed(f"port {name} has no link; are the cables as --wire says?")
 
     def send(
-        self, streams: Sequence[TesterStream], duration_s: float, *, latency: bool = False, watch: TesterWatch = nothing
+        self,
+        streams: Sequence[TesterStream],
+        duration_s: float,
+        *,
+        latency: bool = False,
+        watch: TesterWatch = lambda: None,
     ) -> dict[str, StreamCounts]:
         """Send by the ports' own counters: whatever else arrives at them is counted, too."""
         client, stl = self._connected(), self._library()

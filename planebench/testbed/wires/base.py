@@ -56,10 +56,6 @@ class WireKind(Wire, ABC):
         """Return the queue on which the tester receives, if it is not that on which it sends."""
         return 0
 
-    def exclusive(self, arguments: str) -> bool:
-        """Return whether its devices are of one process at a time: the switches of a comparison are up one by one."""
-        return bool(arguments)
-
     def makes_veth_pairs(self, arguments: str) -> bool:
         """Return whether planebench makes a veth pair for each wire, in a network namespace of its own."""
         return False
@@ -123,11 +119,12 @@ def is_kernel_interface(port: TopologyPort, links: LinkSettings) -> bool:
     return wire_kind(links.wire).kernel_interfaces if port.side == "wire" else links.vnf_interface == "veth"
 
 
-def needs_veth_pair(port: TopologyPort, links: LinkSettings) -> bool:
-    """Return whether a port of a topology is one end of a veth pair that planebench makes."""
-    if port.side == "wire":
-        return wire_kind(links.wire).makes_veth_pairs(wire_arguments(links.wire))
-    return links.vnf_interface == "veth"
+def veth_pairs(topology: Topology, links: LinkSettings) -> list[str]:
+    """Return the ports that are ends of a veth pair that planebench makes, and the link between two switches that is
+    one: by the first of its ports."""
+    made = wire_kind(links.wire).makes_veth_pairs(wire_arguments(links.wire))
+    ports = [port.name for port in topology.ports if (made if port.side == "wire" else links.vnf_interface == "veth")]
+    return [*ports, *(topology.link[:1] if topology.link and made else ())]
 
 
 def af_packet_port(port: Port, interface: str, links: LinkSettings) -> Port:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from planebench.model.errors import UsageError
 from planebench.model.wire import register
 from planebench.planed.document import Port
-from planebench.testbed.request import Ends, LinkSettings, LinkSide, SwitchPort, af_xdp_devargs
+from planebench.testbed.request import Ends, LinkSettings, LinkSide, SwitchPort
 from planebench.testbed.wires.base import WireKind, af_packet_port
 
 RING = 2048
@@ -47,10 +47,10 @@ class KernelWire(WireKind):
     @contextmanager
     def hold(self, arguments: str, side: LinkSide | None = None) -> Iterator[tuple[str, ...]]:
         """Check that kernel, user and interfaces can do it; sockets undo themselves when they close."""
-        from planebench.host import interfaces  # pages know wires, but load nothing of the host
+        from planebench.host import af_xdp, interfaces  # pages know wires, but load nothing of the host
 
-        refusal = interfaces.xdp_refusal if self.by_af_xdp else interfaces.refusal
-        if reason := refusal(self.devices(arguments, side)):
+        missing = af_xdp.missing() if self.by_af_xdp else ""
+        if reason := missing or interfaces.refusal(self.devices(arguments, side)):
             raise UsageError(f'wire "{self.name}": {reason}')
         yield ()
 
@@ -61,7 +61,6 @@ class AfXdp(KernelWire):
     name = "af_xdp"
     order = 37
     title = "AF_XDP (kernel interfaces)"
-    help = "AF_XDP sockets on a veth pair, or on kernel interfaces of a NIC; the mode is what the kernel grants."
     standard_frames_driver = "AF_XDP"
     needs_drivers = True
     by_af_xdp = True
@@ -69,7 +68,7 @@ class AfXdp(KernelWire):
 
     def planed_port(self, port: Port, cable: str, links: LinkSettings, side: LinkSide = "tester") -> Port:
         """Return a port of DPDK's driver for the first queue of the interface."""
-        device = af_xdp_devargs(f"net_af_xdp_{port.name}", getattr(links.ends[cable], side))
+        device = f"net_af_xdp_{port.name},iface={getattr(links.ends[cable], side)}"
         return replace(port, device=device, ring_size=max(port.ring_size or 0, RING))
 
     def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
@@ -83,7 +82,6 @@ class Veth(KernelWire):
     name = "veth"
     order = 30
     title = "Veth (kernel interfaces)"
-    help = "A veth pair of the kernel, or kernel interfaces of the user; the tester has DPDK's af_packet driver."
     standard_frames_driver = "af_packet"
 
     def planed_port(self, port: Port, cable: str, links: LinkSettings, side: LinkSide = "tester") -> Port:

@@ -39,7 +39,6 @@ class Netmap(WireKind):
     name = "netmap"
     order = 39
     title = "Netmap (ports of VALE)"
-    help = "A port of a VALE switch, opened by the tester; each frame is forwarded on the core of its sender."
     ceilings = "measured"
     vnf_ports = True
 

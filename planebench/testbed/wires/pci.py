@@ -25,7 +25,6 @@ class Pci(WireKind):
     name = "pci"
     order = 40
     title = "PCI (real NICs)"
-    help = "A cable between two NICs, each driven by DPDK."
     arguments = "TESTER=SWITCH,TESTER=SWITCH"
     replaces_nics = False
     needs_drivers = True
@@ -55,7 +54,7 @@ class Pci(WireKind):
 
     def fitted(self, port: SwitchPort) -> SwitchPort:
         """Return a port of the switch with the ring that its NIC takes, once it is held."""
-        return replace(port, ring_size=self._ring_size(port.address or "", port.ring_size))
+        return replace(port, ring_size=self._ring_size(port.address, port.ring_size))
 
     def cables(self, arguments: str) -> tuple[Ends, ...]:
         """Return the NICs at the ends of each cable. Raises UsageError for text of another form."""

@@ -35,7 +35,6 @@ class Memif(SocketWire):
     name = "memif"
     order = 20
     title = "Memif (shared memory)"
-    help = "A memif of DPDK or VPP: rings in shared memory; the switch is the client."
     standard_frames_driver = "memif"
     ceilings = "wires"
     switch_memory = True  # the client makes the regions
@@ -60,7 +59,6 @@ class Vhost(SocketWire):
     name = "vhost"
     order = 25
     title = "Vhost (the interface of a VNF)"
-    help = "A virtual NIC: the switch is the vhost-user device as on the ports of VNFs, the tester has the driver."
     ceilings = "drivers"
     vnf_ports = True
     switch_listens = True
@@ -75,7 +73,6 @@ class Virtio(SocketWire):
     name = "virtio"
     order = 10
     title = "virtio (shared memory)"
-    help = "An emulated NIC: the tester is the vhost-user device, the switch has the virtio driver."
     ceilings = "all"
     tester_kind = "vhost-user"
     far_kind = "virtio-user"

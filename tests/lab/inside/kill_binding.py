@@ -17,7 +17,7 @@ import time
 
 from planebench.host import pci
 from planebench.host.device_settings import device_journal
-from planebench.host.pci_binding import bind, release
+from planebench.host.pci_binding import bind
 
 
 def drivers(nics: list[str]) -> list[str | None]:
@@ -31,13 +31,13 @@ def main(moments: int, nics: list[str]) -> None:
     bind(nics, journal)
     taken_s = time.monotonic() - begin
     assert drivers(nics) == ["vfio-pci"] * len(nics)
-    release(journal)
+    journal.undo_own()
     assert drivers(nics) == before
     for moment in range(moments):
         pid = os.fork()
         if pid == 0:
             bind(nics)
-            release()
+            device_journal().undo_own()
             os._exit(0)
         time.sleep(taken_s * 1.5 * (moment + 0.5) / moments)
         os.kill(pid, signal.SIGKILL)

@@ -60,28 +60,18 @@ class Leftovers:
         return found
 
     def _new(self, ours: Path) -> tuple[str, ...]:
-        known = processes_with(str(ours))
-        processes = [pid for pid in known if reaper.__file__ not in command_line(pid)]
+        known = procfs.processes_with(str(ours))
+        processes = [pid for pid in known if reaper.__file__ not in procfs.command_line(pid)]
         new = sorted(Leftovers.take().paths.keys() - self.paths.keys() - {str(ours)})
         # The private folder of another harness has a reaper of its own.
         new = [path for path in new if not (path.startswith(f"{ours}/") or Path(path).name.startswith(ROOT_PREFIX))]
         # What a living process, not one of ours, names or has open is its own.
         others = [it for it in psutil.process_iter() if it.pid not in {os.getpid(), *known}] if new else []
-        theirs = "\0".join(f"{_words(it)} {_open_files(it)}" for it in others)
+        theirs = "\0".join(f"{procfs.words_of(it)} {_open_files(it)}" for it in others)
         return (
-            *(f"process {pid}: {command_line(pid)}" for pid in processes),
+            *(f"process {pid}: {procfs.command_line(pid)}" for pid in processes),
             *(path for path in new if path not in theirs),
         )
-
-
-def processes_with(text: str) -> list[int]:
-    """Return the living processes, without this one, that have the text in their environment or command line."""
-    return [it.pid for it in psutil.process_iter() if it.pid != os.getpid() and text in _words(it)]
-
-
-def command_line(pid: int) -> str:
-    """Return a command line with spaces between the words; empty if the process is gone."""
-    return " ".join(procfs.words(pid)).strip()
 
 
 def _below(folder: str, depth: int) -> Iterator[tuple[str, tuple[int, int]]]:
@@ -97,14 +87,6 @@ def _below(folder: str, depth: int) -> Iterator[tuple[str, tuple[int, int]]]:
         yield entry.path, (status.st_ino, status.st_ctime_ns)
         if depth > 1 and entry.is_dir(follow_symlinks=False):
             yield from _below(entry.path, depth - 1)
-
-
-def _words(process: psutil.Process) -> str:
-    """Return command line and environment, each word as the kernel ends it; empty if it is gone or not readable."""
-    try:
-        return "\0".join((*process.cmdline(), *map("=".join, process.environ().items())))
-    except psutil.Error:
-        return ""
 
 
 def _open_files(process: psutil.Process) -> str:
