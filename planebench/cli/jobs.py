@@ -17,6 +17,7 @@ from typing import Any, get_args
 from planebench.analysis.compare import Derived
 from planebench.cli.options import PLAN_OPTIONS, print_json, print_table
 from planebench.cli.run import measured
+from planebench.lab import slurm
 from planebench.lab.job import (
     ENDED_FILE,
     JOB_FILE,
@@ -36,8 +37,6 @@ from planebench.lab.job import (
     write_job,
 )
 from planebench.lab.matrix import Combination, Matrix, read_matrix
-from planebench.lab.slurm import Slurm
-from planebench.lab.ssh import Ssh
 from planebench.lab.store import add_run, has_run
 from planebench.measure.header import read_labels
 from planebench.model.errors import FAULT, INTERRUPTED, PlanebenchError, StartError, UsageError, unknown
@@ -55,6 +54,8 @@ MARGIN = 1.5
 FIXED_S = 300
 """Time of a job that is no measuring: doctor, calibration, starts of a busy machine."""
 RESULTS_SHOWN = 3
+POLL_S = 10.0
+"""How long to wait between two looks at the queue."""
 
 _BESIDE_THE_PLAN: Mapping[str, Any] = {"time-budget": str, "hugepages": bool, "calibrate": bool}
 """Options of a run that do not change its plan."""
@@ -107,7 +108,7 @@ def submit(
         shown, notes = _look(folder)
         for it in shown:
             if not it.is_queued and it.run is None:
-                _launcher(it.job).submit(it.job, it.folder)
+                slurm.submit(it.job, it.folder)
     if any(it.state == "unreachable" for it in shown):
         raise StartError(f"{'; '.join(notes)}: its jobs were not submitted. Submit the matrix again later")
     return show(wanted.name, jobs, wait=wait, cancel=False, json=json, quiet=quiet)
@@ -131,10 +132,10 @@ def show(matrix: str, jobs: Path | None, *, wait: bool, cancel: bool, json: bool
     if cancel:
         for it in shown:
             if it.is_queued and it.state != "unreachable":
-                _launcher(it.job).cancel(it.job)
+                slurm.cancel(it.job)
         shown, notes = _look(folder)
     while wait and any(it.is_queued for it in shown):
-        time.sleep(max(_launcher(it.job).poll_s for it in shown if it.is_queued))
+        time.sleep(POLL_S)
         shown, notes = _look(folder)
     return _print(shown, notes, json=json, quiet=quiet)
 
@@ -158,11 +159,9 @@ def run_job(folder: Path) -> int:
 def _attempt(job: Job, folder: Path) -> int:
     done, place = complete_run(folder), job.place
     if done is None:
-        machine, switch_host = place.name, place.switch  # by their names in the lab, or as Slurm calls the nodes
-        if place.slurm is not None:
-            machine = os.environ.get("SLURMD_NODENAME") or place.name
-            switch_host = os.environ.get("SLURM_JOB_NODELIST_HET_GROUP_1") if place.switch is not None else None
-            machine += "" if switch_host is None else f"+{switch_host}"
+        machine = os.environ.get("SLURMD_NODENAME") or place.name
+        switch_host = os.environ.get("SLURM_JOB_NODELIST_HET_GROUP_1") if place.switch is not None else None
+        machine += "" if switch_host is None else f"+{switch_host}"
         runs = runs_on(folder, machine)
         tags = {"matrix": job.matrix, "job": job.name, **job.tags}
         labels = read_labels(machine, tags=[f"{key}={value}" for key, value in tags.items()])
@@ -183,8 +182,7 @@ def _attempt(job: Job, folder: Path) -> int:
         done = complete_run(folder)
         if status != "complete" or done is None:
             return INTERRUPTED
-    if place.ssh is None:
-        _store(job, done)
+    _store(job, done)
     return 0
 
 
@@ -192,10 +190,6 @@ def _store(job: Job, run: RunInfo) -> None:
     """Add a complete run to the store of its job, if there is one and it is not there yet."""
     if job.store is not None and not has_run(Path(job.store), run.header):
         add_run(Path(job.store), run.path, job.place.name)
-
-
-def _launcher(job: Job) -> Slurm | Ssh:
-    return Slurm() if job.place.ssh is None else Ssh()
 
 
 def _job(matrix: Matrix, run: Combination) -> Job:
@@ -232,27 +226,15 @@ def _job(matrix: Matrix, run: Combination) -> Job:
 
 
 def _look(folder: Path) -> tuple[list[_Shown], tuple[str, ...]]:
-    """Return the jobs of a matrix, and notes on the testbeds; runs that have come are fetched and stored."""
-    folders = sorted(path.parent for path in folder.glob(f"*/{JOB_FILE}"))
-    jobs = {path: read_job(path) for path in folders}
-    missing = {path: job for path, job in jobs.items() if complete_run(path) is None}
-    queued: dict[str, Queued] = {}
-    notes: list[str] = []
-    for host in dict.fromkeys(job.place.ssh for job in missing.values()):
-        asked = [job for job in missing.values() if job.place.ssh == host]
+    """Return the jobs of a matrix, and notes on the nodes; complete runs are stored."""
+    jobs = {path.parent: read_job(path.parent) for path in sorted(folder.glob(f"*/{JOB_FILE}"))}
+    queue, missing = Queue(), [job for path, job in jobs.items() if complete_run(path) is None]
+    if missing:
         try:
-            queue = _launcher(asked[0]).state(asked)
-        except StartError as error:  # it may come back, and what runs there goes on
-            notes.append(str(error))
-            queue = Queue({job.ticket: Queued("unreachable") for job in asked})
-        queued |= queue.jobs
-        notes += queue.notes
-    shown = []
-    for path, job in jobs.items():
-        if path in missing and job.ticket not in queued:
-            _launcher(job).fetch(job, path)
-        shown.append(_shown(job, path, queued.get(job.ticket)))
-    return shown, tuple(notes)
+            queue = slurm.queue_of(missing)
+        except StartError as error:  # the controller may come back, and what runs goes on
+            queue = Queue({job.ticket: Queued("unreachable") for job in missing}, (str(error),))
+    return [_shown(job, path, queue.jobs.get(job.ticket)) for path, job in jobs.items()], queue.notes
 
 
 def _shown(job: Job, folder: Path, queued: Queued | None) -> _Shown:

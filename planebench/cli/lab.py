@@ -77,7 +77,7 @@ def submit(
     wait: Annotated[bool, option("--wait", "Wait until no job is in the queue.")] = False,
     jobs: _JobsOption = None,
 ) -> None:
-    """Submit a matrix of runs to the testbeds of a lab, by Slurm or ssh: one job per run and testbed.
+    """Submit a matrix of runs to the testbeds of a lab, by Slurm: one job per run and testbed.
 
     Jobs that are complete or in the queue are left alone; those that ended early are resumed.
     """

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from planebench.lab.job import JobPlace, safe_name
 from planebench.model.closed import ClosedModel
 from planebench.model.errors import UsageError, unknown
 from planebench.model.text import is_yaml_file, parse_yaml, place_in, read_text, type_remedy
-
-LOCK = "/run/lock/planebench"
 
 EntryName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,59}$")]
 Kinds = Mapping[str, Any]
@@ -27,21 +25,13 @@ _AS_TYPED = ConfigDict(coerce_numbers_to_str=True)
 
 
 class TestbedModel(ClosedModel):
-    """A testbed: ``slurm`` has options of sbatch, ``ssh`` is a host; ``switch`` is the same for a second machine."""
+    """A testbed: ``slurm`` has options of sbatch, ``switch`` those for the node of the switch, if that is apart."""
 
     __test__ = False  # not for pytest
 
-    slurm: str | None = None
-    ssh: str | None = None
+    slurm: str
     switch: str | None = None
-    lock: str = LOCK
     options: dict[str, Any] = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _fits(self) -> TestbedModel:
-        if (self.slurm is None) == (self.ssh is None):
-            raise ValueError('give either slurm (options of sbatch, "" for any node) or ssh (a host)')
-        return self
 
 
 class MatrixModel(ClosedModel):
@@ -112,7 +102,7 @@ def _matrix(model: MatrixModel, path: Path, kinds: Kinds) -> Matrix:
         [(value, _options({name: value}, kinds, ("matrix",), number)) for number, value in enumerate(values)]
         for name, values in model.matrix.items()
     ]
-    places = [JobPlace(name, it.slurm, it.ssh, it.switch, it.lock) for name, it in model.testbeds.items()]
+    places = [JobPlace(name, it.slurm, it.switch) for name, it in model.testbeds.items()]
     runs = []
     for place, chosen, number in itertools.product(places, itertools.product(*axes), range(1, model.repeat + 1)):
         own = _options(model.testbeds[place.name].options, kinds, ("testbeds", place.name, "options"))
