@@ -11,7 +11,7 @@ from planebench.analysis.standings import Standings
 from planebench.model.results import Result
 from planebench.report.anatomy import NOTE, anatomy_figures
 from planebench.report.answers import in_order
-from planebench.report.figure import Colors, Figure, FigureId, switch_colors
+from planebench.report.figure import Colors, Figure, switch_colors
 from planebench.report.latency import (
     jitter_figures,
     latency_figures,
@@ -42,7 +42,7 @@ class FigureKind:
     is full. Tables show most of them.
     """
 
-    id: FigureId
+    id: str
     title: str
     caption: str
     section: str

@@ -31,7 +31,7 @@ from planebench.model.words import (
     us,
 )
 from planebench.report.charts import curves, latency_ranges, path_dots, scatter
-from planebench.report.figure import SMALLEST_US, Colors, Figure, FigureId, cell_figure, chain_title, point_name, safe
+from planebench.report.figure import SMALLEST_US, Colors, Figure, cell_figure, chain_title, point_name, safe
 from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, on_page, page_table, point_columns
 from planebench.report.throughput import path_name, smallest_frames, throughput_row, verdict_remark
@@ -121,7 +121,7 @@ def scatter_latencies(results: Sequence[Result]) -> list[tuple[Result, LatencySu
     return found if len({r.point.switch for r, _ in found}) > 1 else []
 
 
-def _scatter_row(kind: FigureId, result: Result, latency: LatencySummary) -> ChartRow:
+def _scatter_row(kind: str, result: Result, latency: LatencySummary) -> ChartRow:
     """Return throughput, with its interval, and mean latency of a switch; or mean and standard deviation."""
     compares = latency_compares(latency)
     shown, verdict = compares and counts(result), result.verdict if compares else latency.verdict
@@ -138,7 +138,7 @@ def _scatter_row(kind: FigureId, result: Result, latency: LatencySummary) -> Cha
     return {**row, "x": bar["mpps"], "x_low": bar["low"], "x_high": bar["high"], "y": mean, "tip": words}
 
 
-def scatter_figures(kind: FigureId, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+def scatter_figures(kind: str, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield mean latency against throughput, or its standard deviation against it, one figure per cell."""
     titles = ("throughput, Mpps", MEAN) if kind == "tradeoff" else (MEAN, "standard deviation, µs (log scale)")
     found = scatter_latencies(results)  # one load for all test points, so that their charts can be compared
@@ -198,7 +198,7 @@ def jitter_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure
                 yield cell_figure("jitter", cell, rows, look, f"-{safe(name)}", f", {name}")
 
 
-def size_figures(kind: FigureId, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+def size_figures(kind: str, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield mean latency, or jitter by each definition, over frame size, where enough sizes were measured."""
     cells = same_cell((r for r in results if not r.point.traffic), frame_size_bytes=64)
     for name, y_title, value_of in LOOKS[:1] if kind == "sizes" else LOOKS[1:]:

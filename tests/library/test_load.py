@@ -60,8 +60,6 @@ def test_several_runs_share_their_tables(own_run_folder: Path) -> None:
     for of_one in ("header", "raw", "path"):
         with pytest.raises(UsageError, match=rf"2 runs are loaded, but {of_one} belongs to one run"):
             getattr(both, of_one)
-    with pytest.raises(UsageError, match="report belongs to one run"):
-        both.report("r.html")
 
 
 def test_two_runs_are_compared_as_the_command_does(own_run_folder: Path) -> None:
@@ -78,15 +76,6 @@ def test_two_runs_are_compared_as_the_command_does(own_run_folder: Path) -> None
     assert "throughput" in set(planebench.load("a", "c").compare(force=True)["metric"])
     with pytest.raises(UsageError, match="1 runs are loaded; to compare give two"):
         planebench.load("a").compare()
-
-
-def test_report_and_tables_are_written(own_run_folder: Path, tmp_path: Path) -> None:
-    store_run(own_run_folder, Run(make_header(), (make_trial(0),)))
-    run = planebench.load()
-    assert run.report(tmp_path / "r.html").read_text().startswith("<!DOCTYPE html>")
-    assert run.figures(tmp_path / "figures")[0].suffix == ".svg"
-    with pytest.raises(UsageError, match=r"cannot write .*nowhere/r\.html"):
-        run.report(tmp_path / "nowhere" / "r.html")
 
 
 @pytest.mark.parametrize("missing", ["pandas", "pyarrow"])
