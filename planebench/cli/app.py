@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -53,27 +52,11 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _color(wanted: bool | None) -> None:
-    """Set the variables that everything that prints reads: https://no-color.org, https://force-color.org."""
-    if wanted is not None:
-        os.environ.pop("NO_COLOR", None)
-        os.environ["FORCE_COLOR" if wanted else "NO_COLOR"] = "1"
-
-
 @app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
-    color: Annotated[
-        bool | None,
-        typer.Option(
-            "--color/--no-color",
-            callback=_color,
-            is_eager=True,
-            help="Use colors (default: on a terminal, unless NO_COLOR is set).",
-        ),
-    ] = None,
 ) -> None:
     """Benchmark and compare software switches (NFV data planes)."""
 
@@ -298,17 +281,6 @@ def outage(
     hugepages: HugepagesOption = None,
 ) -> None:
     """Restart a VNF or the switch under traffic: measure the outage and account for every lost frame."""
-
-
-@app.command(
-    context_settings={"allow_interspersed_args": False},
-    epilog=examples("planebench fib show --interface lo", "planebench fib agent --help"),
-)
-@does("fib.fib")
-def fib(
-    arguments: Annotated[list[str], argument("COMMAND ...", "A command of planebench-fib, and its options.")],
-) -> None:
-    """Routes that a forwarder in the host holds for a VNF: planebench-fib, which can be installed alone."""
 
 
 @app.command(epilog=examples("planebench doctor", "sudo planebench doctor --fix", "planebench doctor --quiet"))

@@ -189,7 +189,7 @@ def _attempt(job: Job, folder: Path) -> int:
 def _store(job: Job, run: RunInfo) -> None:
     """Add a complete run to the store of its job, if there is one and it is not there yet."""
     if job.store is not None and not has_run(Path(job.store), run.header):
-        add_run(Path(job.store), run.path, job.place.name)
+        add_run(Path(job.store), run.path)
 
 
 def _job(matrix: Matrix, run: Combination) -> Job:

@@ -20,14 +20,11 @@ _METRICS = [metric for metric in get_args(Metric) if metric not in ("capacity", 
 _MetricOption = Annotated[str, option("--metric", f"Metric: {', '.join(_METRICS)}.", "NAME")]
 
 
-@lab_app.command(
-    "add", epilog=examples("planebench lab add lab latest", "planebench lab add lab latest --testbed rack3 --json")
-)
+@lab_app.command("add", epilog=examples("planebench lab add lab latest", "planebench lab add lab latest --json"))
 @does("store.add", "runs", "json", "quiet")
 def store_add(
     store: StoreArgument,
     run: Annotated[list[str] | None, argument("[RUN]...", "Runs to add, as for report (default: latest).")] = None,
-    testbed: Annotated[str, option("--testbed", "Testbed of runs that do not name one.", "NAME")] = "",
 ) -> None:
     """Validate finished runs and add them to a store. A run that is in the store already is replaced."""
 

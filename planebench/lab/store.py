@@ -40,19 +40,19 @@ UNNAMED = "unknown"
 _SUFFIX = ".parquet"
 
 
-def add_run(store: Path, folder: Path, testbed: str = "") -> tuple[Path, ...]:
+def add_run(store: Path, folder: Path) -> tuple[Path, ...]:
     """Write the tables of a finished run into the store, and return the files; a run that is there is replaced.
 
     Files are replaced whole, and their name follows from testbed and run id. Therefore a run is
-    never in the store twice, however often it is added, and no reader sees half of it. ``testbed``: the name for a run
-    whose header has none. Raises StoreError for an invalid run or an unusable store, UsageError for an unfinished run.
+    never in the store twice, however often it is added, and no reader sees half of it. Raises StoreError for an invalid
+    run or an unusable store, UsageError for an unfinished run.
     """
     run = read_run(folder)
     if run.finished is None:
         raise UsageError(
             f"run {folder.name} is in progress or was killed: finish it with the same command and --resume first"
         )
-    where = run.header.testbed or testbed or UNNAMED
+    where = run.header.testbed or UNNAMED
     source = RunSource(folder, run)
     written: list[Path] = []
     with duckdb.connect() as database:
