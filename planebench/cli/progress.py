@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.text import Text
 
 from planebench.analysis.counting import saturating
-from planebench.analysis.search import short_name
+from planebench.analysis.search.methods import short_name
 from planebench.analysis.starts import geometric_mean, throughput_blocks
 from planebench.measure.campaign import Listener
 from planebench.measure.trial import TrialRequest
@@ -157,13 +157,9 @@ class RunProgress(_Drawn, Listener):
             now_s = self._clock()
             if self._told_s is None or now_s - self._told_s >= LINE_EVERY_S:
                 self._told_s = now_s
-                self._console.print(self._line(), soft_wrap=True)
-
-    def _line(self) -> str:
-        """Return ``37/384, 4 min left: planed 31.50, testpmd 12.50 Mpps at p2p → 64 B``."""
-        pace, rates = self._session.pace, so_far(self._session.trials, self._switches)
-        words = f"{pace.done}/{pace.steps}, {duration(pace.left_s())} left{f': {rates}' if rates else ''}"
-        return self._glyphs.text(self._glyphs.arrows(words))
+                pace, rates = self._session.pace, so_far(self._session.trials, self._switches)
+                words = f"{pace.done}/{pace.steps}, {duration(pace.left_s())} left{f': {rates}' if rates else ''}"
+                self._console.print(self._glyphs.text(self._glyphs.arrows(words)), soft_wrap=True)
 
     def _lines(self) -> Group:
         pace, rates = self._session.pace, so_far(self._session.trials, self._switches)

@@ -12,6 +12,7 @@ from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from planebench.analysis.compare import Derived
+from planebench.analysis.trend import TrendPoint, TrendStep
 from planebench.model.records import POINT_KEY, Point, TrafficSent
 from planebench.model.results import (
     AnatomySummary,
@@ -41,8 +42,8 @@ ADDED: Mapping[type, tuple[str, ...]] = {
     Comparison: ("distinguishable",),
 }
 """The properties of a record that the JSON export has beside its fields."""
-LEFT_OUT: Mapping[type, tuple[str, ...]] = {SearchResult: ("point",)}
-"""The fields of a record that the JSON export does not repeat."""
+LEFT_OUT: Mapping[type, tuple[str, ...]] = {SearchResult: ("point",), TrendPoint: ("facts",), TrendStep: ("change",)}
+"""The fields of a record that are not in its JSON."""
 
 Number = float | None
 Texts = tuple[str, ...]
@@ -96,15 +97,11 @@ class Column:
         return plain(self._raw(item))
 
     def shown(self, item: Any) -> Any:
-        """Return the cell of the page for a row."""
+        """Return the cell of the page for a row: the value in words, a dash where it is not known."""
         if self.page is not None and self.page.cell is not None:
             return self.page.cell(item)
         if self.by_switch and self._raw(item) is None and item.result.throughput_pps is not None:
             return UNKNOWN
-        return self.written(item)
-
-    def written(self, item: Any) -> Any:
-        """Return the value for a row in words; a dash where it is not known."""
         value = self._raw(item)
         if value is None:
             return NOTHING
