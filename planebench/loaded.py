@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planebench.analysis import tables
-from planebench.analysis.compare import runs_compared
+from planebench.analysis.compare import Derived, runs_compared
 from planebench.analysis.conditions import differing_facts
 from planebench.analysis.histogram import Counts, merge, percentile_ns, upper_edges_ns
 from planebench.analysis.metrics.column import TableRow
 from planebench.analysis.metrics.results import POINT, latencies
-from planebench.analysis.tables import RunSource
 from planebench.model.errors import UsageError, unknown
 from planebench.model.header import Run, RunHeader
 from planebench.store import find_run, read_run
@@ -46,7 +45,7 @@ class Loaded:
     and what may change: docs/library.md. DataFrames and Arrow tables need ``planebench[data]``.
     """
 
-    def __init__(self, sources: Iterable[RunSource]) -> None:
+    def __init__(self, sources: Iterable[Derived]) -> None:
         self._sources = tuple(sources)
         self._database = duckdb.connect()
         self._relations: dict[str, duckdb.DuckDBPyRelation] = {}
@@ -63,11 +62,6 @@ class Loaded:
     def runs(self) -> tuple[Loaded, ...]:
         """Return each run alone."""
         return tuple(Loaded([source]) for source in self._sources)
-
-    @property
-    def path(self) -> Path:
-        """Return the folder of the run. UsageError for several runs."""
-        return self._only("path").path
 
     @property
     def header(self) -> RunHeader:
@@ -199,7 +193,7 @@ class Loaded:
         where = Path(folder)
         return tuple(write_parquet(self.relation(name), where / f"{name}.parquet") for name in tables.TABLES)
 
-    def _only(self, what: str) -> RunSource:
+    def _only(self, what: str) -> Derived:
         if len(self._sources) != 1:
             raise UsageError(
                 f"{len(self._sources)} runs are loaded, but {what} belongs to one run: use e.g. .runs[0].{what}"
@@ -214,7 +208,7 @@ def load(*wanted: str | Path, runs_dir: str | Path | None = None) -> Loaded:
     for path in paths:
         if [other.resolve() for other in paths].count(path.resolve()) > 1:
             raise UsageError(f"run {path.name} is given twice, so its rows would be counted twice. Give it once")
-    return Loaded(RunSource(path, read_run(path)) for path in paths)
+    return Loaded(Derived(read_run(path)) for path in paths)
 
 
 def _words(where: Mapping[str, Any]) -> str:

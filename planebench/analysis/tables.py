@@ -18,19 +18,10 @@ from planebench.analysis.metrics.column import Table
 from planebench.analysis.metrics.results import RESULT_TABLES
 from planebench.analysis.metrics.runs import RUN_TABLES
 from planebench.model.errors import NotInstalledError, unknown
-from planebench.model.header import Run
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-
-
-class RunSource(Derived):
-    """A run that was read from ``path``, and everything derived from it."""
-
-    def __init__(self, path: Path, run: Run) -> None:
-        super().__init__(run)
-        self.path = path
 
 
 TABLES_VERSION = 2
@@ -39,13 +30,7 @@ TABLES_VERSION = 2
 History: 1 = first; 2 = every trial that took place counts: no band, no rejected trials.
 """
 
-TABLES: Mapping[str, Table] = {
-    name: {**RESULT_TABLES, **RUN_TABLES}[name]
-    for name in (
-        *("results", "trials", "latency", "searches", "curve", "ledger", "comparisons"),
-        *("conditions", "evidence", "threads", "anatomy", "outages", "skipped", "runs"),
-    )
-}
+TABLES: Mapping[str, Table] = {**RESULT_TABLES, **RUN_TABLES}
 
 
 def table_named(name: str) -> Table:
@@ -101,7 +86,7 @@ def table_csv(name: str, derived: Derived) -> bytes:
     return out.getvalue().encode("utf-8", errors="replace")
 
 
-def relation(name: str, sources: Sequence[RunSource], database: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+def relation(name: str, sources: Sequence[Derived], database: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
     """Return the table as one of a DuckDB connection, by its name."""
     return fill_table(database, name, table_named(name).types, rows(name, sources))
 

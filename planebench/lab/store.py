@@ -16,9 +16,9 @@ from urllib.parse import quote
 import duckdb
 
 from planebench.analysis import tables
+from planebench.analysis.compare import Derived
 from planebench.analysis.counting import cell_id
 from planebench.analysis.metrics.results import POINT
-from planebench.analysis.tables import RunSource
 from planebench.analysis.trend import VOLATILE, Series, TrendPoint
 from planebench.model.errors import StoreError, UsageError, unknown
 from planebench.model.header import RunHeader, Subject
@@ -53,7 +53,7 @@ def add_run(store: Path, folder: Path) -> tuple[Path, ...]:
             f"run {folder.name} is in progress or was killed: finish it with the same command and --resume first"
         )
     where = run.header.testbed or UNNAMED
-    source = RunSource(folder, run)
+    source = Derived(run)
     written: list[Path] = []
     with duckdb.connect() as database:
         for name in STORED:
