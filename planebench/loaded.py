@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from planebench.analysis import tables
 from planebench.analysis.compare import Derived, runs_compared
-from planebench.analysis.conditions import differing_facts
+from planebench.analysis.conditions import check_comparable
 from planebench.analysis.histogram import Counts, merge, percentile_ns, upper_edges_ns
 from planebench.analysis.metrics.column import TableRow
 from planebench.analysis.metrics.results import POINT, latencies
@@ -177,13 +177,7 @@ class Loaded:
                 f"{len(self._sources)} runs are loaded; to compare give two: planebench.load('baseline', 'latest')"
             )
         a, b = self._sources
-        header_a, header_b = a.run.header, b.run.header
-        differing = differing_facts(header_a, header_b)
-        if differing and not force:
-            raise UsageError(
-                f"{header_a.run_id} and {header_b.run_id} are not comparable: {'; '.join(differing)}. "
-                "Repeat with identical settings, or override with force=True"
-            )
+        check_comparable(a.run.header, b.run.header, "force=True", forced=force)
         table = tables.table_named("comparisons")
         rows = [table.row(TableRow(run=b.run, comparison=comparison)) for comparison in runs_compared(a, b).comparisons]
         return tables.frame(tables.arrow(tables.fill_table(duckdb.connect(), "comparisons", table.types, rows)))

@@ -242,15 +242,11 @@ def calibrate(
     frame_size: Annotated[str, option("--frame-size", "Frame sizes in bytes, FCS included.", "N,M")] = "64,1024",
     wire: Annotated[str, option("", "Port type, as for run.")] = "virtio",
     ring_size: RingSizeOption = 256,
-    duration: Annotated[float, option("", "Duration of each step in seconds.")] = 0.2,
     hugepages: HugepagesOption = None,
-    clock: Annotated[str, option("", "Clock of latencies, as of run.")] = "auto",
-    tester_cores: Annotated[int, option("", "CPU cores of the tester, as of run.")] = 1,
-    check: Annotated[str, option("", "Check of frames, as of run.")] = "full",
 ) -> None:
     """Measure the tester alone: highest rate, rate error, latency baseline.
 
-    The result is cached and reused by runs for 24 hours.
+    The result is cached and reused by runs for 24 hours; those with other settings calibrate it themselves.
     """
 
 

@@ -88,10 +88,10 @@ def submit(
 
     ``name``: in place of the name of the matrix. Submitting twice is harmless: what ended early is resumed.
     """
-    wanted = read_matrix(matrix, OPTION_KINDS)
-    wanted = replace(wanted, name=name or wanted.name)
+    wanted, runs = read_matrix(matrix, OPTION_KINDS)
+    wanted = wanted.model_copy(update={"name": name or wanted.name})
     folder = (jobs or default_jobs_dir()) / wanted.name
-    found = [_job(wanted, run) for run in wanted.runs]
+    found = [_job(wanted, run) for run in runs]
     if dry_run:
         return _print([_Shown(job, folder / job.name, "new") for job in found], (), json=json, quiet=quiet)
     with locked(folder):
@@ -121,7 +121,7 @@ def show(matrix: str, jobs: Path | None, *, wait: bool, cancel: bool, json: bool
     end those that are.
     """
     directory = jobs or default_jobs_dir()
-    wanted = read_matrix(Path(matrix), OPTION_KINDS).name if matrix.lower().endswith(SUFFIXES) else matrix
+    wanted = read_matrix(Path(matrix), OPTION_KINDS)[0].name if matrix.lower().endswith(SUFFIXES) else matrix
     there = sorted(path.name for path in directory.iterdir() if path.is_dir()) if directory.is_dir() else []
     if not there:
         raise UsageError(f"{directory} has no jobs. Submit some with `planebench lab submit MATRIX.yaml`")
@@ -206,7 +206,7 @@ def _job(matrix: Matrix, run: Combination) -> Job:
         raise UsageError(f"job {run.name}: {error}") from None
     limit_s = MARGIN * takes_s + FIXED_S
     if matrix.time is not None:
-        limit_s = parse_number(matrix.time, SECONDS) or 0
+        limit_s = parse_number(str(matrix.time), SECONDS) or 0
         if limit_s < 60:
             raise UsageError(f'time: "{matrix.time}" is not valid. Valid: e.g. 20m, 2h; at least one minute')
     return Job(
@@ -217,10 +217,10 @@ def _job(matrix: Matrix, run: Combination) -> Job:
         budget,
         run.options.get("hugepages"),
         run.options.get("calibrate", True),
-        dict(matrix.tags),
+        matrix.tags,
         round(takes_s, 1),
         math.ceil(limit_s),
-        None if matrix.store is None else str(matrix.store),
+        matrix.store,
         f"planebench-{matrix.name}-{run.name}-{secrets.token_hex(4)}",
     )
 

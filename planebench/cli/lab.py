@@ -52,8 +52,6 @@ def store_query(
 def trend(
     store: StoreArgument,
     metric: _MetricOption = "throughput",
-    testbed: Annotated[str | None, option("--testbed", "Only this testbed.", "NAME")] = None,
-    switch: Annotated[str | None, option("--switch", "Only this switch, by its label.", "NAME")] = None,
 ) -> None:
     """Show when figures changed, in which range of commits, and what else changed."""
 

@@ -9,27 +9,15 @@ from planebench.analysis.metrics.column import plain
 from planebench.analysis.trend import find_trend
 from planebench.cli.options import print_json
 from planebench.lab.store import histories
-from planebench.model.errors import unknown
 from planebench.model.results import Metric
 from planebench.report.sections import Sentences
 from planebench.report.terminal.table import print_parts
 from planebench.report.trend import changes_table, found_in
 
 
-def trend(
-    store: Path,
-    metric: Metric,
-    testbed: str | None,
-    switch: str | None,
-    *,
-    json: bool,
-    quiet: bool,
-) -> None:
+def trend(store: Path, metric: Metric, *, json: bool, quiet: bool) -> None:
     """Print the changes of every series of a store, newest first."""
-    series = histories(store, metric, testbed, switch)
-    if not series and (testbed or switch):
-        there = sorted({getattr(it, "testbed" if testbed else "switch") for it in histories(store, metric)})
-        raise unknown("testbed" if testbed else "switch", testbed or switch or "", there)
+    series = histories(store, metric)
     trends = [find_trend(key, samples) for key, samples in sorted(series.items(), key=lambda it: str(it[0]))]
     if json:
         names = ("problem", "steps", "samples", "left_out")

@@ -140,25 +140,21 @@ _OF_SUBJECT = ("repository", "commit", "committed_at", "dirty", "switch")
 _POINT = tuple(column.name for column in POINT if column.name not in ("run_id", "version"))
 
 
-def histories(
-    store: Path, metric: Metric = "throughput", testbed: str | None = None, switch: str | None = None
-) -> dict[Series, list[TrendPoint]]:
+def histories(store: Path, metric: Metric = "throughput") -> dict[Series, list[TrendPoint]]:
     """Return the series of a metric, by testbed, switch and test point. Raises UsageError for an unknown metric."""
     if metric not in _FIGURES:
         raise unknown("metric", metric, METRICS)
     with _of_strangers(store):
-        return _histories(store, metric, testbed, switch)
+        return _histories(store, metric)
 
 
-def _histories(store: Path, metric: Metric, testbed: str | None, switch: str | None) -> dict[Series, list[TrendPoint]]:
+def _histories(store: Path, metric: Metric) -> dict[Series, list[TrendPoint]]:
     with open_store(store) as database:
         runs = {(run["testbed"], run["run_id"]): run for run in _rows(database.sql("SELECT * FROM runs"))}
         found = _rows(database.sql(f"SELECT *, {_FIGURES[metric]}"))
     series: dict[Series, list[TrendPoint]] = {}
     for row in found:
-        if row["figure"] is None or row["figure"] <= 0 or testbed not in (None, row["testbed"]):
-            continue
-        if switch in (None, row["switch"]):
+        if row["figure"] is not None and row["figure"] > 0:
             run = runs[row["testbed"], row["run_id"]]
             row["chain"] = without_folders(row["chain"], json.loads(run["settings"]))
             cell = cell_id(Point(**{name: row[name] for name in _POINT}))

@@ -35,14 +35,14 @@ def read(tmp_path: Path, text: str):
 
 
 def test_every_combination_on_every_testbed(tmp_path: Path) -> None:
-    matrix = read(tmp_path, MATRIX)
-    assert [run.name for run in matrix.runs] == [
+    _, runs = read(tmp_path, MATRIX)
+    assert [run.name for run in runs] == [
         f"{switch}-True-{testbed}-{number}"
         for testbed in ("epyc", "desk")
         for switch in ("planed", "testpmd-workers=2")
         for number in (1, 2)
     ]
-    first, last = matrix.runs[0], matrix.runs[-1]
+    first, last = runs[0], runs[-1]
     assert first.options == {"frame-size": "64,1024", "duration": 2.5, "switch": "planed", "open-loop": True}
     assert last.options["duration"] == 1.0 and last.place.name == "desk" and last.place.slurm == ""
 
