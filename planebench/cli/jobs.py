@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from planebench.analysis.compare import Derived
 from planebench.cli.options import PLAN_OPTIONS, print_json, print_table
 from planebench.cli.run import measured
 from planebench.lab import slurm
@@ -41,7 +40,6 @@ from planebench.lab.store import add_run, has_run
 from planebench.measure.header import read_labels
 from planebench.model.errors import FAULT, INTERRUPTED, PlanebenchError, StartError, UsageError, unknown
 from planebench.model.text import SECONDS, SUFFIXES, parse_number
-from planebench.model.words import result_words, throughput
 from planebench.plan.estimate import duration_words, estimate_longest, parse_budget
 from planebench.plan.expand import expand, switch_labels
 from planebench.plan.override import override
@@ -53,7 +51,6 @@ MARGIN = 1.5
 """Time limit of a job over its estimate: searches are guessed, and switches start later on a busy machine."""
 FIXED_S = 300
 """Time of a job that is no measuring: doctor, calibration, starts of a busy machine."""
-RESULTS_SHOWN = 3
 POLL_S = 10.0
 """How long to wait between two looks at the queue."""
 
@@ -241,7 +238,7 @@ def _shown(job: Job, folder: Path, queued: Queued | None) -> _Shown:
     run = complete_run(folder)
     if run is not None:
         _store(job, run)
-        return _Shown(job, folder, "done", run.header.testbed, _results_words(run), run)
+        return _Shown(job, folder, "done", run.header.testbed, run.run_id, run)
     if queued is not None:
         detail = queued.reason if queued.state == "pending" else _progress(folder)
         return _Shown(job, folder, queued.state, queued.machines, detail)
@@ -252,20 +249,11 @@ def _shown(job: Job, folder: Path, queued: Queued | None) -> _Shown:
 
 
 def _progress(folder: Path) -> str:
-    """Return what the newest attempt has: ``12 trials; vpp p2p → 64 B: 15.32 Mpps``."""
-    runs = attempts(folder)
+    """Return how many trials the newest attempt has."""
     with contextlib.suppress(PlanebenchError, OSError):  # it may be written just now
-        if runs:
-            trials = len(read_run(runs[-1].path).trials)
-            return "; ".join(filter(None, (f"{trials} trials", _results_words(runs[-1]))))
+        if runs := attempts(folder):
+            return f"{len(read_run(runs[-1].path).trials)} trials"
     return ""
-
-
-def _results_words(run: RunInfo) -> str:
-    results = Derived(read_run(run.path)).results
-    words = [f"{result_words(it)}: {throughput(it)} Mpps" for it in results[:RESULTS_SHOWN]]
-    more = [f"{len(results) - RESULTS_SHOWN} more"] if len(results) > RESULTS_SHOWN else []
-    return ", ".join([*words, *more])
 
 
 def _print(shown: Sequence[_Shown], notes: Sequence[str], *, json: bool, quiet: bool) -> int:
@@ -292,7 +280,7 @@ def _print(shown: Sequence[_Shown], notes: Sequence[str], *, json: bool, quiet: 
         for it in shown:
             times = duration_words(it.job.estimate_s), duration_words(it.job.limit_s)
             rows.append((it.job.name, it.machines or it.job.place.name, it.state, *times, it.detail))
-        print_table(("job", "testbed", "state", "estimate", "limit", "progress or result"), rows)
+        print_table(("job", "testbed", "state", "estimate", "limit", "progress or run"), rows)
     for note in () if json else notes:
         print(f"note: {note}", file=sys.stderr)
     if ended and not json:

@@ -86,7 +86,7 @@ def show_jobs(
     cancel: Annotated[bool, option("--cancel", "Cancel queued and running jobs; measurements are kept.")] = False,
     jobs: _JobsOption = None,
 ) -> None:
-    """Show the jobs of a matrix with their results so far, and add complete runs to its store.
+    """Show the jobs of a matrix with their trials so far, and add complete runs to its store.
 
     Exit code 1 if a job ended without a complete run.
     """

@@ -97,7 +97,7 @@ def test_a_matrix_is_measured_once_and_stored(planebench, matrix: Path) -> None:
     assert done.code == 0, done.err
     jobs = json.loads(done.out)["jobs"]
     assert {it["state"] for it in jobs} == {"done"} and {it["machines"] for it in jobs} == {"rack1"}
-    assert "10.00 Mpps" in jobs[0]["detail"] and "9.00 Mpps" in jobs[1]["detail"]
+    assert all(it["run"].endswith(it["detail"]) for it in jobs)
     trials = stored_trials(matrix.parent / "lab")
     assert set(trials.values()) == {1}
     assert sum(trials.values()) == sum(len(read_run(Path(it["run"])).trials) for it in jobs)
@@ -175,7 +175,7 @@ def test_a_killed_attempt_is_resumed_on_the_same_machine_only(job: Path, monkeyp
     assert sum(stored_trials(job.parents[2] / "lab").values()) == 2 * len(lines)
 
 
-def test_a_job_that_runs_shows_its_results_until_now(planebench, job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_runs_shows_its_trials_until_now(planebench, job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURMD_NODENAME", "rack1")
     assert run_job(job) == 0
     (info,) = list_runs(runs_on(job, "rack1"))
@@ -186,7 +186,7 @@ def test_a_job_that_runs_shows_its_results_until_now(planebench, job: Path, monk
     squeue.chmod(0o755)
     (shown,) = json.loads(planebench("lab", "jobs", "nightly", "--json").out)["jobs"]
     assert (shown["state"], shown["machines"]) == ("running", "rack1")
-    assert shown["detail"].endswith("p2p → 64 B: 9.00 Mpps")
+    assert shown["detail"] == f"{len(read_run(info.path).trials)} trials"
 
 
 def test_an_attempt_waits_for_one_that_still_lives(job: Path) -> None:
