@@ -22,6 +22,7 @@ from planebench.measure.campaign import Listener
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Trial, VerdictKind
 from planebench.model.words import mark, mpps, point_words, printable, reasons
+from planebench.plan.estimate import duration_words
 from planebench.report.terminal.grid import Glyphs
 
 if TYPE_CHECKING:
@@ -56,14 +57,6 @@ def so_far(trials: Sequence[Trial], switches: Sequence[str]) -> str:
     return f"{', '.join(rates[:LEADING])} Mpps{more} at {point_words(at)}"
 
 
-def duration(seconds: float) -> str:
-    """Return ``45 s``, ``12 min``, ``1.7 h``."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    minutes = seconds / 60
-    return f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
-
-
 class _Drawn:
     """What is drawn on standard error while something goes on; nothing if ``quiet``, or where it is no terminal."""
 
@@ -94,7 +87,7 @@ class _Drawn:
         """Return a line that fits: a bar, what is done, the time left, and what goes on."""
         glyphs, width = self._glyphs, min(max(BAR_MIN, self._console.width // BAR_SHARE), BAR_MAX)
         line = Text("[").append(glyphs.bar(done / steps if steps > 0 else 0.0, width), "blue")
-        line.append(glyphs.text(f"] {done} of {steps} · {duration(left_s)} left"))
+        line.append(glyphs.text(f"] {done} of {steps} · {duration_words(left_s)} left"))
         line.append(glyphs.text(glyphs.arrows(f" · {printable(doing)}")), style="dim")
         return self._cut(line)
 
@@ -158,7 +151,7 @@ class RunProgress(_Drawn, Listener):
             if self._told_s is None or now_s - self._told_s >= LINE_EVERY_S:
                 self._told_s = now_s
                 pace, rates = self._session.pace, so_far(self._session.trials, self._switches)
-                words = f"{pace.done}/{pace.steps}, {duration(pace.left_s())} left{f': {rates}' if rates else ''}"
+                words = f"{pace.done}/{pace.steps}, {duration_words(pace.left_s())} left{f': {rates}' if rates else ''}"
                 self._console.print(self._glyphs.text(self._glyphs.arrows(words)), soft_wrap=True)
 
     def _lines(self) -> Group:
