@@ -12,12 +12,22 @@ from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from planebench.analysis.compare import Derived
+from planebench.analysis.conditions import Condition, ConditionCell
 from planebench.analysis.trend import TrendPoint, TrendStep
-from planebench.model.records import POINT_KEY, Point, TrafficSent
+from planebench.model.header import Run
+from planebench.model.outage import Restart
+from planebench.model.plan import Skipped
+from planebench.model.records import POINT_KEY, DirectionCounts, Point, ThreadEvidence, TrafficSent, Trial
 from planebench.model.results import (
     AnatomySummary,
     Comparison,
+    CurvePoint,
+    LatencySummary,
     Ledger,
+    Loss,
+    PartSummary,
+    Result,
+    SearchFigure,
     SearchResult,
 )
 from planebench.model.words import NOTHING, UNKNOWN
@@ -49,8 +59,29 @@ Number = float | None
 Texts = tuple[str, ...]
 
 
-TableRow = SimpleNamespace
-"""A row of a table stands for ``run`` and those records that the columns of the table name: ``trial``, ``result``."""
+class TableRow(SimpleNamespace):
+    """A row of a table stands for ``run`` and those of these records that the columns of the table name."""
+
+    run: Run
+    result: Result
+    summary: LatencySummary
+    anatomy: AnatomySummary
+    part: PartSummary
+    search: SearchResult
+    figure: SearchFigure | None
+    point: CurvePoint
+    ledger: Ledger
+    loss: Loss | None
+    trial: Trial
+    direction: DirectionCounts
+    thread: ThreadEvidence
+    restart: Restart
+    comparison: Comparison
+    condition: Condition
+    cell: ConditionCell
+    switch: str
+    kind: str
+    skipped: Skipped
 
 
 @dataclass(frozen=True, slots=True)
