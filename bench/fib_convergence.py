@@ -7,7 +7,7 @@ BIRD announces a table of a million IPv4 and 200,000 IPv6 prefixes (five to one 
 network namespace. The VNF runs
 
     bird, frr       BIRD, or zebra and bgpd of FRR: its kernel, and nothing else
-    bird-agent      the same with `planebench fib agent` and a planed whose task fib_offload holds the routes
+    bird-agent      the same with `planebench-fib agent` and a planed whose task fib_offload holds the routes
     frr-agent
     frr-fpm         the same, but the agent has the routes from zebra over FPM (zebra writes the kernel as well)
 
@@ -325,7 +325,7 @@ class Rig:
         agent = self.start(
             "agent",
             "vnf",
-            *(sys.executable, "-m", "planebench", "fib", "agent", "--interface", "vnf0", "--wire", "up0=0", "--json"),
+            *(sys.executable, "-m", "planebench_fib", "agent", "--interface", "vnf0", "--wire", "up0=0", "--json"),
             *(("--fpm", "127.0.0.1:2620") if fpm else ()),
         )
         until(lambda: '"event": "end_of_rib"' in agent.log_tail() or not agent.alive(), "the agent's first END_OF_RIB")

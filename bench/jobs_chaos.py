@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Jobs on machines whose parts die: is every trial in the store once? (tests/jobs_rig.py)
 
-    sudo .venv/bin/python bench/jobs_chaos.py [--ssh] [-n 30] [--jobs 12] [--seed 1] [--keep]
+    sudo .venv/bin/python bench/jobs_chaos.py [-n 30] [--jobs 12] [--seed 1] [--keep]
 
-A matrix of simulated runs is submitted to three nodes of Slurm, or with --ssh to three hosts. At random moments
-slurmctld, slurmd or sshd, a whole node, a run, or the command of the user is killed by SIGKILL, or a node loses its
-network for longer than Slurm waits for it. What was killed is started again. Then the matrix is submitted once more,
-and each job must be complete and each of its trials in the store exactly once. Exit code 1 unless it is so.
+A matrix of simulated runs is submitted to three nodes of Slurm. At random moments slurmctld, slurmd, a whole node, a
+run, or the command of the user is killed by SIGKILL, or a node loses its network for longer than Slurm waits for it.
+What was killed is started again. Then the matrix is submitted once more, and each job must be complete and each of
+its trials in the store exactly once. Exit code 1 unless it is so.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import math
 import os
 import random
 import shutil
@@ -28,7 +27,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from jobs_rig import Cluster, Lab, Servers, missing
+from jobs_rig import Cluster, missing
 
 from planebench.lab.store import open_store
 from planebench.store import read_run
@@ -42,7 +41,7 @@ name: chaos
 plan: quick
 options: {{switch: sim, scenario: p2p, direction: unidirectional, frame-size: {sizes}, duration: 0.02, loads: none,
           repeat: {repetitions}, calibrate: false}}
-testbeds: {{{testbeds}}}
+testbeds: {{any: {{slurm: ""}}}}
 repeat: {repeat}
 store: lab
 """
@@ -53,16 +52,12 @@ DONE_WITHIN_S = 1800.0
 class Chaos:
     """A lab with a matrix of jobs, and what was done to it."""
 
-    def __init__(self, cluster: Lab, jobs: int, seed: int) -> None:
+    def __init__(self, cluster: Cluster, jobs: int, seed: int) -> None:
         self.cluster = cluster
         self.random = random.Random(seed)
         self.matrix = cluster.folder / "chaos.yaml"
-        hosts = [f"{host.name}: {{ssh: {host.name}, lock: {cluster.folder}/{host.name}}}" for host in cluster.hosts[1:]]
-        testbeds = ['any: {slurm: ""}'] if isinstance(cluster, Cluster) else hosts
-        repeat = math.ceil(jobs / len(testbeds))
-        words = {"testbeds": ", ".join(testbeds), "repeat": repeat, "repetitions": REPETITIONS, "sizes": list(SIZES)}
-        self.matrix.write_text(MATRIX.format(**words))
-        self.jobs = repeat * len(testbeds)
+        self.matrix.write_text(MATRIX.format(repeat=jobs, repetitions=REPETITIONS, sizes=list(SIZES)))
+        self.jobs = jobs
         self.done: Counter[str] = Counter()
         self.user: subprocess.Popen[str] | None = None
 
@@ -81,8 +76,7 @@ class Chaos:
 
     def strike(self) -> bool:
         """Do one of the things that can happen; return False if there was nothing to kill."""
-        daemons = ("slurmctld", "slurmd") if isinstance(self.cluster, Cluster) else ("sshd", "ssh")
-        name = self.random.choice((*daemons, "node", "run", "network", "command"))
+        name = self.random.choice(("slurmctld", "slurmd", "node", "run", "network", "command"))
         busy = [host for host in self.cluster.hosts[1:] if host.processes("planebench", "machine", "run-job")]
         node = self.random.choice(busy or self.cluster.hosts[1:])
         pause_s = self.random.uniform(0.2, 4.0)
@@ -90,7 +84,7 @@ class Chaos:
             self.cluster.hosts[0].kill()
             time.sleep(pause_s)
             self.cluster.hosts[0].start()
-        elif name in ("slurmd", "sshd"):
+        elif name == "slurmd":
             for pid in node.processes(name):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
@@ -106,11 +100,7 @@ class Chaos:
             time.sleep(self.random.choice((pause_s, 14.0)))
             node.link("up")
         else:
-            words = {
-                "run": ("planebench", "machine", "run-job"),
-                "ssh": ("ssh_config",),
-                "command": ("planebench", "lab", "submit"),
-            }
+            words = {"run": ("planebench", "machine", "run-job"), "command": ("planebench", "lab", "submit")}
             pids = (node if name == "run" else self.cluster.hosts[0]).processes(*words[name])
             if not pids:
                 return False
@@ -132,8 +122,7 @@ class Chaos:
             self.submit()
             assert self.user is not None
             self.user.wait()
-            if isinstance(self.cluster, Cluster):
-                self.cluster.hasten()
+            self.cluster.hasten()
             states = Counter(it["state"] for it in self.shown())
             print(f"     {dict(states)}", file=sys.stderr, flush=True)
             if states["done"] == self.jobs:
@@ -166,18 +155,17 @@ class Chaos:
 def main() -> int:
     """Parse, start, strike, judge."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ssh", action="store_true", help="hosts behind ssh instead of Slurm")
     parser.add_argument("-n", type=int, default=30, help="strikes")
     parser.add_argument("--jobs", type=int, default=12)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", action="store_true", help="keep the folder with logs and runs")
     options = parser.parse_args()
-    without = missing(*(("sshd",) if options.ssh else ("slurmctld", "slurmd", "munged", "sbatch")))
+    without = missing("slurmctld", "slurmd", "munged", "sbatch")
     if without:
         print(without, file=sys.stderr)
         return 1
     folder = Path(tempfile.mkdtemp(prefix="jobs-chaos-"))
-    cluster = Servers(folder) if options.ssh else Cluster(folder)
+    cluster = Cluster(folder)
     try:
         cluster.start()
         chaos = Chaos(cluster, options.jobs, options.seed)
@@ -186,8 +174,7 @@ def main() -> int:
             chaos.submit()
             time.sleep(chaos.random.uniform(0.5, 4.0))
             if chaos.strike():
-                if isinstance(cluster, Cluster):
-                    cluster.hasten()
+                cluster.hasten()
                 words = ", ".join(f"{name} {count}" for name, count in chaos.done.items())
                 print(f"{time.monotonic() - begun:4.0f} s: {words}", file=sys.stderr, flush=True)
         chaos.to_the_end()

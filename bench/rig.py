@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from planebench.analysis.disturbance import best_speed, is_shared
+from planebench.analysis.disturbance import ALONE
 from planebench.host import facts as host_facts
 from planebench.host.planed_program import find_planed
 from planebench.measure.live import LiveSettings
@@ -46,7 +46,7 @@ class Cores:
 
     def state(self, best: float) -> str:
         """Return the group, and whether both cores were alone all the time: they had ``best``, what cores have then."""
-        return f"{self.group}, {'shared' if is_shared(self.least, best) else 'alone'}" if best else self.group
+        return f"{self.group}, {'shared' if self.least < ALONE * best else 'alone'}" if best else self.group
 
 
 def cores_of(distances: Sequence[CoreDistance | None]) -> Cores:
@@ -55,7 +55,7 @@ def cores_of(distances: Sequence[CoreDistance | None]) -> Cores:
     groups = {distance.band for distance in known}
     speeds = [speed for distance in known for speed in distance.additions_per_cycle]
     group = known[0].band if len(groups) == 1 and len(known) == len(distances) else "changed"
-    return Cores(group, min(speeds, default=0.0), best_speed(known))
+    return Cores(group, min(speeds, default=0.0), max(speeds, default=0.0))
 
 
 def best_of(trials: Iterable[Cores]) -> float:

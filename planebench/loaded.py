@@ -3,21 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import numpy as np
+from numpy.typing import NDArray
 
 from planebench.analysis import tables
-from planebench.analysis.compare import runs_compared
-from planebench.analysis.conditions import differing_facts
+from planebench.analysis.compare import Derived, runs_compared
+from planebench.analysis.conditions import check_comparable
+from planebench.analysis.histogram import Counts, merge, percentile_ns, upper_edges_ns
 from planebench.analysis.metrics.column import TableRow
-from planebench.analysis.tables import RunSource
-from planebench.model.errors import UsageError
+from planebench.analysis.metrics.results import POINT, latencies
+from planebench.model.errors import UsageError, unknown
 from planebench.model.header import Run, RunHeader
 from planebench.store import find_run, read_run
-from planebench.store.writer import write_output, write_parquet
+from planebench.store.writer import write_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +30,12 @@ if TYPE_CHECKING:
 # Loaded runs: their tables, made when they are needed.
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
+_POINT = tuple(column.name for column in POINT)
+KEYS = (*_POINT, "load", "verdict", "verdict_reasons", "verdict_codes", "counts")
+"""Columns of a distribution that come from the table ``latency``."""
+CHOSEN_BY = (*_POINT, "load", "verdict", "counts")
+
+_Columns = Mapping[str, NDArray[Any]]
 
 
 class Loaded:
@@ -36,7 +45,7 @@ class Loaded:
     and what may change: docs/library.md. DataFrames and Arrow tables need ``planebench[data]``.
     """
 
-    def __init__(self, sources: Iterable[RunSource]) -> None:
+    def __init__(self, sources: Iterable[Derived]) -> None:
         self._sources = tuple(sources)
         self._database = duckdb.connect()
         self._relations: dict[str, duckdb.DuckDBPyRelation] = {}
@@ -53,11 +62,6 @@ class Loaded:
     def runs(self) -> tuple[Loaded, ...]:
         """Return each run alone."""
         return tuple(Loaded([source]) for source in self._sources)
-
-    @property
-    def path(self) -> Path:
-        """Return the folder of the run. UsageError for several runs."""
-        return self._only("path").path
 
     @property
     def header(self) -> RunHeader:
@@ -116,11 +120,52 @@ class Loaded:
         load, verdict, counts, ``latency_us`` (upper edge of the bucket), ``probes``, ``percentile``. UsageError where
         nothing matches.
         """
-        return tables.histogram(self.latency, self._sources, where)
+
+        def buckets(counts: Counts) -> _Columns:
+            edges, probes = upper_edges_ns(counts)
+            share = np.cumsum(probes) / probes.sum()
+            return {"latency_us": edges / 1e3, "probes": probes, "percentile": share * 100}
+
+        return self._distribution(where, buckets)
 
     def percentiles(self, wanted: Sequence[float] = PERCENTILES, **where: Any) -> pd.DataFrame:
         """Return the given percentiles (0 to 100) of every latency that matches ``where``, as in :meth:`histogram`."""
-        return tables.percentiles(self.latency, self._sources, where, wanted)
+        for value in wanted:
+            if not 0 < value <= 100:
+                raise UsageError(f"percentile {value:g} is not valid. Valid: above 0, at most 100, e.g. 99.9")
+
+        def chosen(counts: Counts) -> _Columns:
+            values = [percentile_ns(counts, value / 100) / 1e3 for value in wanted]
+            return {"percentile": np.array(wanted, dtype=float), "latency_us": np.array(values)}
+
+        return self._distribution(where, chosen)
+
+    def _distribution(self, where: Mapping[str, Any], columns: Callable[[Counts], _Columns]) -> pd.DataFrame:
+        import pandas as pd
+
+        latency = self.latency
+        items = [(source, item) for source in self._sources for item in latencies(source)]
+        parts = []
+        mask = np.ones(len(latency), dtype=bool)
+        for key, value in where.items():
+            if key not in CHOSEN_BY:
+                raise unknown("column to choose by", key, CHOSEN_BY)
+            values = list(value) if isinstance(value, list | tuple | set) else [value]
+            mask &= latency[key].isin(values).to_numpy(dtype=bool)
+        if not mask.any():
+            there = {key: sorted(map(str, latency[key].unique())) for key in where or ("load",)}
+            raise UsageError(f"no latency {_words(where)}. There are: {_words(there)}")
+        for position in np.flatnonzero(mask):
+            source, item = items[position]
+            if not item.summary.samples:
+                continue
+            found = columns(merge(source.histograms(item.result, item.summary)))
+            length = len(next(iter(found.values())))
+            keys = latency[list(KEYS)].iloc[np.full(length, position)].reset_index(drop=True)
+            parts.append(keys.assign(**found))
+        if not parts:
+            raise UsageError(f"no latency {_words(where)} has a returned probe; see run.latency")
+        return pd.concat(parts, ignore_index=True)
 
     def compare(self, *, force: bool = False) -> pd.DataFrame:
         """Return the second of two loaded runs against the first, with the columns of ``comparisons``.
@@ -132,13 +177,7 @@ class Loaded:
                 f"{len(self._sources)} runs are loaded; to compare give two: planebench.load('baseline', 'latest')"
             )
         a, b = self._sources
-        header_a, header_b = a.run.header, b.run.header
-        differing = differing_facts(header_a, header_b)
-        if differing and not force:
-            raise UsageError(
-                f"{header_a.run_id} and {header_b.run_id} are not comparable: {'; '.join(differing)}. "
-                "Repeat with identical settings, or override with force=True"
-            )
+        check_comparable(a.run.header, b.run.header, "force=True", forced=force)
         table = tables.table_named("comparisons")
         rows = [table.row(TableRow(run=b.run, comparison=comparison)) for comparison in runs_compared(a, b).comparisons]
         return tables.frame(tables.arrow(tables.fill_table(duckdb.connect(), "comparisons", table.types, rows)))
@@ -148,19 +187,7 @@ class Loaded:
         where = Path(folder)
         return tuple(write_parquet(self.relation(name), where / f"{name}.parquet") for name in tables.TABLES)
 
-    def report(self, path: str | Path) -> Path:
-        """Write the HTML report of the run. UsageError for several runs, or where it cannot be written."""
-        from planebench.report.html import to_html
-
-        return write_output(Path(path), to_html(self._only("report")))
-
-    def figures(self, folder: str | Path) -> tuple[Path, ...]:
-        """Write every chart of the run into a folder, as SVG; returns the files. UsageError for several runs."""
-        from planebench.report.images import write_figures
-
-        return write_figures(self._only("figures"), Path(folder))
-
-    def _only(self, what: str) -> RunSource:
+    def _only(self, what: str) -> Derived:
         if len(self._sources) != 1:
             raise UsageError(
                 f"{len(self._sources)} runs are loaded, but {what} belongs to one run: use e.g. .runs[0].{what}"
@@ -175,4 +202,8 @@ def load(*wanted: str | Path, runs_dir: str | Path | None = None) -> Loaded:
     for path in paths:
         if [other.resolve() for other in paths].count(path.resolve()) > 1:
             raise UsageError(f"run {path.name} is given twice, so its rows would be counted twice. Give it once")
-    return Loaded(RunSource(path, read_run(path)) for path in paths)
+    return Loaded(Derived(read_run(path)) for path in paths)
+
+
+def _words(where: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in where.items()) or "at all"

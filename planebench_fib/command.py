@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command ``planebench-fib``, which is also ``planebench fib``: the agent of a VNF, and what a forwarder has.
+"""The command ``planebench-fib``: the agent of a VNF, and what a forwarder has.
 
 All options of all commands are in :func:`parser`.
 """

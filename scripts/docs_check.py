@@ -33,7 +33,6 @@ from docs_pages import Command
 import planebench
 from planebench.cli.app import app
 from planebench.cli.options import commands as command_tree
-from planebench.cli.options import example_lines
 from planebench.host.files import default_folder
 from planebench.measure.machine import terminable
 from planebench.model.errors import INCONCLUSIVE, NotInstalledError
@@ -62,10 +61,15 @@ TAIL = 25
 """Lines of output that are shown of a command that failed."""
 
 
+def examples_of(command: Any) -> list[str]:
+    """Return the commands at the end of a command's help."""
+    return [line for line in (command.epilog or "").split("\n\n") if line and line != "Examples:"]
+
+
 def all_pages() -> dict[str, list[Command]]:
     """The commands of each page; the examples of --help are a page too."""
     found = {str(page.relative_to(ROOT)): docs_pages.commands(ROOT, page) for page in docs_pages.pages(ROOT)}
-    lines = [line for command in (TREE, *dict(command_tree(TREE)).values()) for line in example_lines(command)]
+    lines = [line for command in (TREE, *dict(command_tree(TREE)).values()) for line in examples_of(command)]
     return found | {HELP: [Command(HELP, number, line) for number, line in enumerate(dict.fromkeys(lines), 1)]}
 
 

@@ -34,7 +34,6 @@ from record_kept import kept
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts
-from planebench.analysis.tables import RunSource
 from planebench.host.facts import collect
 from planebench.model.plan import SECTIONS, Plan
 from planebench.model.records import POINT_KEY, Point, VerdictKind
@@ -426,7 +425,7 @@ def _ran_part(what: str, options: Sequence[str], folder: Path) -> list[Evidence]
     _shell(what, shlex.join(given), folder)
     suite, _, name = what.partition("/")
     part = next(it for it in load_plan(suite).parts if it.name == name)
-    runs = [RunSource(it.parent, read_run(it.parent)) for it in folder.glob("*/finished.json")]
+    runs = [Derived(read_run(it.parent)) for it in folder.glob("*/finished.json")]
     alike = [it for it in runs if conditions(part) in map(conditions, it.run.header.plan.sections)]
     return [replace(it, commit=_commit(), plan=None) for run in alike for it in of_run(run, suite, [part])]
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, same_cell
 from planebench.analysis.standings import Standing, Standings
-from planebench.analysis.tables import RunSource
 from planebench.loaded import Loaded
 from planebench.model.errors import StoreError
 from planebench.model.plan import Plan
@@ -112,14 +111,14 @@ def keep_run(folder: Path) -> str:
     if name is None:
         sys.exit(f"{folder}: not a run of one of {', '.join(KEPT)}, by its description: {description}")
     out = keep(folder, folder_of(name))
-    Loaded([RunSource(out, read_run(out))]).parquet(out / "tables")
+    Loaded([Derived(read_run(out))]).parquet(out / "tables")
     return name
 
 
 @cache
-def run_of(name: str) -> RunSource:
+def run_of(name: str) -> Derived:
     """Return a kept run."""
-    return RunSource(folder_of(name), read_run(folder_of(name)))
+    return Derived(read_run(folder_of(name)))
 
 
 def kept() -> dict[str, Derived]:

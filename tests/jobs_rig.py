@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The machines of a lab on this one: network and UTS namespaces, with Slurm (Cluster) or with an sshd each (Servers).
+"""The machines of a lab on this one: network and UTS namespaces, with Slurm (Cluster).
 
 The configuration of Slurm is the slurm.conf of the package with other names and folders, its prolog and epilog are
 those of the package; ``doctor`` there is a program that finds a node unfit where the test says so. Root only.
@@ -335,18 +335,3 @@ class Cluster(Lab):
     def idle(self) -> int:
         """Return how many nodes take jobs and have none."""
         return self.words("sinfo", "--noheader", "-N", "--format=%T").split().count("idle")
-
-
-@dataclass
-class Servers(Lab):
-    """Machines with an sshd each, and a home of its own."""
-
-    def serve(self) -> None:
-        """Start each sshd, and wait until it lets the user in."""
-        self.let_in()
-        for host in self.hosts[1:]:
-            host.serves = self.sshd(host)
-            host.start()
-        for host in self.hosts[1:]:
-            reached = self.command("ssh", host.name, "true")
-            assert eventually(lambda reached=reached: self.run(reached).returncode == 0), self.run(reached).stderr

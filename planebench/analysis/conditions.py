@@ -22,6 +22,7 @@ from planebench.model.conditions import (
     PortSide,
     parse_claim,
 )
+from planebench.model.errors import UsageError
 from planebench.model.header import Run, RunHeader
 from planebench.model.text import named_digests, without_folders
 
@@ -363,6 +364,17 @@ def differing_facts(a: RunHeader, b: RunHeader) -> tuple[str, ...]:
             if left != right:
                 found.append(f"{name}: {_words(left)} against {_words(right)}")
     return (*found, *_changed_files(a, b), *_unlike_traffic(a, b))
+
+
+def check_comparable(a: RunHeader, b: RunHeader, force: str, *, forced: bool) -> tuple[str, ...]:
+    """Return the facts that differ. Raises UsageError if there are any, unless ``forced``, by what ``force`` names."""
+    found = differing_facts(a, b)
+    if found and not forced:
+        raise UsageError(
+            f"{a.run_id} and {b.run_id} are not comparable: {'; '.join(found)}. Repeat with identical settings, or "
+            f"override with {force}"
+        )
+    return found
 
 
 def _changed_files(a: RunHeader, b: RunHeader) -> Iterator[str]:

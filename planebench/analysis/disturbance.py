@@ -19,7 +19,7 @@ from typing import Literal
 from planebench.analysis.answers import ALPHA, holm
 from planebench.analysis.counting import saturating
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import CoreDistance, Point, TopologyKey, Trial
+from planebench.model.records import Point, TopologyKey, Trial
 from planebench.model.text import seconds_since_epoch
 from planebench.model.time_had import stood_in
 
@@ -139,16 +139,6 @@ class SharedCore:
     least: float
 
 
-def best_speed(distances: Iterable[CoreDistance | None]) -> float:
-    """Return the most additions per cycle that a core had; 0 where none is known."""
-    return max((speed for distance in distances if distance for speed in distance.additions_per_cycle), default=0.0)
-
-
-def is_shared(speed: float, best: float) -> bool:
-    """Return whether a core with this many additions per cycle was shared, where a core has ``best`` without that."""
-    return speed < ALONE * best
-
-
 def core_shares(trials: Iterable[Trial]) -> dict[int, tuple[float, float]]:
     """Return the share of their cores that switch and tester had in each trial, by its index.
 
@@ -169,6 +159,6 @@ def shared_cores(trials: Iterable[Trial]) -> tuple[SharedCore, ...]:
     shares = core_shares(trial for trial in trials if trial.role != "warmup")
     of_owner = zip(*shares.values(), strict=True)
     return tuple(
-        SharedCore(owner, len(found), sum(is_shared(share, 1.0) for share in found), min(found))
+        SharedCore(owner, len(found), sum(share < ALONE for share in found), min(found))
         for owner, found in zip(OWNERS, of_owner, strict=False)
     )

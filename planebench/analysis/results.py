@@ -16,7 +16,9 @@ from planebench.analysis.disturbance import disturbed_switches
 from planebench.analysis.latency import control_summary, finding, latency_groups, percentile_blocks, summarise_latency
 from planebench.analysis.ledger import ledger, mean_forwarded_bytes, merge, sent_traffic
 from planebench.analysis.noise import Estimate, Noise
-from planebench.analysis.search import METHODS, repetitions, search_settings, so_far
+from planebench.analysis.search.methods import METHODS
+from planebench.analysis.search.replay import repetitions, so_far
+from planebench.analysis.search.task import search_settings
 from planebench.analysis.starts import (
     Block,
     Blocks,

@@ -7,33 +7,21 @@ import csv
 import io
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-import numpy as np
-from numpy.typing import NDArray
 
 from planebench.analysis.compare import Derived
-from planebench.analysis.histogram import Counts, merge, percentile_ns, upper_edges_ns
 from planebench.analysis.metrics.column import Table
-from planebench.analysis.metrics.results import POINT, RESULT_TABLES, latencies
+from planebench.analysis.metrics.results import RESULT_TABLES
 from planebench.analysis.metrics.runs import RUN_TABLES
-from planebench.model.errors import NotInstalledError, UsageError, unknown
-from planebench.model.header import Run
+from planebench.model.errors import NotInstalledError, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-
-
-class RunSource(Derived):
-    """A run that was read from ``path``, and everything derived from it."""
-
-    def __init__(self, path: Path, run: Run) -> None:
-        super().__init__(run)
-        self.path = path
 
 
 TABLES_VERSION = 2
@@ -42,13 +30,7 @@ TABLES_VERSION = 2
 History: 1 = first; 2 = every trial that took place counts: no band, no rejected trials.
 """
 
-TABLES: Mapping[str, Table] = {
-    name: {**RESULT_TABLES, **RUN_TABLES}[name]
-    for name in (
-        *("results", "trials", "latency", "searches", "curve", "ledger", "comparisons"),
-        *("conditions", "evidence", "threads", "anatomy", "outages", "skipped", "runs"),
-    )
-}
+TABLES: Mapping[str, Table] = {**RESULT_TABLES, **RUN_TABLES}
 
 
 def table_named(name: str) -> Table:
@@ -104,7 +86,7 @@ def table_csv(name: str, derived: Derived) -> bytes:
     return out.getvalue().encode("utf-8", errors="replace")
 
 
-def relation(name: str, sources: Sequence[RunSource], database: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+def relation(name: str, sources: Sequence[Derived], database: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
     """Return the table as one of a DuckDB connection, by its name."""
     return fill_table(database, name, table_named(name).types, rows(name, sources))
 
@@ -143,73 +125,3 @@ def _needs(package: str) -> None:
             f"{package} is not installed, and DataFrames and Arrow tables need it: pip install 'planebench[data]'. "
             "Without it there are run.relation(NAME) (DuckDB) and planebench export --table NAME"
         )
-
-
-# Latency distributions as long tables: the whole histogram, or some percentiles.
-
-_POINT = tuple(column.name for column in POINT)
-KEYS = (*_POINT, "load", "verdict", "verdict_reasons", "verdict_codes", "counts")
-"""Columns of a distribution that come from the table ``latency``."""
-
-CHOSEN_BY = (*_POINT, "load", "verdict", "counts")
-
-Columns = Mapping[str, NDArray[Any]]
-
-
-def histogram(latency: pd.DataFrame, sources: Sequence[RunSource], where: Mapping[str, Any]) -> pd.DataFrame:
-    """Return a row a bucket that holds probes: ``latency_us`` (its upper edge), ``probes``, ``percentile``, rising."""
-    return _distribution(latency, sources, where, _buckets)
-
-
-def percentiles(
-    latency: pd.DataFrame, sources: Sequence[RunSource], where: Mapping[str, Any], wanted: Sequence[float]
-) -> pd.DataFrame:
-    """Return ``percentile`` and ``latency_us``. Raises UsageError for a percentile not above 0, or above 100."""
-    for value in wanted:
-        if not 0 < value <= 100:
-            raise UsageError(f"percentile {value:g} is not valid. Valid: above 0, at most 100, e.g. 99.9")
-
-    def chosen(counts: Counts) -> Columns:
-        values = [percentile_ns(counts, value / 100) / 1e3 for value in wanted]
-        return {"percentile": np.array(wanted, dtype=float), "latency_us": np.array(values)}
-
-    return _distribution(latency, sources, where, chosen)
-
-
-def _buckets(counts: Counts) -> Columns:
-    edges, probes = upper_edges_ns(counts)
-    share = np.cumsum(probes) / probes.sum()
-    return {"latency_us": edges / 1e3, "probes": probes, "percentile": share * 100}
-
-
-def _distribution(
-    latency: pd.DataFrame, sources: Sequence[RunSource], where: Mapping[str, Any], columns: Callable[[Counts], Columns]
-) -> pd.DataFrame:
-    import pandas as pd
-
-    items = [(source, item) for source in sources for item in latencies(source)]
-    parts = []
-    mask = np.ones(len(latency), dtype=bool)
-    for key, value in where.items():
-        if key not in CHOSEN_BY:
-            raise unknown("column to choose by", key, CHOSEN_BY)
-        values = list(value) if isinstance(value, list | tuple | set) else [value]
-        mask &= latency[key].isin(values).to_numpy(dtype=bool)
-    if not mask.any():
-        there = {key: sorted(map(str, latency[key].unique())) for key in where or ("load",)}
-        raise UsageError(f"no latency {_words(where)}. There are: {_words(there)}")
-    for position in np.flatnonzero(mask):
-        source, item = items[position]
-        if not item.summary.samples:
-            continue
-        found = columns(merge(source.histograms(item.result, item.summary)))
-        length = len(next(iter(found.values())))
-        keys = latency[list(KEYS)].iloc[np.full(length, position)].reset_index(drop=True)
-        parts.append(keys.assign(**found))
-    if not parts:
-        raise UsageError(f"no latency {_words(where)} has a returned probe; see run.latency")
-    return pd.concat(parts, ignore_index=True)
-
-
-def _words(where: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in where.items()) or "at all"

@@ -212,11 +212,6 @@ class TrendStep:
     cause: Cause
     changed: tuple[str, ...]
 
-    @property
-    def percent(self) -> float:
-        """Return the change in percent."""
-        return (self.ratio - 1) * 100
-
 
 @dataclass(frozen=True, slots=True)
 class Trend:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -53,27 +52,11 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _color(wanted: bool | None) -> None:
-    """Set the variables that everything that prints reads: https://no-color.org, https://force-color.org."""
-    if wanted is not None:
-        os.environ.pop("NO_COLOR", None)
-        os.environ["FORCE_COLOR" if wanted else "NO_COLOR"] = "1"
-
-
 @app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
-    color: Annotated[
-        bool | None,
-        typer.Option(
-            "--color/--no-color",
-            callback=_color,
-            is_eager=True,
-            help="Use colors (default: on a terminal, unless NO_COLOR is set).",
-        ),
-    ] = None,
 ) -> None:
     """Benchmark and compare software switches (NFV data planes)."""
 
@@ -259,15 +242,11 @@ def calibrate(
     frame_size: Annotated[str, option("--frame-size", "Frame sizes in bytes, FCS included.", "N,M")] = "64,1024",
     wire: Annotated[str, option("", "Port type, as for run.")] = "virtio",
     ring_size: RingSizeOption = 256,
-    duration: Annotated[float, option("", "Duration of each step in seconds.")] = 0.2,
     hugepages: HugepagesOption = None,
-    clock: Annotated[str, option("", "Clock of latencies, as of run.")] = "auto",
-    tester_cores: Annotated[int, option("", "CPU cores of the tester, as of run.")] = 1,
-    check: Annotated[str, option("", "Check of frames, as of run.")] = "full",
 ) -> None:
     """Measure the tester alone: highest rate, rate error, latency baseline.
 
-    The result is cached and reused by runs for 24 hours.
+    The result is cached and reused by runs for 24 hours; those with other settings calibrate it themselves.
     """
 
 
@@ -300,17 +279,6 @@ def outage(
     """Restart a VNF or the switch under traffic: measure the outage and account for every lost frame."""
 
 
-@app.command(
-    context_settings={"allow_interspersed_args": False},
-    epilog=examples("planebench fib show --interface lo", "planebench fib agent --help"),
-)
-@does("fib.fib")
-def fib(
-    arguments: Annotated[list[str], argument("COMMAND ...", "A command of planebench-fib, and its options.")],
-) -> None:
-    """Routes that a forwarder in the host holds for a VNF: planebench-fib, which can be installed alone."""
-
-
 @app.command(epilog=examples("planebench doctor", "sudo planebench doctor --fix", "planebench doctor --quiet"))
 @does("doctor.doctor", "json", "quiet")
 def doctor(
@@ -340,14 +308,6 @@ def doctor(
 def plan_show(
     plan: PlanArgument = "quick",
     time_budget: TimeBudgetOption = None,
-    topology: Annotated[
-        str | None,
-        option(
-            "--topology",
-            'Show the placement on another machine: XML file of lstopo, or e.g. "pack:2 core:8 pu:2".',
-            "FILE|TEXT",
-        ),
-    ] = None,
     **overrides: Any,
 ) -> None:
     """List all test points and the estimated duration (dry run)."""

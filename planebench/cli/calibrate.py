@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 
 from planebench.cli.progress import Bar
 from planebench.measure.calibrate import calibrate as measure
-from planebench.measure.calibrate import check_duration
 from planebench.measure.machine import Machine
 from planebench.model.scenarios import parse_frame_size
 from planebench.model.wire import parse_wire
-from planebench.plan.schema import check_clock, check_ring_size, check_tester_cores, parse_check
+from planebench.plan.schema import check_ring_size
 from planebench.report.sections import Sentences
 from planebench.report.setup import calibration_tables, calibration_words
 from planebench.report.terminal.table import print_parts
@@ -27,12 +25,8 @@ def calibrate(
     frame_size: str,
     wire: str,
     ring_size: int,
-    duration: float,
     hugepages: bool | None,
     *,
-    clock: str = "auto",
-    tester_cores: int = 1,
-    check: str = "full",
     json: bool,
     quiet: bool,
 ) -> None:
@@ -43,19 +37,16 @@ def calibrate(
     """
     sizes = [parse_frame_size(text.strip()) for text in frame_size.split(",")]
     check_ring_size(ring_size)
-    check_duration(duration)
-    ports, chosen, checked = parse_wire(wire), check_clock(clock), parse_check(check)
-    cores = check_tester_cores(tester_cores)
-    machine = Machine.prepare(wire=ports, tester_cores=cores)
+    ports = parse_wire(wire)
+    machine = Machine.prepare(wire=ports)
     settings = machine.live_settings(ports, ring_size, max(sizes), hugepages)
-    settings = replace(settings, clock=chosen, tester_cores=cores, check=checked)
     with machine.measuring() as supervisor, Bar(STEPS, quiet=quiet) as bar:
 
         def show(text: str, share: float) -> None:
             bar.advance(round(share * STEPS) - bar.done)
             bar.working_on(text)
 
-        found = measure(sizes, settings, cpus=machine.cpus, supervisor=supervisor, duration_s=duration, listener=show)
+        found = measure(sizes, settings, cpus=machine.cpus, supervisor=supervisor, listener=show)
     if json:
         sys.stdout.write(to_json(found, indent=1).decode() + "\n")
     elif not quiet:

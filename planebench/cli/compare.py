@@ -21,7 +21,7 @@ from planebench.analysis.compare import (
     runs_compared,
     switches_compared,
 )
-from planebench.analysis.conditions import between, differing, differing_facts
+from planebench.analysis.conditions import between, check_comparable, differing
 from planebench.analysis.counting import cell_id
 from planebench.analysis.gate import GateResult, judge
 from planebench.analysis.metrics.column import plain
@@ -157,13 +157,7 @@ def _runs(runs_dir: Path | None, names: str) -> list[Derived]:
 def _check_alike(runs: Sequence[Derived], force: bool) -> None:
     first, *others = (it.run.header for it in runs)
     for other in others:
-        differing = differing_facts(first, other)
-        if differing and not force:
-            raise UsageError(
-                f"{first.run_id} and {other.run_id} are not comparable: {'; '.join(differing)}. "
-                "Repeat with identical settings, or override with --force"
-            )
-        for fact in differing:
+        for fact in check_comparable(first, other, "--force", forced=force):
             tell(f"compared because of --force, although they differ: {fact}")
 
 

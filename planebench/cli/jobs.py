@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from planebench.analysis.compare import Derived
 from planebench.cli.options import PLAN_OPTIONS, print_json, print_table
 from planebench.cli.run import measured
+from planebench.lab import slurm
 from planebench.lab.job import (
     ENDED_FILE,
     JOB_FILE,
@@ -36,13 +36,10 @@ from planebench.lab.job import (
     write_job,
 )
 from planebench.lab.matrix import Combination, Matrix, read_matrix
-from planebench.lab.slurm import Slurm
-from planebench.lab.ssh import Ssh
 from planebench.lab.store import add_run, has_run
 from planebench.measure.header import read_labels
 from planebench.model.errors import FAULT, INTERRUPTED, PlanebenchError, StartError, UsageError, unknown
 from planebench.model.text import SECONDS, SUFFIXES, parse_number
-from planebench.model.words import result_words, throughput
 from planebench.plan.estimate import duration_words, estimate_longest, parse_budget
 from planebench.plan.expand import expand, switch_labels
 from planebench.plan.override import override
@@ -54,7 +51,8 @@ MARGIN = 1.5
 """Time limit of a job over its estimate: searches are guessed, and switches start later on a busy machine."""
 FIXED_S = 300
 """Time of a job that is no measuring: doctor, calibration, starts of a busy machine."""
-RESULTS_SHOWN = 3
+POLL_S = 10.0
+"""How long to wait between two looks at the queue."""
 
 _BESIDE_THE_PLAN: Mapping[str, Any] = {"time-budget": str, "hugepages": bool, "calibrate": bool}
 """Options of a run that do not change its plan."""
@@ -87,10 +85,10 @@ def submit(
 
     ``name``: in place of the name of the matrix. Submitting twice is harmless: what ended early is resumed.
     """
-    wanted = read_matrix(matrix, OPTION_KINDS)
-    wanted = replace(wanted, name=name or wanted.name)
+    wanted, runs = read_matrix(matrix, OPTION_KINDS)
+    wanted = wanted.model_copy(update={"name": name or wanted.name})
     folder = (jobs or default_jobs_dir()) / wanted.name
-    found = [_job(wanted, run) for run in wanted.runs]
+    found = [_job(wanted, run) for run in runs]
     if dry_run:
         return _print([_Shown(job, folder / job.name, "new") for job in found], (), json=json, quiet=quiet)
     with locked(folder):
@@ -107,7 +105,7 @@ def submit(
         shown, notes = _look(folder)
         for it in shown:
             if not it.is_queued and it.run is None:
-                _launcher(it.job).submit(it.job, it.folder)
+                slurm.submit(it.job, it.folder)
     if any(it.state == "unreachable" for it in shown):
         raise StartError(f"{'; '.join(notes)}: its jobs were not submitted. Submit the matrix again later")
     return show(wanted.name, jobs, wait=wait, cancel=False, json=json, quiet=quiet)
@@ -120,7 +118,7 @@ def show(matrix: str, jobs: Path | None, *, wait: bool, cancel: bool, json: bool
     end those that are.
     """
     directory = jobs or default_jobs_dir()
-    wanted = read_matrix(Path(matrix), OPTION_KINDS).name if matrix.lower().endswith(SUFFIXES) else matrix
+    wanted = read_matrix(Path(matrix), OPTION_KINDS)[0].name if matrix.lower().endswith(SUFFIXES) else matrix
     there = sorted(path.name for path in directory.iterdir() if path.is_dir()) if directory.is_dir() else []
     if not there:
         raise UsageError(f"{directory} has no jobs. Submit some with `planebench lab submit MATRIX.yaml`")
@@ -131,10 +129,10 @@ def show(matrix: str, jobs: Path | None, *, wait: bool, cancel: bool, json: bool
     if cancel:
         for it in shown:
             if it.is_queued and it.state != "unreachable":
-                _launcher(it.job).cancel(it.job)
+                slurm.cancel(it.job)
         shown, notes = _look(folder)
     while wait and any(it.is_queued for it in shown):
-        time.sleep(max(_launcher(it.job).poll_s for it in shown if it.is_queued))
+        time.sleep(POLL_S)
         shown, notes = _look(folder)
     return _print(shown, notes, json=json, quiet=quiet)
 
@@ -158,11 +156,9 @@ def run_job(folder: Path) -> int:
 def _attempt(job: Job, folder: Path) -> int:
     done, place = complete_run(folder), job.place
     if done is None:
-        machine, switch_host = place.name, place.switch  # by their names in the lab, or as Slurm calls the nodes
-        if place.slurm is not None:
-            machine = os.environ.get("SLURMD_NODENAME") or place.name
-            switch_host = os.environ.get("SLURM_JOB_NODELIST_HET_GROUP_1") if place.switch is not None else None
-            machine += "" if switch_host is None else f"+{switch_host}"
+        machine = os.environ.get("SLURMD_NODENAME") or place.name
+        switch_host = os.environ.get("SLURM_JOB_NODELIST_HET_GROUP_1") if place.switch is not None else None
+        machine += "" if switch_host is None else f"+{switch_host}"
         runs = runs_on(folder, machine)
         tags = {"matrix": job.matrix, "job": job.name, **job.tags}
         labels = read_labels(machine, tags=[f"{key}={value}" for key, value in tags.items()])
@@ -183,19 +179,14 @@ def _attempt(job: Job, folder: Path) -> int:
         done = complete_run(folder)
         if status != "complete" or done is None:
             return INTERRUPTED
-    if place.ssh is None:
-        _store(job, done)
+    _store(job, done)
     return 0
 
 
 def _store(job: Job, run: RunInfo) -> None:
     """Add a complete run to the store of its job, if there is one and it is not there yet."""
     if job.store is not None and not has_run(Path(job.store), run.header):
-        add_run(Path(job.store), run.path, job.place.name)
-
-
-def _launcher(job: Job) -> Slurm | Ssh:
-    return Slurm() if job.place.ssh is None else Ssh()
+        add_run(Path(job.store), run.path)
 
 
 def _job(matrix: Matrix, run: Combination) -> Job:
@@ -212,7 +203,7 @@ def _job(matrix: Matrix, run: Combination) -> Job:
         raise UsageError(f"job {run.name}: {error}") from None
     limit_s = MARGIN * takes_s + FIXED_S
     if matrix.time is not None:
-        limit_s = parse_number(matrix.time, SECONDS) or 0
+        limit_s = parse_number(str(matrix.time), SECONDS) or 0
         if limit_s < 60:
             raise UsageError(f'time: "{matrix.time}" is not valid. Valid: e.g. 20m, 2h; at least one minute')
     return Job(
@@ -223,43 +214,31 @@ def _job(matrix: Matrix, run: Combination) -> Job:
         budget,
         run.options.get("hugepages"),
         run.options.get("calibrate", True),
-        dict(matrix.tags),
+        matrix.tags,
         round(takes_s, 1),
         math.ceil(limit_s),
-        None if matrix.store is None else str(matrix.store),
+        matrix.store,
         f"planebench-{matrix.name}-{run.name}-{secrets.token_hex(4)}",
     )
 
 
 def _look(folder: Path) -> tuple[list[_Shown], tuple[str, ...]]:
-    """Return the jobs of a matrix, and notes on the testbeds; runs that have come are fetched and stored."""
-    folders = sorted(path.parent for path in folder.glob(f"*/{JOB_FILE}"))
-    jobs = {path: read_job(path) for path in folders}
-    missing = {path: job for path, job in jobs.items() if complete_run(path) is None}
-    queued: dict[str, Queued] = {}
-    notes: list[str] = []
-    for host in dict.fromkeys(job.place.ssh for job in missing.values()):
-        asked = [job for job in missing.values() if job.place.ssh == host]
+    """Return the jobs of a matrix, and notes on the nodes; complete runs are stored."""
+    jobs = {path.parent: read_job(path.parent) for path in sorted(folder.glob(f"*/{JOB_FILE}"))}
+    queue, missing = Queue(), [job for path, job in jobs.items() if complete_run(path) is None]
+    if missing:
         try:
-            queue = _launcher(asked[0]).state(asked)
-        except StartError as error:  # it may come back, and what runs there goes on
-            notes.append(str(error))
-            queue = Queue({job.ticket: Queued("unreachable") for job in asked})
-        queued |= queue.jobs
-        notes += queue.notes
-    shown = []
-    for path, job in jobs.items():
-        if path in missing and job.ticket not in queued:
-            _launcher(job).fetch(job, path)
-        shown.append(_shown(job, path, queued.get(job.ticket)))
-    return shown, tuple(notes)
+            queue = slurm.queue_of(missing)
+        except StartError as error:  # the controller may come back, and what runs goes on
+            queue = Queue({job.ticket: Queued("unreachable") for job in missing}, (str(error),))
+    return [_shown(job, path, queue.jobs.get(job.ticket)) for path, job in jobs.items()], queue.notes
 
 
 def _shown(job: Job, folder: Path, queued: Queued | None) -> _Shown:
     run = complete_run(folder)
     if run is not None:
         _store(job, run)
-        return _Shown(job, folder, "done", run.header.testbed, _results_words(run), run)
+        return _Shown(job, folder, "done", run.header.testbed, run.run_id, run)
     if queued is not None:
         detail = queued.reason if queued.state == "pending" else _progress(folder)
         return _Shown(job, folder, queued.state, queued.machines, detail)
@@ -270,20 +249,11 @@ def _shown(job: Job, folder: Path, queued: Queued | None) -> _Shown:
 
 
 def _progress(folder: Path) -> str:
-    """Return what the newest attempt has: ``12 trials; vpp p2p → 64 B: 15.32 Mpps``."""
-    runs = attempts(folder)
+    """Return how many trials the newest attempt has."""
     with contextlib.suppress(PlanebenchError, OSError):  # it may be written just now
-        if runs:
-            trials = len(read_run(runs[-1].path).trials)
-            return "; ".join(filter(None, (f"{trials} trials", _results_words(runs[-1]))))
+        if runs := attempts(folder):
+            return f"{len(read_run(runs[-1].path).trials)} trials"
     return ""
-
-
-def _results_words(run: RunInfo) -> str:
-    results = Derived(read_run(run.path)).results
-    words = [f"{result_words(it)}: {throughput(it)} Mpps" for it in results[:RESULTS_SHOWN]]
-    more = [f"{len(results) - RESULTS_SHOWN} more"] if len(results) > RESULTS_SHOWN else []
-    return ", ".join([*words, *more])
 
 
 def _print(shown: Sequence[_Shown], notes: Sequence[str], *, json: bool, quiet: bool) -> int:
@@ -310,7 +280,7 @@ def _print(shown: Sequence[_Shown], notes: Sequence[str], *, json: bool, quiet: 
         for it in shown:
             times = duration_words(it.job.estimate_s), duration_words(it.job.limit_s)
             rows.append((it.job.name, it.machines or it.job.place.name, it.state, *times, it.detail))
-        print_table(("job", "testbed", "state", "estimate", "limit", "progress or result"), rows)
+        print_table(("job", "testbed", "state", "estimate", "limit", "progress or run"), rows)
     for note in () if json else notes:
         print(f"note: {note}", file=sys.stderr)
     if ended and not json:

@@ -20,14 +20,11 @@ _METRICS = [metric for metric in get_args(Metric) if metric not in ("capacity", 
 _MetricOption = Annotated[str, option("--metric", f"Metric: {', '.join(_METRICS)}.", "NAME")]
 
 
-@lab_app.command(
-    "add", epilog=examples("planebench lab add lab latest", "planebench lab add lab latest --testbed rack3 --json")
-)
+@lab_app.command("add", epilog=examples("planebench lab add lab latest", "planebench lab add lab latest --json"))
 @does("store.add", "runs", "json", "quiet")
 def store_add(
     store: StoreArgument,
     run: Annotated[list[str] | None, argument("[RUN]...", "Runs to add, as for report (default: latest).")] = None,
-    testbed: Annotated[str, option("--testbed", "Testbed of runs that do not name one.", "NAME")] = "",
 ) -> None:
     """Validate finished runs and add them to a store. A run that is in the store already is replaced."""
 
@@ -55,8 +52,6 @@ def store_query(
 def trend(
     store: StoreArgument,
     metric: _MetricOption = "throughput",
-    testbed: Annotated[str | None, option("--testbed", "Only this testbed.", "NAME")] = None,
-    switch: Annotated[str | None, option("--switch", "Only this switch, by its label.", "NAME")] = None,
 ) -> None:
     """Show when figures changed, in which range of commits, and what else changed."""
 
@@ -77,7 +72,7 @@ def submit(
     wait: Annotated[bool, option("--wait", "Wait until no job is in the queue.")] = False,
     jobs: _JobsOption = None,
 ) -> None:
-    """Submit a matrix of runs to the testbeds of a lab, by Slurm or ssh: one job per run and testbed.
+    """Submit a matrix of runs to the testbeds of a lab, by Slurm: one job per run and testbed.
 
     Jobs that are complete or in the queue are left alone; those that ended early are resumed.
     """
@@ -91,7 +86,7 @@ def show_jobs(
     cancel: Annotated[bool, option("--cancel", "Cancel queued and running jobs; measurements are kept.")] = False,
     jobs: _JobsOption = None,
 ) -> None:
-    """Show the jobs of a matrix with their results so far, and add complete runs to its store.
+    """Show the jobs of a matrix with their trials so far, and add complete runs to its store.
 
     Exit code 1 if a job ended without a complete run.
     """

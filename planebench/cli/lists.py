@@ -5,21 +5,17 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from planebench.cli.options import print_json, print_table
-from planebench.cli.placing import placement_lines, placement_rows
-from planebench.host.facts import collect
-from planebench.host.hwloc import with_topology
 from planebench.host.programs import Found
 from planebench.measure.suite_conditions import conditions_of
 from planebench.measure.survey import Survey, survey
 from planebench.model.errors import unknown
-from planebench.model.plan import Plan
 from planebench.model.scenario import SCENARIOS
 from planebench.model.switch import Option
 from planebench.model.words import printable
@@ -47,7 +43,10 @@ def show_switch(switch: str, *, json: bool) -> None:
     if json:
         print_json(row(found))
     else:
-        _print_lines(_details(found))
+        width = max(_LEAST_WIDTH, Console().width)
+        for line in map(printable, _details(found)):
+            indent = " " * (len(line) - len(line.lstrip()) + len(_INDENT))
+            print(textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False))
 
 
 def option_words(option: Option) -> str:
@@ -108,14 +107,6 @@ def _details(switch: Overview) -> Iterator[str]:
     if switch.options:
         yield f"{_INDENT}options (--switch {switch.name}:NAME=VALUE):"
         yield from (f"{_INDENT * 2}{option_words(option)}" for option in switch.options)
-
-
-def _print_lines(lines: Iterator[str]) -> None:
-    width = max(_LEAST_WIDTH, Console().width)
-    for line in lines:
-        indent = " " * (len(line) - len(line.lstrip()) + len(_INDENT))
-        safe = printable(line)
-        print(textwrap.fill(safe, width, subsequent_indent=indent, break_on_hyphens=False) if safe else "")
 
 
 ListRow = dict[str, Any]
@@ -218,20 +209,13 @@ LISTS: Mapping[str, Callable[[Path | None], list[ListRow]]] = {
 # ``plan show``: what a run would measure, what not and why, and its estimated time.
 
 
-def show_plan(
-    plan: str, overrides: Mapping[str, Any], json: bool, time_budget: str | None = None, topology: str | None = None
-) -> None:
-    """Print the points of a plan and the time they take. Raises UsageError for a plan that ``run`` would not take.
-
-    ``topology``: another machine to place the points on, as :func:`planebench.host.hwloc.with_topology` takes it.
-    """
-    facts = with_topology(collect(), topology) if topology is not None else None
-    held = survey(plan, overrides, facts=facts).within(time_budget)
+def show_plan(plan: str, overrides: Mapping[str, Any], json: bool, time_budget: str | None = None) -> None:
+    """Print the points of a plan and the time they take. Raises UsageError for a plan that ``run`` would not take."""
+    held = survey(plan, overrides).within(time_budget)
     if json:
-        print_json(_document(held) | ({} if facts is None else {"placements": placement_rows(held, facts)}))
-        return
-    for line in (*_lines(held), *(() if facts is None else placement_lines(held, facts))):
-        print(line)
+        print_json(_document(held))
+    else:
+        print("\n".join(_lines(held)))
 
 
 def _document(held: Survey) -> dict[str, Any]:
@@ -240,7 +224,15 @@ def _document(held: Survey) -> dict[str, Any]:
     return {
         "plan": plan.name,
         "papers": plan.papers,
-        "parts": [{"part": part.name, "for": part.purpose, **_said_of(part)} for part in plan.parts],
+        "parts": [
+            {
+                "part": part.name,
+                "for": part.purpose,
+                "conditions": conditions_of(part),
+                "differs": _records(part.differs),
+            }
+            for part in plan.parts
+        ],
         "points": [
             {
                 "id": point.point_id,
@@ -251,18 +243,18 @@ def _document(held: Survey) -> dict[str, Any]:
             for point in held.points
         ],
         "trials": describe(plan),
-        "skipped": [dataclasses.asdict(entry) for entry in held.skipped],
+        "skipped": _records(held.skipped),
         "missing": list(held.missing),
-        "not_reproduced": [dataclasses.asdict(entry) for entry in plan.left_out],
-        "differs": [dataclasses.asdict(entry) for entry in plan.differs],
+        "not_reproduced": _records(plan.left_out),
+        "differs": _records(plan.differs),
         "conditions": {} if plan.parts else conditions_of(plan),
         "estimate_s": round(held.takes_s, 1),
         "estimate_max_s": round(held.at_most_s, 1),
     }
 
 
-def _said_of(part: Plan) -> dict[str, Any]:
-    return {"conditions": conditions_of(part), "differs": [dataclasses.asdict(entry) for entry in part.differs]}
+def _records(entries: Iterable[Any]) -> list[dict[str, Any]]:
+    return [dataclasses.asdict(entry) for entry in entries]
 
 
 def _lines(held: Survey) -> Iterator[str]:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from planebench.analysis import search
-from planebench.analysis.search import METHODS
+from planebench.analysis.search.methods import METHODS, parameters
 from planebench.cli.fault import one_line
 from planebench.model.scenarios import chain_in, parse_scenario
 from planebench.model.words import printable
@@ -29,11 +28,6 @@ if TYPE_CHECKING:
 def examples(*commands: str) -> str:
     """Return the end of a command's help. Each is a command that works: make docs-check runs them."""
     return "\n\n".join(("Examples:", *commands))
-
-
-def example_lines(command: Any) -> list[str]:
-    """Return the commands at the end of a command's help."""
-    return [line for line in (command.epilog or "").split("\n\n") if line and line != "Examples:"]
 
 
 def commands(command: Any, path: str = "planebench") -> Iterator[tuple[str, Any]]:
@@ -148,7 +142,7 @@ PLAN_OPTIONS: dict[str, Any] = {
     "line": _text("--line", "SPEED", "Speed of every link, e.g. 10G: saturating trials fill it (default: the NICs')."),
     "open_loop": _number(bool, "--open-loop/--closed-loop", "Saturate at --max-rate or at the line rate."),
     "search": _text("--search", "A,B", f"Searches to run: {', '.join(METHODS)}."),
-    **{p.option: _number(p.kind, f"--{p.option.replace('_', '-')}", p.help) for p in search.parameters()},
+    **{p.option: _number(p.kind, f"--{p.option.replace('_', '-')}", p.help) for p in parameters()},
     "loads": _text("--loads", "A,B", "Latency loads: shares of the plan's load, e.g. 0.10; or mrr:0.10; curve; none."),
     "rates": _text("--rates", "A,B", "Fixed latency loads per direction, e.g. 100k,1M; or none."),
     "wire": _text("--wire", "NAME", "Port type: virtio, vhost, memif, veth, af_xdp, netmap, pci:TESTER=SWITCH,..."),

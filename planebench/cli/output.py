@@ -104,7 +104,7 @@ def export(
     from planebench.analysis import tables
 
     folder = find_run(runs, run)
-    source = tables.RunSource(folder, read_run(folder))
+    source = Derived(read_run(folder))
     if format == PARQUET:  # ``out``: a folder, or the file of one table
         from planebench.loaded import Loaded
 

@@ -1,30 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run in progress: what is done, the time left, and a line a switch, for ``run``; bars for the rest.
+"""A run in progress: what is done, the time left, and the rates so far, for ``run``; bars for the rest.
 
 All is drawn between trials: drawing takes CPU time from the pollers.
 """
 
 from __future__ import annotations
 
-import math
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
-from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
 from planebench.analysis.counting import saturating
-from planebench.analysis.search import short_name
-from planebench.analysis.starts import by_start, geometric_mean, throughput_blocks
+from planebench.analysis.search.methods import short_name
+from planebench.analysis.starts import geometric_mean, throughput_blocks
 from planebench.measure.campaign import Listener
 from planebench.measure.trial import TrialRequest
-from planebench.model.records import Point, Trial, VerdictKind
-from planebench.model.words import mark, mpps, percent, point_words, printable, reasons
+from planebench.model.records import Trial, VerdictKind
+from planebench.model.words import mark, mpps, point_words, printable, reasons
+from planebench.plan.estimate import duration_words
 from planebench.report.terminal.grid import Glyphs
 
 if TYPE_CHECKING:
@@ -39,66 +37,24 @@ FAILED_IN_A_ROW = 20
 SLOW_TRIAL_S = 5.0
 """What is drawn is also drawn while trials this long run, once a second."""
 BAR_SHARE, BAR_MIN, BAR_MAX = 4, 10, 60
-MAX_CELL = 40
 
 
-@dataclass(frozen=True, slots=True)
-class SoFar:
-    """What a run has of a switch at one test point.
+def so_far(trials: Sequence[Trial], switches: Sequence[str]) -> str:
+    """Return ``planed 31.50, testpmd 12.50 Mpps at p2p → 64 B``, the fastest first; empty before there is a rate.
 
-    ``spread``: by what share the fastest start is above the slowest; None with one start.
+    The test point is the one that was saturated last.
     """
-
-    switch: str
-    pps: float | None
-    mark: str
-    spread: float | None
-    starts: int
-
-    @property
-    def rate(self) -> str:
-        """Return the mean rate in Mpps, with the mark of a lower bound."""
-        return self.mark + mpps(self.pps)
-
-
-def last_point(trials: Sequence[Trial]) -> Point | None:
-    """Return the test point, without a switch, of the last saturating trial; None before the first."""
-    last = next((t.point for t in reversed(trials) if t.role == "r_plus"), None)
-    return None if last is None else replace(last, switch="")
-
-
-def so_far(trials: Sequence[Trial], switches: Sequence[str]) -> tuple[SoFar, ...]:
-    """Return what there is of each switch at the test point that was saturated last."""
-    at, found = last_point(trials), []
-    for label in switches:
-        point = None if at is None else replace(at, switch=label)
-        counted = saturating([trial for trial in trials if trial.point == point])
-        blocks = throughput_blocks(counted.trials)
-        logs = by_start(blocks)
-        spread = math.exp(max(logs) - min(logs)) - 1 if len(logs) > 1 else None
-        found.append(
-            SoFar(label, geometric_mean(blocks), mark(counted.verdict.kind) if logs else "", spread, len(logs))
-        )
-    return tuple(found)
-
-
-def aligned(rows: Sequence[Sequence[str]], glyphs: Glyphs) -> list[str]:
-    """Return rows of a name and figures as lines of columns, figures to the right."""
-    shown = [[glyphs.text(glyphs.arrows(cell)) for cell in row] for row in rows]
-    widths = [min(MAX_CELL, max(map(cell_len, column))) for column in zip(*shown, strict=True)]
-    lines = []
-    for name, *figures in shown:
-        cells = [" " * (width - cell_len(cell)) + cell for cell, width in zip(figures, widths[1:], strict=True)]
-        lines.append("  ".join([set_cell_size(name, widths[0]), *cells]).rstrip())
-    return lines
-
-
-def duration(seconds: float) -> str:
-    """Return ``45 s``, ``12 min``, ``1.7 h``."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    minutes = seconds / 60
-    return f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+    at = next((t.point for t in reversed(trials) if t.role == "r_plus"), None)
+    found: list[tuple[float, str]] = []
+    for label in switches if at is not None else ():
+        counted = saturating(t for t in trials if at is not None and t.point == replace(at, switch=label))
+        if pps := geometric_mean(throughput_blocks(counted.trials)):
+            found.append((pps, f"{printable(label)} {mark(counted.verdict.kind)}{mpps(pps)}"))
+    if at is None or not found:
+        return ""
+    rates = [words for _, words in sorted(found, key=lambda it: -it[0])]
+    more = f" ({len(rates) - LEADING} more)" if len(rates) > LEADING else ""
+    return f"{', '.join(rates[:LEADING])} Mpps{more} at {point_words(at)}"
 
 
 class _Drawn:
@@ -131,7 +87,7 @@ class _Drawn:
         """Return a line that fits: a bar, what is done, the time left, and what goes on."""
         glyphs, width = self._glyphs, min(max(BAR_MIN, self._console.width // BAR_SHARE), BAR_MAX)
         line = Text("[").append(glyphs.bar(done / steps if steps > 0 else 0.0, width), "blue")
-        line.append(glyphs.text(f"] {done} of {steps} · {duration(left_s)} left"))
+        line.append(glyphs.text(f"] {done} of {steps} · {duration_words(left_s)} left"))
         line.append(glyphs.text(glyphs.arrows(f" · {printable(doing)}")), style="dim")
         return self._cut(line)
 
@@ -148,8 +104,8 @@ class RunProgress(_Drawn, Listener):
 
     def __init__(self, session: Session, *, quiet: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         self._session, self._clock = session, clock
-        self._points, self._plan = session.survey.measured, session.survey.plan
-        self._switches = tuple(dict.fromkeys(point.switch for point in self._points))
+        self._plan = session.survey.plan
+        self._switches = tuple(dict.fromkeys(point.switch for point in session.survey.measured))
         self._doing = ""
         self._told_s: float | None = None
         self._failed = 0
@@ -194,34 +150,14 @@ class RunProgress(_Drawn, Listener):
             now_s = self._clock()
             if self._told_s is None or now_s - self._told_s >= LINE_EVERY_S:
                 self._told_s = now_s
-                self._console.print(self._line(), soft_wrap=True)
-
-    def _line(self) -> str:
-        """Return ``37/384, 4 min left: planed 31.50, testpmd 12.50 Mpps at p2p → 64 B``."""
-        pace, at = self._session.pace, last_point(self._session.trials)
-        found = sorted(
-            (it for it in so_far(self._session.trials, self._switches) if it.pps), key=lambda it: -(it.pps or 0.0)
-        )
-        words = f"{pace.done}/{pace.steps}, {duration(pace.left_s())} left"
-        if at and found:
-            rates = ", ".join(f"{printable(it.switch)} {it.rate}" for it in found[:LEADING])
-            more = f" ({len(found) - LEADING} more)" if len(found) > LEADING else ""
-            words += f": {rates} Mpps{more} at {point_words(at)}"
-        return self._glyphs.text(self._glyphs.arrows(words))
+                pace, rates = self._session.pace, so_far(self._session.trials, self._switches)
+                words = f"{pace.done}/{pace.steps}, {duration_words(pace.left_s())} left{f': {rates}' if rates else ''}"
+                self._console.print(self._glyphs.text(self._glyphs.arrows(words)), soft_wrap=True)
 
     def _lines(self) -> Group:
-        pace, trials = self._session.pace, self._session.trials
-        taken = Counter(t.point for t in trials if t.role == "r_plus")
-        to_go = Counter(p.switch for p in self._points if taken[p] < self._plan.throughput.repetitions)
-        at = last_point(trials)
-        rows = [[point_words(at) if at else "switch", "Mpps", "spread", "starts", "points to go"]]
-        rows += [
-            [printable(it.switch), it.rate, percent(it.spread), str(it.starts), str(to_go[it.switch])]
-            for it in so_far(trials, self._switches)
-        ]
-        head, *others = aligned(rows, self._glyphs)
+        pace, rates = self._session.pace, so_far(self._session.trials, self._switches)
         line = self._progress(pace.done, pace.steps, pace.left_s(), self._doing)
-        return Group(line, self._cut(Text(head, style="dim")), *(self._cut(Text(other)) for other in others))
+        return Group(line, self._cut(Text(self._glyphs.text(self._glyphs.arrows(rates)))))
 
 
 class Bar(_Drawn):

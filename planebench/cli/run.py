@@ -37,40 +37,25 @@ def run_plan(
     plan: str,
     overrides: Mapping[str, Any],
     *,
-    time_budget: str | None = None,
-    hugepages: bool | None = None,
-    calibrated: bool = True,
-    resume: bool = False,
-    runs: Path | None = None,
-    json: bool = False,
-    quiet: bool = False,
-    page: bool = True,
-    switch_host: str | None = None,
-    testbed: str | None = None,
-    subject: str | None = None,
-    tag: Sequence[str] | None = None,
+    json: bool,
+    quiet: bool,
+    page: bool,
+    switch_host: str | None,
+    testbed: str | None,
+    subject: str | None,
+    tag: Sequence[str] | None,
+    **how: Any,
 ) -> int:
     """Run a plan and show the results. Returns the exit code: 0; 130 after Ctrl-C or SIGTERM; 4 or 6 as :func:`_judge`.
 
     ``overrides`` are the keyword arguments of plans.override. ``page``: write the HTML report. ``switch_host`` is
-    as for ssh; None for this one.
+    as for ssh; None for this one. ``how``: what else :func:`measured` takes.
     Raises UsageError and NotInstalledError before anything is started.
     """
     labels = read_labels(testbed, subject, tag or ())
     folder: Path | None = None
     try:
-        folder, status = measured(
-            plan,
-            overrides,
-            switch_host,
-            time_budget=time_budget,
-            hugepages=hugepages,
-            calibrated=calibrated,
-            resume=resume,
-            runs=runs,
-            quiet=quiet,
-            labels=labels,
-        )
+        folder, status = measured(plan, overrides, switch_host, quiet=quiet, labels=labels, **how)
         derived = Derived(read_run(folder))
         if json:
             sys.stdout.buffer.write(document_of(derived))
@@ -106,7 +91,7 @@ def measured(
     quiet: bool,
     labels: Labels | None,
 ) -> tuple[Path, RunStatus]:
-    """Run a plan; return the folder of the run, and how it ended. The parameters are those of :func:`run_plan`."""
+    """Run a plan; return the folder of the run, and how it ended. The parameters are options of the command."""
     with switch_on(switch_host) as connect:
         held = survey(plan, overrides, hugepages=hugepages, connect=connect).required().within(time_budget)
         console = Console(stderr=True, quiet=quiet, markup=False)

@@ -18,10 +18,10 @@ FROM runs ORDER BY started_at, run_id
 """
 
 
-def add(store: Path, run: Sequence[str] | None, testbed: str, runs: Path | None, *, json: bool, quiet: bool) -> None:
+def add(store: Path, run: Sequence[str] | None, runs: Path | None, *, json: bool, quiet: bool) -> None:
     """Add runs to a store and print their ids."""
     folders = [find_run(runs, one) for one in run or ("latest",)]
-    added = {folder.name: [str(path) for path in add_run(store, folder, testbed)] for folder in folders}
+    added = {folder.name: [str(path) for path in add_run(store, folder)] for folder in folders}
     if json:
         print_json({"added": added})
     elif not quiet:

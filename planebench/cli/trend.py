@@ -3,62 +3,30 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
-from typing import Any
 
 from planebench.analysis.metrics.column import plain
-from planebench.analysis.trend import Trend, find_trend
+from planebench.analysis.trend import find_trend
 from planebench.cli.options import print_json
 from planebench.lab.store import histories
-from planebench.model.errors import unknown
 from planebench.model.results import Metric
 from planebench.report.sections import Sentences
 from planebench.report.terminal.table import print_parts
 from planebench.report.trend import changes_table, found_in
 
 
-def trend(
-    store: Path,
-    metric: Metric,
-    testbed: str | None,
-    switch: str | None,
-    *,
-    json: bool,
-    quiet: bool,
-) -> None:
+def trend(store: Path, metric: Metric, *, json: bool, quiet: bool) -> None:
     """Print the changes of every series of a store, newest first."""
-    series = histories(store, metric, testbed, switch)
-    if not series and (testbed or switch):
-        there = sorted({getattr(it, "testbed" if testbed else "switch") for it in histories(store, metric)})
-        raise unknown("testbed" if testbed else "switch", testbed or switch or "", there)
+    series = histories(store, metric)
     trends = [find_trend(key, samples) for key, samples in sorted(series.items(), key=lambda it: str(it[0]))]
     if json:
-        print_json({"trends": [_document(it) for it in trends]})
+        names = ("problem", "steps", "samples", "left_out")
+        found = [plain(it.series) | {name: plain(getattr(it, name)) for name in names} for it in trends]
+        print_json({"trends": found})
     elif not quiet:
-        found = found_in(trends)
+        changes = found_in(trends)
         runs = {(it.series.testbed, sample.run_id) for it in trends for sample in it.samples}
         short = sum(bool(it.problem) for it in trends)
         note = f"; {short} with too few runs or boots" if short else ""
-        counts = f"{len(found)} changes in {len(trends)} series of {len(runs)} runs{note}"
-        print_parts([changes_table(found), Sentences([counts])])
-
-
-def _document(found: Trend) -> dict[str, Any]:
-    steps = [
-        {
-            **{name: getattr(step, name) for name in ("ratio", "low", "high", "cause")},
-            "changed": list(step.changed),
-            **{name: _run(getattr(step, name)) for name in ("before", "after", "probable")},
-        }
-        for step in found.steps
-    ]
-    document: dict[str, Any] = {**dataclasses.asdict(found.series), "problem": found.problem, "steps": steps}
-    for name in ("samples", "left_out"):
-        document[name] = [_run(sample) for sample in getattr(found, name)]
-    return document
-
-
-def _run(sample: Any) -> dict[str, Any]:
-    names = ("run_id", "started_at", "value", "commit", "committed_at", "repository", "dirty", "boot")
-    return {name: plain(getattr(sample, name)) for name in names}
+        counts = f"{len(changes)} changes in {len(trends)} series of {len(runs)} runs{note}"
+        print_parts([changes_table(changes), Sentences([counts])])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Many testbeds: a matrix of runs becomes jobs of Slurm, or of hosts behind ssh, each run alone on its testbed.
+"""Many testbeds: a matrix of runs becomes jobs of Slurm, each run alone on its testbed (docs/jobs.md).
 
-Nothing here schedules. Slurm, or a lock of the kernel, decides who is next (docs/jobs.md).
+Nothing here schedules.
 """

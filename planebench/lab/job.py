@@ -40,13 +40,11 @@ JOBS_VARIABLE = "PLANEBENCH_JOBS"
 
 @dataclass(frozen=True, slots=True)
 class JobPlace:
-    """A testbed of a matrix: options of sbatch, or a host behind ssh; and the same for the switch, if it is apart."""
+    """A testbed of a matrix: options of sbatch; and those for the node of the switch, if it is apart."""
 
     name: str
-    slurm: str | None
-    ssh: str | None
+    slurm: str
     switch: str | None
-    lock: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,7 @@ class Job:
     store: str | None
     """Folder of the store that gets the run; None for none."""
     ticket: Annotated[str, StringConstraints(pattern=r"^planebench-[A-Za-z0-9._=+-]{1,200}-[0-9a-f]{8}$")]
-    """Name of the job in the queue, and of its folder on a host. No other job of any user has it."""
+    """Name of the job in the queue. No other job of any user has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +165,8 @@ def is_resumable(runs: Path) -> bool:
     return any(not is_complete(info) for info in list_runs(runs))
 
 
-# What runs jobs (slurm, ssh): submit, state, cancel, fetch. Nothing of a job is kept but its folder and its ticket.
-
 QueueState = Literal["pending", "running", "ending", "unreachable"]
-"""``unreachable``: not known, because the host or the controller of the queue does not answer."""
+"""``unreachable``: not known, because the controller of the queue does not answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from planebench.lab.job import JobPlace, safe_name
 from planebench.model.closed import ClosedModel
 from planebench.model.errors import UsageError, unknown
 from planebench.model.text import is_yaml_file, parse_yaml, place_in, read_text, type_remedy
-
-LOCK = "/run/lock/planebench"
 
 EntryName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,59}$")]
 Kinds = Mapping[str, Any]
@@ -27,25 +25,17 @@ _AS_TYPED = ConfigDict(coerce_numbers_to_str=True)
 
 
 class TestbedModel(ClosedModel):
-    """A testbed: ``slurm`` has options of sbatch, ``ssh`` is a host; ``switch`` is the same for a second machine."""
+    """A testbed: ``slurm`` has options of sbatch, ``switch`` those for the node of the switch, if that is apart."""
 
     __test__ = False  # not for pytest
 
-    slurm: str | None = None
-    ssh: str | None = None
+    slurm: str
     switch: str | None = None
-    lock: str = LOCK
     options: dict[str, Any] = Field(default_factory=dict)
 
-    @model_validator(mode="after")
-    def _fits(self) -> TestbedModel:
-        if (self.slurm is None) == (self.ssh is None):
-            raise ValueError('give either slurm (options of sbatch, "" for any node) or ssh (a host)')
-        return self
 
-
-class MatrixModel(ClosedModel):
-    """The document."""
+class Matrix(ClosedModel):
+    """The document of a matrix."""
 
     version: Literal[1]
     name: EntryName
@@ -68,27 +58,20 @@ class Combination:
     place: JobPlace
 
 
-@dataclass(frozen=True, slots=True)
-class Matrix:
-    """A matrix: its document, all combinations, and the folder where its relative paths begin."""
+def read_matrix(path: Path, kinds: Kinds) -> tuple[Matrix, tuple[Combination, ...]]:
+    """Read a matrix, whose relative paths begin in its folder, and return it with all its combinations.
 
-    name: str
-    plan: str
-    runs: tuple[Combination, ...]
-    time: str | None
-    store: Path | None
-    tags: Mapping[str, str]
-
-
-def read_matrix(path: Path, kinds: Kinds) -> Matrix:
-    """Read a matrix. Raises UsageError, which names file, line and column, the key, and what is valid."""
+    Raises UsageError, which names file, line and column, the key, and what is valid.
+    """
     text = read_text(path, f"matrix {path}", "give a readable YAML file")
     document = parse_yaml(text, str(path))
     if not isinstance(document, dict):
-        raise UsageError(f"{path}: a matrix is a mapping of keys: {', '.join(MatrixModel.model_fields)}")
+        raise UsageError(f"{path}: a matrix is a mapping of keys: {', '.join(Matrix.model_fields)}")
     try:
-        model = MatrixModel.model_validate(document)
-        return _matrix(model, path, kinds)
+        matrix, folder = Matrix.model_validate(document), path.resolve().parent
+        plan = str(folder / matrix.plan) if is_yaml_file(matrix.plan) else matrix.plan
+        store = None if matrix.store is None else str(folder / matrix.store)
+        return matrix.model_copy(update={"plan": plan, "store": store}), tuple(_combinations(matrix, kinds))
     except ValidationError as error:
         found = min(error.errors(include_url=False), key=lambda it: it["type"] != "extra_forbidden")
         keys = [key for key in found["loc"] if key != "[key]"]
@@ -105,14 +88,13 @@ class _OptionError(Exception):
         self.keys = keys
 
 
-def _matrix(model: MatrixModel, path: Path, kinds: Kinds) -> Matrix:
-    folder = path.resolve().parent
+def _combinations(model: Matrix, kinds: Kinds) -> list[Combination]:
     common = _options(model.options, kinds, ("options",))
     axes = [
         [(value, _options({name: value}, kinds, ("matrix",), number)) for number, value in enumerate(values)]
         for name, values in model.matrix.items()
     ]
-    places = [JobPlace(name, it.slurm, it.ssh, it.switch, it.lock) for name, it in model.testbeds.items()]
+    places = [JobPlace(name, it.slurm, it.switch) for name, it in model.testbeds.items()]
     runs = []
     for place, chosen, number in itertools.product(places, itertools.product(*axes), range(1, model.repeat + 1)):
         own = _options(model.testbeds[place.name].options, kinds, ("testbeds", place.name, "options"))
@@ -125,10 +107,7 @@ def _matrix(model: MatrixModel, path: Path, kinds: Kinds) -> Matrix:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise _OptionError(("matrix",), f'two runs have the same name "{twice}"; give options that differ')
-    plan = str(folder / model.plan) if is_yaml_file(model.plan) else model.plan
-    store = folder / model.store if model.store is not None else None
-    time = None if model.time is None else str(model.time)
-    return Matrix(model.name, plan, tuple(runs), time, store, model.tags)
+    return runs
 
 
 def _options(given: Mapping[str, Any], kinds: Kinds, keys: Sequence[str], item: int | None = None) -> dict[str, Any]:
@@ -152,7 +131,7 @@ def _options(given: Mapping[str, Any], kinds: Kinds, keys: Sequence[str], item: 
 def _words(keys: Sequence[int | str], found: Any) -> str:
     key = ".".join(map(str, keys))
     if found["type"] == "extra_forbidden":
-        valid = TestbedModel if keys[0] == "testbeds" else MatrixModel
+        valid = TestbedModel if keys[0] == "testbeds" else Matrix
         return str(unknown("key", keys[-1], tuple(valid.model_fields)))
     if found["type"] == "missing":
         return f"key {key} is missing; add it"

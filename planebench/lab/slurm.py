@@ -42,30 +42,23 @@ exit "$code"
 """
 
 
-class Slurm:
-    """The cluster that ``sbatch`` of this machine submits to. All methods raise StartError if it cannot be reached."""
+def submit(job: Job, folder: Path) -> None:
+    """Queue a job. ``singleton``: of two jobs of this name, the second waits, and finds the work done."""
+    _run(sbatch_command(job, folder), script(folder))
 
-    poll_s = 10.0
-    """How long to wait between two calls of :meth:`state`."""
 
-    def submit(self, job: Job, folder: Path) -> None:
-        """Queue a job. ``singleton``: of two jobs of this name, the second waits, and finds the work done."""
-        _run(sbatch_command(job, folder), script(folder))
+def queue_of(jobs: Collection[Job]) -> Queue:
+    """Return those of ``jobs`` that are in the queue, and the nodes that were drained, with the reason."""
+    found = _run(["squeue", "--noheader", f"--user={getpass.getuser()}", "--format=%j|%T|%N|%r"])
+    wanted = {job.ticket for job in jobs}
+    queued = {name: it for name, it in parse_queue(found) if name in wanted}
+    drained = _run(["sinfo", "--noheader", "--list-reasons", "--format=%n|%E"]) if queued else ""
+    return Queue(queued, tuple(parse_drained(drained)))
 
-    def state(self, jobs: Collection[Job]) -> Queue:
-        """Return those of ``jobs`` that are in the queue, and the nodes that were drained, with the reason."""
-        found = _run(["squeue", "--noheader", f"--user={getpass.getuser()}", "--format=%j|%T|%N|%r"])
-        wanted = {job.ticket for job in jobs}
-        queued = {name: it for name, it in parse_queue(found) if name in wanted}
-        drained = _run(["sinfo", "--noheader", "--list-reasons", "--format=%n|%E"]) if queued else ""
-        return Queue(queued, tuple(parse_drained(drained)))
 
-    def cancel(self, job: Job) -> None:
-        """Remove a job from the queue, or end it in order."""
-        _run(["scancel", f"--user={getpass.getuser()}", f"--name={job.ticket}"])
-
-    def fetch(self, job: Job, folder: Path) -> None:
-        """Do nothing: the folder is on a file system that all nodes have."""
+def cancel(job: Job) -> None:
+    """Remove a job from the queue, or end it in order."""
+    _run(["scancel", f"--user={getpass.getuser()}", f"--name={job.ticket}"])
 
 
 def sbatch_command(job: Job, folder: Path) -> list[str]:
@@ -79,7 +72,7 @@ def sbatch_command(job: Job, folder: Path) -> list[str]:
         f"--output={folder.resolve() / LOG_FILE}",
         f"--comment=planebench {job.matrix}/{job.name}",
     ]
-    words = ["sbatch", *own, f"--job-name={job.ticket}", *common, *shlex.split(job.place.slurm or "")]
+    words = ["sbatch", *own, f"--job-name={job.ticket}", *common, *shlex.split(job.place.slurm)]
     if job.place.switch is not None:  # of the same name, it would wait for the first
         words += [":", f"--job-name={job.ticket}-switch", *common, *shlex.split(job.place.switch)]
     return words
@@ -108,11 +101,10 @@ def parse_drained(text: str) -> Iterator[str]:
 
 
 def _run(command: list[str], stdin: str = "") -> str:
+    """Run a command of Slurm; return what it prints. Raises StartError."""
     done: ProgramOutput = run_tool(command, TIMEOUT_S, stdin=stdin)
     if done.code is None:
-        raise StartError(
-            f"{command[0]}: {done.stderr}; install the client commands of Slurm (slurm-client), or use ssh"
-        )
+        raise StartError(f"{command[0]}: {done.stderr}; install the client commands of Slurm (slurm-client)")
     if not done.ok:
         words = "; ".join(line.removeprefix(f"{command[0]}: error: ") for line in done.stderr.strip().splitlines())
         raise StartError(f"{command[0]} failed: {words or f'exit code {done.code}'}")

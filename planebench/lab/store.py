@@ -16,9 +16,9 @@ from urllib.parse import quote
 import duckdb
 
 from planebench.analysis import tables
+from planebench.analysis.compare import Derived
 from planebench.analysis.counting import cell_id
 from planebench.analysis.metrics.results import POINT
-from planebench.analysis.tables import RunSource
 from planebench.analysis.trend import VOLATILE, Series, TrendPoint
 from planebench.model.errors import StoreError, UsageError, unknown
 from planebench.model.header import RunHeader, Subject
@@ -40,20 +40,20 @@ UNNAMED = "unknown"
 _SUFFIX = ".parquet"
 
 
-def add_run(store: Path, folder: Path, testbed: str = "") -> tuple[Path, ...]:
+def add_run(store: Path, folder: Path) -> tuple[Path, ...]:
     """Write the tables of a finished run into the store, and return the files; a run that is there is replaced.
 
     Files are replaced whole, and their name follows from testbed and run id. Therefore a run is
-    never in the store twice, however often it is added, and no reader sees half of it. ``testbed``: the name for a run
-    whose header has none. Raises StoreError for an invalid run or an unusable store, UsageError for an unfinished run.
+    never in the store twice, however often it is added, and no reader sees half of it. Raises StoreError for an invalid
+    run or an unusable store, UsageError for an unfinished run.
     """
     run = read_run(folder)
     if run.finished is None:
         raise UsageError(
             f"run {folder.name} is in progress or was killed: finish it with the same command and --resume first"
         )
-    where = run.header.testbed or testbed or UNNAMED
-    source = RunSource(folder, run)
+    where = run.header.testbed or UNNAMED
+    source = Derived(run)
     written: list[Path] = []
     with duckdb.connect() as database:
         for name in STORED:
@@ -140,25 +140,21 @@ _OF_SUBJECT = ("repository", "commit", "committed_at", "dirty", "switch")
 _POINT = tuple(column.name for column in POINT if column.name not in ("run_id", "version"))
 
 
-def histories(
-    store: Path, metric: Metric = "throughput", testbed: str | None = None, switch: str | None = None
-) -> dict[Series, list[TrendPoint]]:
+def histories(store: Path, metric: Metric = "throughput") -> dict[Series, list[TrendPoint]]:
     """Return the series of a metric, by testbed, switch and test point. Raises UsageError for an unknown metric."""
     if metric not in _FIGURES:
         raise unknown("metric", metric, METRICS)
     with _of_strangers(store):
-        return _histories(store, metric, testbed, switch)
+        return _histories(store, metric)
 
 
-def _histories(store: Path, metric: Metric, testbed: str | None, switch: str | None) -> dict[Series, list[TrendPoint]]:
+def _histories(store: Path, metric: Metric) -> dict[Series, list[TrendPoint]]:
     with open_store(store) as database:
         runs = {(run["testbed"], run["run_id"]): run for run in _rows(database.sql("SELECT * FROM runs"))}
         found = _rows(database.sql(f"SELECT *, {_FIGURES[metric]}"))
     series: dict[Series, list[TrendPoint]] = {}
     for row in found:
-        if row["figure"] is None or row["figure"] <= 0 or testbed not in (None, row["testbed"]):
-            continue
-        if switch in (None, row["switch"]):
+        if row["figure"] is not None and row["figure"] > 0:
             run = runs[row["testbed"], row["run_id"]]
             row["chain"] = without_folders(row["chain"], json.loads(run["settings"]))
             cell = cell_id(Point(**{name: row[name] for name in _POINT}))

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from planebench.analysis.search import METHODS
+from planebench.analysis.search.methods import METHODS
 from planebench.model.plan import Plan
 from planebench.model.records import Point
 from planebench.model.switch import USUAL_COST

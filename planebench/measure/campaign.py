@@ -16,8 +16,9 @@ from typing import TypeVar
 
 from planebench.analysis.compare import Derived, Open, still_open
 from planebench.analysis.counting import of_kinds, saturating
-from planebench.analysis.search import Ask, load_name, search_settings, step
-from planebench.analysis.search.task import fits
+from planebench.analysis.search.methods import load_name
+from planebench.analysis.search.replay import step
+from planebench.analysis.search.task import Ask, fits, search_settings
 from planebench.analysis.starts import geometric_mean, throughput_blocks
 from planebench.host.device_settings import device_journal, keep_away
 from planebench.host.process import Supervisor

@@ -90,11 +90,6 @@ class PaperFigure:
         return low > high
 
 
-def read_papers(text: str) -> PapersModel:
-    """Return the papers in a YAML text. Raises pydantic's ValidationError if it does not fit the schema."""
-    return PapersModel.model_validate(parse_yaml(text, "papers"))
-
-
 @cache
 def paper_figures() -> tuple[PaperFigure, ...]:
     """Return every published figure whose scenario planebench has."""
@@ -140,7 +135,8 @@ def paper_versions(paper: str) -> Mapping[str, str]:
 
 @cache
 def _papers() -> PapersModel:
-    return read_papers(files("planebench.papers").joinpath("papers.yaml").read_text(encoding="utf-8"))
+    text = files("planebench.papers").joinpath("papers.yaml").read_text(encoding="utf-8")
+    return PapersModel.model_validate(parse_yaml(text, "papers"))
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, float]]:

@@ -154,13 +154,22 @@ def ranked_together(runs: Sequence[Ranked]) -> Ranked:
 
 
 def ranks(claim: Claim, measured: RunFigures) -> tuple[Ranked, bool | None]:
-    """Return the ranks of a claim of an order or a correlation, and whether they are as it says."""
+    """Return the ranks of a claim of an order or a correlation, and whether they are as it says.
+
+    None if that depends on the inconclusive pairs.
+    """
     if claim.order is not None:
         ranked = rank_order(claim, claim.order, measured)
         return ranked, None if too_few(ranked) else order_holds(ranked)
     assert claim.correlation is not None  # which its caller asked
     ranked = rank_correlation(claim, claim.correlation, measured)
-    return ranked, None if too_few(ranked) else _correlation_holds(claim.correlation, ranked)
+    if too_few(ranked):
+        return ranked, None
+    if claim.correlation.sign == "opposite":
+        return ranked, True if ranked.high <= -MIN_TAU else False if ranked.low > -MIN_TAU else None
+    if ranked.low > -MIN_TAU and ranked.high < MIN_TAU:
+        return ranked, True
+    return ranked, False if ranked.low >= MIN_TAU or ranked.high <= -MIN_TAU else None
 
 
 def order_holds(ranked: Ranked) -> bool | None:
@@ -168,15 +177,6 @@ def order_holds(ranked: Ranked) -> bool | None:
     if ranked.low >= MIN_TAU:
         return True
     return False if ranked.high < MIN_TAU else None
-
-
-def _correlation_holds(shape: Correlation, ranked: Ranked) -> bool | None:
-    """Return whether the ranks are opposite, or unrelated; None if that depends on the inconclusive pairs."""
-    if shape.sign == "opposite":
-        return True if ranked.high <= -MIN_TAU else False if ranked.low > -MIN_TAU else None
-    if ranked.low > -MIN_TAU and ranked.high < MIN_TAU:
-        return True
-    return False if ranked.low >= MIN_TAU or ranked.high <= -MIN_TAU else None
 
 
 def ranked_switches(claim: Claim) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ from dataclasses import replace
 from math import floor
 from typing import Any
 
-from planebench.analysis.search import METHODS, search_settings
+from planebench.analysis.search.methods import METHODS
+from planebench.analysis.search.task import search_settings
 from planebench.model.errors import UsageError
 from planebench.model.plan import LatencyPlan, Plan, Skipped
 from planebench.model.records import Point

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from planebench.analysis.search import parameters
+from planebench.analysis.search.methods import parameters
 from planebench.model.chain_name import split
 from planebench.model.errors import UsageError
 from planebench.model.plan import R_PLUS, SECTIONS, Plan

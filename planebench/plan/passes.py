@@ -14,7 +14,7 @@ from math import ceil
 from random import Random
 from typing import Any, TypeVar
 
-from planebench.analysis.search import load_name
+from planebench.analysis.search.methods import load_name
 from planebench.model.dimensions import HostingName
 from planebench.model.errors import UsageError
 from planebench.model.plan import R_PLUS, LatencyPlan, Plan

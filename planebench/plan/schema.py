@@ -17,7 +17,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import ValidationError
 
-from planebench.analysis.search import METHODS
+from planebench.analysis.search.methods import METHODS
 from planebench.model.chain_name import WHOLE, vnf_texts
 from planebench.model.closed import adapter
 from planebench.model.dimensions import ClockChoice, HostingName
@@ -169,7 +169,9 @@ def validated(values: Mapping[str, Any]) -> Plan:
     if isinstance(hostings := found.get("hosting"), tuple):
         found |= of_hostings(hostings)
     try:
-        plan: Plan = adapter(Plan).validate_json(json.dumps(found, default=_plain_data))
+        # A record is a mapping in JSON, a date of YAML is text.
+        text = json.dumps(found, default=lambda it: asdict(it) if hasattr(it, "__dataclass_fields__") else str(it))
+        plan: Plan = adapter(Plan).validate_json(text)
     except ValidationError as error:
         raise _usage_error(error) from None
     plan = replace(plan, traffic=tuple(on_wire(profile, plan.wire) for profile in plan.traffic))
@@ -281,11 +283,6 @@ def _check_keys(given: Mapping[str, Any], valid: Collection[str], prefix: str) -
     for key in given:
         if key not in valid:
             raise unknown("key", f"{prefix}{key}", [f"{prefix}{name}" for name in valid])
-
-
-def _plain_data(value: Any) -> Any:
-    """Return what JSON has for a value in a document: a record as a mapping, a date of YAML as text."""
-    return asdict(value) if hasattr(value, "__dataclass_fields__") else str(value)
 
 
 def _usage_error(error: ValidationError) -> UsageError:

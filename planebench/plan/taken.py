@@ -6,13 +6,13 @@ Only what somebody said is asked for: the keys of a document, the options of a c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 
 from planebench.model.errors import UsageError
-from planebench.model.plan import SECTIONS, Plan, SearchPlan, has_line
+from planebench.model.plan import Plan, SearchPlan, has_line
 from planebench.model.records import Point
-from planebench.model.scenario import scenario_named
+from planebench.model.scenario import Scenario, scenario_named
 from planebench.model.traffic import TrafficProfile
 from planebench.model.wire import wire_named
 from planebench.plan.expand import points_of
@@ -27,15 +27,14 @@ class PlanPath:
     point: Point
 
     @property
-    def wired(self) -> bool:
-        """Return whether one of its ports is a wire."""
-        return scenario_named(self.point.scenario).wired
+    def known(self) -> Scenario:
+        """Return its scenario."""
+        return scenario_named(self.point.scenario)
 
     @property
     def vnf_ports(self) -> bool:
         """Return whether the switch has ports of VNFs."""
-        known = scenario_named(self.point.scenario)
-        return bool((known.has_vnfs and not known.bare) or known.ends_in_vnfs)
+        return bool((self.known.has_vnfs and not self.known.bare) or self.known.ends_in_vnfs)
 
     @property
     def profile(self) -> TrafficProfile:
@@ -54,7 +53,7 @@ class PlanPath:
         """Return whether the plan says how one of its VNFs collects frames: one of planed, whose text does not."""
         if self.plan.latency.wanted and self.point.echoes("latency"):
             return True
-        if not scenario_named(self.point.scenario).has_vnfs:
+        if not self.known.has_vnfs:
             return False
         functions = parse_chain(self.point.chain) if self.point.chain else ()
         return not functions or any(not it.own and not it.sending() for it in functions)
@@ -67,14 +66,14 @@ Rule = Callable[[PlanPath], TakenUp]
 
 def _ring_size(path: PlanPath) -> TakenUp:
     own = wire_named(path.plan.wire).own_rings
-    return path.vnf_ports or (path.wired and path.plan.wire_ring_size is None and not own)
+    return path.vnf_ports or (path.known.wired and path.plan.wire_ring_size is None and not own)
 
 
 def _wire_ring_size(path: PlanPath) -> TakenUp:
     wire = wire_named(path.plan.wire)
-    if path.wired and wire.own_rings:
+    if path.known.wired and wire.own_rings:
         return f"wire {wire.name} has rings of its own"
-    return path.wired
+    return path.known.wired
 
 
 def _traffic(path: PlanPath) -> TakenUp:
@@ -99,70 +98,25 @@ def _open_loop(path: PlanPath) -> TakenUp:
     return f"--open-loop needs a rate, and wire {path.plan.wire} has no line rate: add --line, e.g. 10G, or --max-rate"
 
 
-def _drain(path: PlanPath) -> TakenUp:
-    return path.asks_the_plan and (path.plan.send_burst > 0 or "no VNF waits without send_burst")
-
-
-def _latency(path: PlanPath) -> TakenUp:
-    return path.plan.latency.wanted
-
-
-def _v2v_rate(path: PlanPath) -> TakenUp:
-    return bool(path.plan.latency.loads) and scenario_named(path.point.scenario).latency_by_echo
-
-
-def _searched(path: PlanPath) -> TakenUp:
-    return bool(path.plan.search.methods)
-
-
-def _hosted(path: PlanPath) -> TakenUp:
-    known = scenario_named(path.point.scenario)
-    return bool(known.has_vnfs or known.ends_in_vnfs)
-
-
-def _placed(path: PlanPath) -> TakenUp:
-    return scenario_named(path.point.scenario).has_vnfs
-
-
 RULES: Mapping[str, Rule] = {
     "ring_size": _ring_size,
     "wire_ring_size": _wire_ring_size,
     "send_burst": lambda path: path.asks_the_plan,
-    "drain_us": _drain,
-    "hosting": _hosted,
-    "placements": _placed,
+    "drain_us": lambda path: path.asks_the_plan and (path.plan.send_burst > 0 or "no VNF waits without send_burst"),
+    "hosting": lambda path: bool(path.known.has_vnfs or path.known.ends_in_vnfs),
+    "placements": lambda path: path.known.has_vnfs,
     "traffic": _traffic,
     "throughput.line_bps": _line,
     "throughput.open_loop": _open_loop,
-    "latency.v2v_pps": _v2v_rate,
-    "latency.anatomy": _latency,
-    **{f"search.{field.name}": _searched for field in fields(SearchPlan) if field.name != "methods"},
+    "latency.v2v_pps": lambda path: bool(path.plan.latency.loads) and path.known.latency_by_echo,
+    "latency.anatomy": lambda path: path.plan.latency.wanted,
+    **{
+        f"search.{field.name}": lambda path: bool(path.plan.search.methods)
+        for field in fields(SearchPlan)
+        if field.name != "methods"
+    },
 }
 """Setting, as a document has it -> whether a path takes it up."""
-EVERYWHERE = frozenset(
-    {
-        *("name", "description", "papers", "left_out", "differs", "purpose", "only", "parts", "more_hostings", "seed"),
-        *("switches", "missing_switches", "missing_hostings", "time_budget_s"),
-        # The matrix, and where it is measured: points are made of them, or refused (planebench.switches.adapter).
-        *("scenarios", "directions", "frame_sizes_bytes", "chain_lengths", "chains", "vnf_counts"),
-        *("cpu_clocks", "wire", "switch_cores", "tester_cores", "tester", "clock", "check"),
-        *("throughput.duration_s", "throughput.repetitions", "throughput.warmup_s", "throughput.restarts"),
-        "throughput.max_rate_pps",
-        *("throughput.repetitions_max", "search.methods"),
-        *("latency.loads", "latency.rates_pps", "latency.total_bps", "latency.per_vnf_bps"),
-        *("latency.duration_s", "latency.repetitions", "latency.of", "latency.probe_rate_pps", "latency.stamp"),
-    }
-)
-"""Settings without a rule: every path takes them up, or what refuses them is elsewhere."""
-
-
-def settings() -> Iterator[str]:
-    """Yield every setting of a plan."""
-    for field in fields(Plan):
-        if (section := SECTIONS.get(field.name)) is not None:
-            yield from (f"{field.name}.{it.name}" for it in fields(section))
-        else:
-            yield field.name
 
 
 def check_taken(plan: Plan, said: Iterable[str], names: Mapping[str, str] | None = None) -> None:

@@ -77,18 +77,13 @@ def leaders_sentence(standings: Iterable[Standing], title: str, best: str) -> st
     behind: dict[str, list[Standing]] = {}
     for it in (it for won in leaders.values() for it in won if it.second_lead is not None):
         behind.setdefault(it.results[1].point.switch, []).append(it)
-    second = [
-        f"{label} at {_where(shown, len(found))} ({_factors([it.second_lead for it in shown])} × the one after it)"
-        for label, shown in behind.items()
-    ]
+    second = []
+    for label, shown in behind.items():  # a few test points are named, where there are others
+        few = len(shown) <= FEW_NAMES and len(shown) < len(found)
+        where = listed([point_words(it.point) for it in shown]) if few else str(len(shown))
+        second.append(f"{label} at {where} ({_factors([it.second_lead for it in shown])} × the one after it)")
     parts = (f"{title}: {listed(first)}", undecided, f"second: {listed(second)}" if second else "")
     return f"{'; '.join(filter(None, parts))}."
-
-
-def _where(shown: Sequence[Standing], of: int) -> str:
-    """Return the names of a few test points, where there are others; else how many they are."""
-    few = len(shown) <= FEW_NAMES and len(shown) < of
-    return listed([point_words(it.point) for it in shown]) if few else str(len(shown))
 
 
 def _factors(pairs: Sequence[Comparison | None]) -> str:

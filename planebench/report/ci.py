@@ -64,18 +64,15 @@ def to_markdown(
         lines.append("")
     if comparisons:
         lines += ["| test point | metric | a | b | b / a | interval | answer |", "|---|---|---|---|---:|---:|---|"]
-        lines += [f"| {' | '.join(map(_cell, _row(it)))} |" for it in comparisons]
+        for c in comparisons:
+            metric = METRICS[c.metric] + (f" at {load_words(c.load)}" if c.load else "")
+            ends = "–".join("" if end is None else f"{end:.3f}" for end in (c.low, c.high))
+            answer = "different" if c.distinguishable else undecided_words(c)
+            row = (c.point, metric, c.a, c.b, f"{c.ratio:.3f}", ends, answer)
+            lines.append(f"| {' | '.join(map(_cell, row))} |")
         lines.append("")
     lines += [f"> {_cell(note)}" for note in notes]
     return ("\n".join(lines).rstrip() + "\n\n").encode("utf-8", errors="replace")
-
-
-def _row(comparison: Comparison) -> tuple[str, ...]:
-    c = comparison
-    metric = METRICS[c.metric] + (f" at {load_words(c.load)}" if c.load else "")
-    ends = ("" if end is None else f"{end:.3f}" for end in (c.low, c.high))
-    answer = "different" if c.distinguishable else undecided_words(c)
-    return c.point, metric, c.a, c.b, f"{c.ratio:.3f}", "–".join(ends), answer
 
 
 def _cell(text: str) -> str:

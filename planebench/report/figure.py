@@ -7,7 +7,6 @@ import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 from planebench.model.records import PartKind, Point
 from planebench.model.scenario import ScenarioName
@@ -77,30 +76,12 @@ def shape_of(color: str) -> str:
 SMALLEST_US = 1e-3
 """One nanosecond: a log axis has no zero."""
 
-FigureId = Literal[
-    "overview",
-    "p99",
-    "throughput",
-    "chain",
-    "vnfs",
-    "loss",
-    "latency",
-    "load",
-    "jitter",
-    "sizes",
-    "jitter-sizes",
-    "tradeoff",
-    "deviation",
-    "anatomy",
-]
-"""The kinds of figures. ``planebench.report.figures`` describes each; this module is light, for completion."""
 PART_KINDS: dict[PartKind, str] = {
     "tester": "tester",
     "switch": "switch hops",
     "hosting": "hops with hosting",
     "vnf": "VNFs",
 }
-KINDS: tuple[FigureId, ...] = get_args(FigureId)
 
 CHART_PX, WIDE_PX, NARROW_PX = 330.0, 860.0, 356.0
 """Width of a chart, of the one of the first screen, and of that one on a phone."""
@@ -116,7 +97,7 @@ class Figure:
     """A chart with its words. ``key`` is its file name and anchor; ``look`` draws its rows at a width in px."""
 
     key: str
-    kind: FigureId
+    kind: str
     scenario: ScenarioName
     title: str
     rows: Sequence[ChartRow]
@@ -145,7 +126,7 @@ def safe(text: str) -> str:
 
 
 def cell_figure(
-    kind: FigureId,
+    kind: str,
     cell: Point,
     rows: Sequence[ChartRow],
     look: Callable[[Sequence[ChartRow], float], Canvas],

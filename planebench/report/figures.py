@@ -11,14 +11,12 @@ from planebench.analysis.standings import Standings
 from planebench.model.results import Result
 from planebench.report.anatomy import NOTE, anatomy_figures
 from planebench.report.answers import in_order
-from planebench.report.figure import Colors, Figure, FigureId, switch_colors
+from planebench.report.figure import Colors, Figure, switch_colors
 from planebench.report.latency import (
-    jitter_figures,
     latency_figures,
     load_figures,
     p99_figures,
     scatter_figures,
-    size_figures,
 )
 from planebench.report.searches import loss_figures
 from planebench.report.throughput import chain_length_figures, rate_figures
@@ -42,7 +40,7 @@ class FigureKind:
     is full. Tables show most of them.
     """
 
-    id: FigureId
+    id: str
     title: str
     caption: str
     section: str
@@ -55,7 +53,6 @@ _RATE = (
     "Forwarding rate at maximum offered load (R+) in Mpps. Whisker: 95 % confidence interval; none where it is not "
     "known. Pale, with an arrow: the tester or the links were the limit, the switch may be faster."
 )
-_JITTER = "Mean jitter, using the definition named in the title."
 
 FIGURES: tuple[FigureKind, ...] = (
     FigureKind(
@@ -118,25 +115,6 @@ FIGURES: tuple[FigureKind, ...] = (
         "latency rises sharply (of five loads or more). Gray: tester latency baseline, where the axis has it.",
         "latency",
         lambda s: load_figures(s.results, s.colors, s.derived.run.header.calibration),
-    ),
-    FigureKind(
-        "jitter", "Jitter against load", _JITTER, "latency", lambda s: jitter_figures(s.results, s.colors), last=3
-    ),
-    FigureKind(
-        "sizes",
-        "Latency against frame size",
-        "Mean.",
-        "latency",
-        lambda s: size_figures("sizes", s.results, s.colors),
-        last=1,
-    ),
-    FigureKind(
-        "jitter-sizes",
-        "Jitter against frame size",
-        _JITTER,
-        "latency",
-        lambda s: size_figures("jitter-sizes", s.results, s.colors),
-        last=2,
     ),
     FigureKind(
         "tradeoff",

@@ -12,7 +12,7 @@ from pathlib import Path
 from planebench.analysis.compare import Derived
 from planebench.model.errors import UsageError, unknown, unwritable
 from planebench.model.words import ARROWS, ASCII_ARROWS, printable
-from planebench.report.figure import KINDS, Figure, safe
+from planebench.report.figure import Figure, safe
 from planebench.report.figures import FIGURES, make_figures
 from planebench.report.svg import FONT, INK
 from planebench.store.writer import write_output
@@ -38,15 +38,15 @@ def write_figures(
     """
     wanted = [name.strip() for name in only if name.strip()]
     for name in wanted:
-        if name not in KINDS:
-            raise unknown("kind of figure", name, KINDS)
+        if name not in _CAPTIONS:
+            raise unknown("kind of figure", name, tuple(_CAPTIONS))
     if width_mm is not None and not (math.isfinite(width_mm) and WIDTHS_MM[0] <= width_mm <= WIDTHS_MM[1]):
         raise UsageError(f"width {width_mm:g} mm is not valid. Valid: {WIDTHS_MM[0]} to {WIDTHS_MM[1]}")
     written = []
     try:
         out_dir.mkdir(parents=True, exist_ok=True)
         for figure in make_figures(derived):
-            if figure.kind in (wanted or KINDS):
+            if figure.kind in (wanted or _CAPTIONS):
                 written.append(out_dir / f"{safe(figure.key)}.svg")
                 write_output(written[-1], figure_svg(figure, width_mm).encode(), named=False)
     except OSError as error:

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from planebench.analysis.capacity import latency_floor
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, latency_compares, latency_counts, same_cell
-from planebench.analysis.metrics.results import JITTER, JITTERS, LATENCY, OfLatency
+from planebench.analysis.metrics.results import JITTER, LATENCY, OfLatency
 from planebench.analysis.standings import Standings, latency_at
 from planebench.model.header import Calibration, Run
 from planebench.model.plan import Plan
@@ -18,9 +18,7 @@ from planebench.model.records import Point
 from planebench.model.results import LatencySummary, Result
 from planebench.model.scenario import scenario_named
 from planebench.model.words import (
-    ARROWS,
     count,
-    frames,
     frames_words,
     interval,
     load_share,
@@ -31,17 +29,16 @@ from planebench.model.words import (
     us,
 )
 from planebench.report.charts import curves, latency_ranges, path_dots, scatter
-from planebench.report.figure import SMALLEST_US, Colors, Figure, FigureId, cell_figure, chain_title, point_name, safe
+from planebench.report.figure import SMALLEST_US, Colors, Figure, cell_figure, point_name
 from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, on_page, page_table, point_columns
 from planebench.report.throughput import path_name, smallest_frames, throughput_row, verdict_remark
 
 MEAN = "mean latency, µs (log scale)"
-JITTER_TITLE = "mean jitter, µs (log scale)"
 LOAD_TITLE = "intended load, Mpps"
 
 
-def _row(result: Result, summary: LatencySummary, words: str) -> ChartRow:
+def latency_row(result: Result, summary: LatencySummary, words: str) -> ChartRow:
     """Return what every mark of a latency has: ``words`` behind the switch and the load."""
     at = f"{result.point.switch} at {load_words(summary.load)} ({mpps(summary.intended_pps)} Mpps)"
     return {
@@ -72,7 +69,7 @@ def latency_rows(results: Sequence[Result], floor_us: float | None = None) -> li
         names = {"p50": summary.p50, "p99": summary.p99, "p99_9": summary.p99_9}
         rows.append(
             {
-                **_row(result, summary, _percentile_words(summary)),
+                **latency_row(result, summary, _percentile_words(summary)),
                 **{name: max(value, SMALLEST_US) for name, value in names.items()},
                 "load": load_words(summary.load),
                 "label": figures if counting else f"({figures})",
@@ -93,7 +90,7 @@ def load_rows(results: Sequence[Result]) -> list[ChartRow]:
             values = {"y": s.p50, "low": s.p50_low or s.p50, "high": s.p50_high or s.p50, "p99": s.p99}
             rows.append(
                 {
-                    **_row(result, s, _percentile_words(s) + ", the knee" * knee),
+                    **latency_row(result, s, _percentile_words(s) + ", the knee" * knee),
                     **{name: max(value, SMALLEST_US) for name, value in values.items()},
                     "x": s.intended_pps / 1e6,
                     "knee": knee,
@@ -121,13 +118,13 @@ def scatter_latencies(results: Sequence[Result]) -> list[tuple[Result, LatencySu
     return found if len({r.point.switch for r, _ in found}) > 1 else []
 
 
-def _scatter_row(kind: FigureId, result: Result, latency: LatencySummary) -> ChartRow:
+def _scatter_row(kind: str, result: Result, latency: LatencySummary) -> ChartRow:
     """Return throughput, with its interval, and mean latency of a switch; or mean and standard deviation."""
     compares = latency_compares(latency)
     shown, verdict = compares and counts(result), result.verdict if compares else latency.verdict
     switch, mean = result.point.switch, max(latency.mean, SMALLEST_US)
     row = {
-        **_row(result, latency, f"mean {us(latency.mean)}, sd {us(latency.stddev)} µs"),
+        **latency_row(result, latency, f"mean {us(latency.mean)}, sd {us(latency.stddev)} µs"),
         "label": switch if shown else f"{switch} ({verdict.kind.value})",
         "counts": shown,
     }
@@ -138,7 +135,7 @@ def _scatter_row(kind: FigureId, result: Result, latency: LatencySummary) -> Cha
     return {**row, "x": bar["mpps"], "x_low": bar["low"], "x_high": bar["high"], "y": mean, "tip": words}
 
 
-def scatter_figures(kind: FigureId, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+def scatter_figures(kind: str, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield mean latency against throughput, or its standard deviation against it, one figure per cell."""
     titles = ("throughput, Mpps", MEAN) if kind == "tradeoff" else (MEAN, "standard deviation, µs (log scale)")
     found = scatter_latencies(results)  # one load for all test points, so that their charts can be compared
@@ -147,72 +144,6 @@ def scatter_figures(kind: FigureId, results: Sequence[Result], colors: Colors) -
             rows = [_scatter_row(kind, r, s) for r, s in found if r in members]
             look = partial(scatter, colors=colors, titles=titles, log_x=kind == "deviation")
             yield cell_figure(kind, cell, rows, look, title=f", at {load_words(found[0][1].load)}")
-
-
-MIN_SIZES = 3
-"""Frame sizes for a curve; two are read as well from the table."""
-
-Look = Callable[[LatencySummary], float | None]
-"""Returns a value of a latency in us; or None."""
-
-
-LOOKS: tuple[tuple[str, str, Look], ...] = (
-    ("mean latency", MEAN, lambda s: s.mean),
-    (JITTERS["ipdv"], JITTER_TITLE, lambda s: None if s.ipdv is None else s.ipdv.mean),
-    (JITTERS["burst_jitter"], JITTER_TITLE, lambda s: None if s.burst_jitter is None else s.burst_jitter.mean),
-)
-"""What is drawn over load, frame size and number of VNFs: name, title of the axis, look. PDV is the latency moved down,
-and in the table.
-"""
-
-
-def curve_rows(
-    results: Iterable[Result],
-    x: Callable[[Result, LatencySummary], float],
-    look: Look,
-    least: int,
-    load: str | None = None,
-) -> list[ChartRow]:
-    """Return a curve over ``x`` per switch; a switch with fewer than ``least`` points is left out.
-
-    ``load`` is the only load that is shown; None shows all.
-    """
-    found: dict[str, list[ChartRow]] = {}
-    for result in results:
-        for summary in result.latency:
-            value = look(summary) if latency_compares(summary) and load in (None, summary.load) else None
-            if value is not None:
-                row = _row(result, summary, f"{frames(result.point)}: {us(value)} µs")
-                row |= {"x": x(result, summary), "y": max(value, SMALLEST_US)}
-                found.setdefault(result.point.switch, []).append(row)
-    return [row for rows in found.values() if len(rows) >= least for row in rows]
-
-
-def jitter_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
-    """Yield jitter over load, where enough loads were measured."""
-    for name, y_title, value_of in LOOKS[1:]:
-        for cell, members in same_cell(results).items():
-            rows = curve_rows(members, lambda _, s: s.intended_pps / 1e6, value_of, MIN_LOADS)
-            if rows:
-                look = partial(curves, colors=colors, titles=(LOAD_TITLE, y_title))
-                yield cell_figure("jitter", cell, rows, look, f"-{safe(name)}", f", {name}")
-
-
-def size_figures(kind: FigureId, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
-    """Yield mean latency, or jitter by each definition, over frame size, where enough sizes were measured."""
-    cells = same_cell((r for r in results if not r.point.traffic), frame_size_bytes=64)
-    for name, y_title, value_of in LOOKS[:1] if kind == "sizes" else LOOKS[1:]:
-        for cell, members in cells.items():
-            loads = list(dict.fromkeys(s.load for r in members for s in r.latency))
-            for load in dict.fromkeys([*loads[:1], *loads[-1:]]):  # the lowest and the highest: more says little more
-                rows = curve_rows(members, lambda r, _: r.point.frame_size_bytes, value_of, MIN_SIZES, load)
-                if rows:
-                    key = "-".join(filter(None, (kind, cell.scenario_slug, cell.direction, safe(load), safe(name))))
-                    way = f"{chain_title(cell)}{ARROWS[cell.direction]} {cell.direction}"
-                    title = ", ".join(filter(None, (way, load_words(load), name)))
-                    sizes, titles = sorted({row["x"] for row in rows}), ("frame size, B", y_title)
-                    look = partial(curves, colors=colors, titles=titles, values=sizes, log_x=True)
-                    yield Figure(key, kind, cell.scenario, title, rows, look)
 
 
 def latency_figures(results: Sequence[Result], colors: Colors, calibration: Calibration | None) -> Iterator[Figure]:
@@ -250,7 +181,7 @@ def p99_figures(derived: Derived, colors: Colors) -> Iterator[Figure]:
         for result in it.results:
             summary = latency_at(result, it.load)
             if summary is not None:
-                row = _row(result, summary, _percentile_words(summary))
+                row = latency_row(result, summary, _percentile_words(summary))
                 rows.append({**row, "path": path, "us": max(summary.p99, SMALLEST_US)})
     if smallest and rows:
         title = f"p99 latency, {frames_words(smallest[1], smallest[0])}, at {load_words(usual)}"

@@ -119,11 +119,8 @@ def _compared(it: Compared) -> dict[str, Any]:
 
 def shown_shapes(found: RunFigures) -> tuple[Shape, ...]:
     """Return the tables of the papers that a run reproduces; else those with two switches in paper and run."""
-    papers = found.derived.run.header.papers
+    tables, papers = shapes(found), found.derived.run.header.papers
     if papers:
-        return tuple(table for table in shapes(found) if table.paper in papers)
-    return tuple(table for table in shapes(found) if len(_shared(table)) > 1)
-
-
-def _shared(table: Shape) -> set[str]:
-    return {entry.switch for entry in table.entries if entry.ours and entry.paper}
+        return tuple(table for table in tables if table.paper in papers)
+    shared = ({entry.switch for entry in table.entries if entry.ours and entry.paper} for table in tables)
+    return tuple(table for table, switches in zip(tables, shared, strict=True) if len(switches) > 1)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from planebench.analysis.counting import same_cell, search_counts
-from planebench.analysis.search import METHODS, short_name
+from planebench.analysis.search.methods import METHODS, short_name
 from planebench.model.results import Result, SearchResult
 from planebench.model.words import NOTHING, count, interval, mpps
 from planebench.report.charts import curves

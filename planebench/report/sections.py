@@ -49,7 +49,6 @@ from planebench.report.trials import (
     cause_table,
     ledger_table,
     policy_sentences,
-    trial_table,
     unexplained_sentences,
     verdict_table,
 )
@@ -82,12 +81,11 @@ class FigureGroup:
 class Fold:
     """Parts that the reader of the page opens.
 
-    ``paper``: whether they are printed, open. ``terminal``: whether the terminal has them; it names the others.
+    ``terminal``: whether the terminal has them; it names the others.
     """
 
     title: str
     parts: Sequence[SectionPart]
-    paper: bool = True
     terminal: bool = True
 
 
@@ -225,13 +223,7 @@ def _outages(source: Source) -> Section:
 
 
 def _disturbed(source: Source) -> Section:
-    run, found, trials = source.run, trust(source.standings), trial_table(source.run)
-    number = len(trials.rows) + trials.left_out
-    which = (
-        f"The {len(trials.rows)} trials of {number} from which the host took most"
-        if trials.left_out
-        else f"All {number} trials"
-    )
+    run, found = source.run, trust(source.standings)
     return Section(
         "disturbed",
         "What was disturbed",
@@ -241,7 +233,6 @@ def _disturbed(source: Source) -> Section:
             Sentences([f"Skipped {it.what}: {it.reason}" for it in run.skipped], "alert"),
             verdict_table(run),
             *folded([cause_table(source.derived.invalid)]),
-            Fold(which, [trials], paper=False, terminal=False),
         ],
     )
 

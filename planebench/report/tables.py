@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 from planebench.analysis.metrics.column import Column, ColumnKind
-from planebench.model.records import Point, Verdict
+from planebench.model.records import Point
 from planebench.model.words import NOTHING, point_words
 
 MAX_ROWS = 1000
@@ -104,8 +104,3 @@ def point_columns(point: Callable[[Any], Point]) -> tuple[PageColumn, PageColumn
         PageColumn("switch", lambda it: point(it).switch, "switch", lambda it: (point(it),)),
         PageColumn("test point", lambda it: point_words(point(it))),
     )
-
-
-def verdict_cell(verdict: Verdict) -> tuple[str, tuple[str, ...]]:
-    """Return a cell of a column of verdicts."""
-    return verdict.kind.value, verdict.texts

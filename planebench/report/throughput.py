@@ -29,7 +29,7 @@ from planebench.model.words import (
     us,
 )
 from planebench.report.charts import curves, grouped_bars
-from planebench.report.figure import WIDE_PX, Colors, Figure, FigureId, cell_title, frames_key, point_name, safe
+from planebench.report.figure import WIDE_PX, Colors, Figure, cell_title, frames_key, point_name, safe
 from planebench.report.svg import ChartRow
 from planebench.report.tables import PageTable, on_page, page_table, point_columns
 
@@ -107,7 +107,7 @@ def smallest_frames(results: Iterable[Result]) -> tuple[int, str]:
     return min((r.point.frame_size_bytes, r.point.traffic) for r in results)
 
 
-def rate_figures(kind: FigureId, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+def rate_figures(kind: str, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield the rates of all paths and switches, a figure a kind of frames; the overview has the smallest ones."""
     smallest = smallest_frames(results) if results else None
     for size, traffic in dict.fromkeys((r.point.frame_size_bytes, r.point.traffic) for r in results):

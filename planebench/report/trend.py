@@ -4,34 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from planebench.analysis.trend import Trend, TrendPoint, TrendStep
+from planebench.analysis.trend import Series, Trend, TrendPoint, TrendStep
 from planebench.report.tables import PageColumn, PageTable, page_table
-
-
-@dataclass(frozen=True, slots=True)
-class TrendChange:
-    """A change, and the trend that it is in."""
-
-    trend: Trend
-    step: TrendStep
-
-
-def change_words(step: TrendStep) -> str:
-    """Return ``step of -5.2 % (-6.0 to -4.4)``."""
-    low, high = ((end - 1) * 100 for end in (step.low, step.high))
-    return f"step of {step.percent:+.1f} % ({low:+.1f} to {high:+.1f})"
 
 
 def commit_words(sample: TrendPoint) -> str:
     """Return the commit of a run, abbreviated; the run id where the run names none."""
     return (sample.commit[:12] + "+" * sample.dirty) if sample.commit else sample.run_id
-
-
-def range_words(step: TrendStep) -> str:
-    """Return the range of commits as git takes it: ``4f1c0e9ab12d..77aa01b2c3d4``."""
-    return f"{commit_words(step.before)}..{commit_words(step.after)}"
 
 
 def cause_words(step: TrendStep) -> str:
@@ -45,20 +25,25 @@ def cause_words(step: TrendStep) -> str:
     return f"commit, probably {commit_words(step.probable)}"
 
 
-def found_in(trends: Sequence[Trend]) -> list[TrendChange]:
+def found_in(trends: Sequence[Trend]) -> list[tuple[Series, TrendStep]]:
     """Return the changes of all series, newest first."""
-    found = [TrendChange(trend, step) for trend in trends for step in trend.steps]
-    return sorted(found, key=lambda it: it.step.probable.started_at, reverse=True)
+    found = [(trend.series, step) for trend in trends for step in trend.steps]
+    return sorted(found, key=lambda it: it[1].probable.started_at, reverse=True)
 
 
-def changes_table(found: Sequence[TrendChange]) -> PageTable:
-    """Return the changes as a table."""
+def changes_table(found: Sequence[tuple[Series, TrendStep]]) -> PageTable:
+    """Return the changes as a table: ``step of -5.2 % (-6.0 to -4.4)``, in a range of commits as git takes it."""
+
+    def change(step: TrendStep) -> str:
+        percent, low, high = ((ratio - 1) * 100 for ratio in (step.ratio, step.low, step.high))
+        return f"step of {percent:+.1f} % ({low:+.1f} to {high:+.1f})"
+
     columns = (
-        PageColumn("first run", lambda it: it.step.probable.started_at[:10]),
-        PageColumn("switch", lambda it: it.trend.series.switch, "switch"),
-        PageColumn("test point", lambda it: f"{it.trend.series.point}, {it.trend.series.testbed}", "text"),
-        PageColumn("change", lambda it: change_words(it.step), "strong"),
-        PageColumn("cause", lambda it: cause_words(it.step), "text"),
-        PageColumn("range", lambda it: range_words(it.step)),
+        PageColumn("first run", lambda it: it[1].probable.started_at[:10]),
+        PageColumn("switch", lambda it: it[0].switch, "switch"),
+        PageColumn("test point", lambda it: f"{it[0].point}, {it[0].testbed}", "text"),
+        PageColumn("change", lambda it: change(it[1]), "strong"),
+        PageColumn("cause", lambda it: cause_words(it[1]), "text"),
+        PageColumn("range", lambda it: f"{commit_words(it[1].before)}..{commit_words(it[1].after)}"),
     )
     return page_table("Changes, newest first", columns, found)

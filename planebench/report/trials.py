@@ -15,19 +15,15 @@ from planebench.model.header import Run
 from planebench.model.reasons import REMARKS, ReasonCode
 from planebench.model.records import Trial, VerdictKind
 from planebench.model.results import Ledger, Result
-from planebench.model.time_had import stood_in
 from planebench.model.words import (
     NOTHING,
     VERDICT_WORDS,
     count,
-    load_words,
-    mpps,
     percent,
-    point_words,
     reasons,
     result_words,
 )
-from planebench.report.tables import PageColumn, PageTable, number, on_page, page_table, point_columns, verdict_cell
+from planebench.report.tables import PageColumn, PageTable, number, on_page, page_table, point_columns
 
 # Why trials did not take place.
 
@@ -66,21 +62,6 @@ def causes(trials: Sequence[Trial]) -> tuple[TrialCause, ...]:
     return tuple(sorted(groups, key=lambda group: -group.trials))
 
 
-MAX_TRIALS = 150
-"""Rows of the table of trials."""
-
-_COLUMNS = (
-    PageColumn("#", lambda it: it.index, "number"),
-    PageColumn("switch", lambda it: it.point.switch),
-    PageColumn("point", lambda it: point_words(it.point), points=lambda it: (it.point,)),
-    PageColumn("load", lambda it: _load(it)),
-    PageColumn("Mpps", lambda it: NOTHING if _no_figure(it) else mpps(it.throughput_pps), "number"),
-    PageColumn("host took", lambda it: percent(1 - stood_in(it).had), "number"),
-    PageColumn("core group", lambda it: it.band or NOTHING),
-    PageColumn("verdict", lambda it: verdict_cell(it.verdict), "verdict"),
-)
-
-
 def verdict_table(run: Run) -> PageTable:
     """Return the number of trials with each verdict by switch, in the order of VerdictKind, without warm-ups."""
     trials = [t for t in run.trials if t.role != "warmup"]
@@ -110,33 +91,6 @@ def cause_table(invalid: Sequence[Trial]) -> PageTable:
     )
     note = "A trial with two causes is listed under both."
     return page_table("Trials that did not take place", columns, causes(invalid), note)
-
-
-def trial_table(run: Run) -> PageTable:
-    """Return all trials but warm-ups, with their verdicts; pale where it has no figure.
-
-    Of many those are left out from which the host took least.
-    """
-    trials = [t for t in run.trials if t.role != "warmup"]
-    if len(trials) > MAX_TRIALS:
-        trials.sort(key=lambda it: (it.verdict.kind is not VerdictKind.INVALID, stood_in(it).had))
-    return page_table(
-        "All trials",
-        _COLUMNS,
-        trials,
-        out=_no_figure,
-        max_rows=MAX_TRIALS,
-    )
-
-
-def _no_figure(trial: Trial) -> bool:
-    return trial.verdict.kind in (VerdictKind.FUNCTIONAL, VerdictKind.INVALID)
-
-
-def _load(trial: Trial) -> str:
-    at_maximum = trial.load.pps_per_direction is None
-    load = "saturating" if at_maximum else load_words(trial.load.label)
-    return f"{trial.search}: {load}" if trial.search else load
 
 
 # Losses in sentences, for page and terminal.

@@ -4,32 +4,36 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 
-from planebench.analysis.counting import counts, same_cell
+from planebench.analysis.counting import counts, latency_compares, same_cell
+from planebench.analysis.metrics.results import JITTERS
 from planebench.analysis.outages import outage_reports
 from planebench.model.chain_name import chain_label, chain_slug
 from planebench.model.header import Run
 from planebench.model.outage import OutageReport
 from planebench.model.records import Point
-from planebench.model.results import Result
+from planebench.model.results import LatencySummary, Result
 from planebench.model.words import (
     NOTHING,
     UNKNOWN,
     count,
     cycles,
+    frames,
     load_words,
     mark,
     mpps,
     percent,
     throughput,
+    us,
 )
 from planebench.report.charts import curves
-from planebench.report.figure import Colors, Figure, cell_title, frames_key, safe
-from planebench.report.latency import LOOKS, curve_rows
+from planebench.report.figure import SMALLEST_US, Colors, Figure, cell_title, frames_key, safe
+from planebench.report.latency import MEAN, latency_row
 from planebench.report.setup import switch_cores
 from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, known, number, page_table, point_columns
@@ -42,19 +46,32 @@ SMALLEST_MPPS = 1e-6
 """A log axis has no zero."""
 
 
+Look = Callable[[LatencySummary], float | None]
+"""Returns a value of a latency in us; or None."""
+
+_JITTER_AXIS = "mean jitter, µs (log scale)"
+LOOKS: tuple[tuple[str, str, Look], ...] = (
+    ("mean latency", MEAN, lambda s: s.mean),
+    (JITTERS["ipdv"], _JITTER_AXIS, lambda s: None if s.ipdv is None else s.ipdv.mean),
+    (JITTERS["burst_jitter"], _JITTER_AXIS, lambda s: None if s.burst_jitter is None else s.burst_jitter.mean),
+)
+"""Name, title of the axis, look. PDV is the latency moved down, and in the table."""
+
+
 def over_vnfs(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield figures per kind of VNF, frame size and traffic with several numbers of VNFs: rate, latency, jitter."""
     for cell, members in same_cell(results, chain_length=1).items():
         kind = f"{chain_slug(cell.chain, 1)}-" if cell.chain else ""
         kind += f"{cell.where_slug.removeprefix('-')}-" if cell.where_words else ""
         named = f"each {chain_label(cell.chain, 1)}{cell.where_words}, " if cell.named else ""
-        found = [("throughput", "throughput", "throughput, Mpps (log scale)", throughput_over_vnfs(members))]
+        found = [("throughput", "throughput", "throughput, Mpps (log scale)", _throughputs(members))]
         for load in dict.fromkeys(summary.load for result in members for summary in result.latency):
             for name, y_title, look in LOOKS:
                 words = f"{name}, {load_words(load)}"
-                rows = curve_rows(members, lambda r, _: r.point.chain_length, look, MIN_COUNTS, load)
-                found.append((safe(words), words, y_title, rows))
-        for key, words, y_title, rows in found:
+                found.append((safe(words), words, y_title, _latencies(members, load, look)))
+        for key, words, y_title, every in found:
+            several = Counter(row["switch"] for row in every)
+            rows = [row for row in every if several[row["switch"]] >= MIN_COUNTS]
             if rows:
                 numbers = sorted({row["x"] for row in rows})
                 chart = partial(curves, colors=colors, titles=("VNFs", y_title), values=numbers, log_x=True)
@@ -62,16 +79,26 @@ def over_vnfs(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
                 yield Figure(f"vnfs-{kind}{frames_key(cell)}-{key}", "vnfs", cell.scenario, title, rows, chart)
 
 
-def throughput_over_vnfs(results: Sequence[Result]) -> list[ChartRow]:
-    """Return the accepted throughputs of switches with at least MIN_COUNTS numbers of VNFs."""
-    rows: dict[str, list[ChartRow]] = {}
+def _latencies(results: Sequence[Result], load: str, look: Look) -> list[ChartRow]:
+    """Return a value of the latencies at a load, over the number of VNFs."""
+    rows = []
+    for result, summary in ((r, s) for r in results for s in r.latency if s.load == load and latency_compares(s)):
+        if (value := look(summary)) is not None:
+            row = latency_row(result, summary, f"{frames(result.point)}: {us(value)} µs")
+            rows.append({**row, "x": result.point.chain_length, "y": max(value, SMALLEST_US)})
+    return rows
+
+
+def _throughputs(results: Sequence[Result]) -> list[ChartRow]:
+    """Return the accepted throughputs over the number of VNFs."""
+    rows = []
     for result in results:
         if counts(result) and result.throughput_pps:
             bar = throughput_row(result)
             low = max(bar["low"], SMALLEST_MPPS)
             places = {"x": result.point.chain_length, "y": max(bar["mpps"], low)}
-            rows.setdefault(bar["switch"], []).append({**bar, **places, "low": low, "high": max(bar["high"], low)})
-    return [row for found in rows.values() if len(found) >= MIN_COUNTS for row in found]
+            rows.append({**bar, **places, "low": low, "high": max(bar["high"], low)})
+    return rows
 
 
 # The throughput per core of each path, and the cores that a 10 Gb/s port would need, as a table.

@@ -9,7 +9,8 @@ from typing import Any
 
 from builders import STARTED, make_header, make_plan, make_point, make_trial, sim_spec
 
-from planebench.analysis.search import Ask, search_settings, step
+from planebench.analysis.search.replay import step
+from planebench.analysis.search.task import Ask, search_settings
 from planebench.measure.sim.runner import SimRunner
 from planebench.measure.trial import TrialRequest
 from planebench.model.header import Run

@@ -109,7 +109,7 @@ def test_a_changed_file_is_part_of_a_trend(planebench, own_run_folder, tmp_path)
         folder = _write(tmp_path / str(number), "rules", other=number >= 5)
         options = (f"--switch=sim:capacity={10 if number < 5 else 8}M", *FAST[1:], *_options(folder, "rules"))
         assert planebench("run", *options, f"--name=n{number}", "--no-report").code == 0
-        assert planebench("lab", "add", tmp_path / "lab", f"n{number}", "--testbed=rack").code == 0
+        assert planebench("lab", "add", tmp_path / "lab", f"n{number}").code == 0
     (trend,) = json.loads(planebench("lab", "trend", tmp_path / "lab", "--json").out)["trends"]
     assert len(trend["samples"]) == 10
     (step,) = trend["steps"]

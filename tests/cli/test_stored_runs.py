@@ -104,14 +104,15 @@ def changed(text: str, choose: Any) -> str:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one small run that has every file and most kinds of records."""
     options = {"switch": "sim:noise=1%,sim", "scenario": "p2p,loopback", "frame_size": "64", "search": "ndr"}
-    run = run_plan("quick", runs_dir=tmp_path_factory.mktemp("whole"), repeat=2, duration=0.02, **options)
+    runs_dir = tmp_path_factory.mktemp("whole")
+    run = run_plan("quick", runs_dir=runs_dir, repeat=2, duration=0.02, **options)
     trial = run.raw.trials[0]
     conditions = Conditions("sim", "p2p", 0, "virtio", 0, trial.started_at)
-    with closing(RunWriter.reopen(run.path)) as writer:
+    with closing(RunWriter.reopen(runs_dir / run.header.run_id)) as writer:
         writer.observe(conditions)
         writer.skip(Skipped("vpp", "not installed"))
         writer.finish()
-    return without_checksums(run.path)
+    return without_checksums(runs_dir / run.header.run_id)
 
 
 @pytest.mark.timeout(1200)  # the examples of make fuzz are a thousand

@@ -23,7 +23,7 @@ matrix:
   open-loop: [true]
 testbeds:
   epyc: {slurm: "--constraint=epyc", options: {duration: 2.5}}
-  desk: {ssh: user@desk}
+  desk: {slurm: ""}
 repeat: 2
 """
 
@@ -35,16 +35,16 @@ def read(tmp_path: Path, text: str):
 
 
 def test_every_combination_on_every_testbed(tmp_path: Path) -> None:
-    matrix = read(tmp_path, MATRIX)
-    assert [run.name for run in matrix.runs] == [
+    _, runs = read(tmp_path, MATRIX)
+    assert [run.name for run in runs] == [
         f"{switch}-True-{testbed}-{number}"
         for testbed in ("epyc", "desk")
         for switch in ("planed", "testpmd-workers=2")
         for number in (1, 2)
     ]
-    first, last = matrix.runs[0], matrix.runs[-1]
+    first, last = runs[0], runs[-1]
     assert first.options == {"frame-size": "64,1024", "duration": 2.5, "switch": "planed", "open-loop": True}
-    assert last.options["duration"] == 1.0 and last.place.ssh == "user@desk" and last.place.slurm is None
+    assert last.options["duration"] == 1.0 and last.place.name == "desk" and last.place.slurm == ""
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_every_combination_on_every_testbed(tmp_path: Path) -> None:
         ("  duration: 1\n", "  duraton: 1\n", "line 7, column 3", 'unknown option of a run "duraton", did you mean'),
         ("  duration: 1\n", "  duration: long\n", "line 7, column 3", 'duration: "long" is not valid: input should be'),
         ("[true]", "[maybe, false]", "line 10, column 15", 'open-loop: "maybe" is not valid'),
-        ("{ssh: user@desk}", "{}", "line 13, column 3", "testbeds.desk: give either slurm"),
-        ("{ssh: user@desk}", "{host: desk}", "line 13, column 10", 'unknown key "host"'),
+        ('{slurm: ""}', "{}", "line 13, column 3", "key testbeds.desk.slurm is missing; add it"),
+        ('{slurm: ""}', "{host: desk}", "line 13, column 10", 'unknown key "host"'),
         ("repeat: 2", "repeat: 0", "line 14, column 1", "repeat: input should be greater than or equal to 1"),
         ("repeat: 2", "repeat: [", "line 15, column 1", "is not YAML"),
         ("[true]", "[true, true]", "line 8, column 1", "two runs have the same name"),

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from planebench.lab.job import Job, JobPlace, Queued
-from planebench.lab.slurm import Slurm, parse_drained, parse_queue, sbatch_command, script
+from planebench.lab.slurm import parse_drained, parse_queue, queue_of, sbatch_command, script
 from planebench.model.errors import StartError
 from planebench.plan.schema import load_plan
 
 JOB = Job(
     matrix="nightly",
     name="planed-epyc",
-    place=JobPlace("epyc", slurm="--constraint='epyc&e810' --gres=nic:2", ssh=None, switch=None, lock=""),
+    place=JobPlace("epyc", slurm="--constraint='epyc&e810' --gres=nic:2", switch=None),
     plan=load_plan("quick"),
     time_budget=None,
     hugepages=None,
@@ -75,8 +75,8 @@ def test_errors_are_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     )
     squeue.chmod(0o755)
     with pytest.raises(StartError, match=r"^squeue failed: Unable to contact slurm controller \(connect failure\)$"):
-        Slurm().state([JOB])
+        queue_of([JOB])
     squeue.unlink()
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(StartError, match="slurm-client"):
-        Slurm().state([JOB])
+        queue_of([JOB])

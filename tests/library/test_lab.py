@@ -95,10 +95,10 @@ def test_a_store_that_cannot_be_written_is_told_and_left_clean(tmp_path: Path) -
         add_run(tmp_path / "lab", folder)
 
 
-def test_a_run_without_labels_is_of_the_testbed_that_is_named(tmp_path: Path) -> None:
-    add_run(tmp_path / "lab", stored(tmp_path, "a-run")[0], testbed="old")
+def test_a_run_without_labels_is_of_no_known_testbed(tmp_path: Path) -> None:
+    add_run(tmp_path / "lab", stored(tmp_path, "a-run")[0])
     with open_store(tmp_path / "lab") as database:
-        assert database.sql("SELECT testbed, subject_commit, tags FROM runs").fetchall() == [("old", None, "{}")]
+        assert database.sql("SELECT testbed, subject_commit, tags FROM runs").fetchall() == [("unknown", None, "{}")]
 
 
 def test_series_have_the_commit_of_what_is_built_from_it(tmp_path: Path) -> None:

@@ -18,9 +18,10 @@ from builders import make_header, make_latency_trial, make_point, make_run, make
 from rich_run import rich, rich_run
 
 import planebench
+from planebench.analysis.compare import Derived
 from planebench.analysis.histogram import merge, summarise
 from planebench.analysis.results import derive_results
-from planebench.analysis.tables import TABLES, TABLES_VERSION, RunSource
+from planebench.analysis.tables import TABLES, TABLES_VERSION
 from planebench.loaded import Loaded
 from planebench.model.errors import UsageError
 from planebench.model.header import Run
@@ -33,7 +34,7 @@ IDENTITY = ("comparisons", "conditions", "skipped", "runs")
 
 
 def loaded(run: Run) -> Loaded:
-    return Loaded([RunSource(Path("nowhere"), run)])
+    return Loaded([Derived(run)])
 
 
 def test_columns_and_types_are_those_of_the_golden_file() -> None:
@@ -78,7 +79,7 @@ def test_what_does_not_count_is_not_a_figure() -> None:
 
 
 def test_searches_and_curves() -> None:
-    source = RunSource(Path("nowhere"), rich_run())
+    source = Derived(rich_run())
     source.__dict__["results"] = rich().results
     run = Loaded([source])
     frame = run.frame("searches")

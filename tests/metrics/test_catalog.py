@@ -7,17 +7,17 @@ import csv
 import dataclasses
 import io
 import json
-from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 from builders import make_header, make_point, make_trial, table_text
 
+from planebench.analysis.compare import Derived
 from planebench.analysis.histogram import encode
 from planebench.analysis.metrics.column import TableRow, having, sql_type
 from planebench.analysis.metrics.results import LATENCY, RESULT
-from planebench.analysis.tables import TABLES, RunSource, table_csv
+from planebench.analysis.tables import TABLES, table_csv
 from planebench.loaded import Loaded
 from planebench.model.header import Run
 from planebench.model.records import ControlPackets, FibUpdates, SwitchCycles, TrafficSent
@@ -28,7 +28,7 @@ from planebench.report.html import to_html
 
 def test_fib_updates_are_in_every_export() -> None:
     trial = dataclasses.replace(make_trial(0, make_point()), updates=FibUpdates(None, 2_000_000_000, 50, 40))
-    source = RunSource(Path("nowhere"), Run(make_header(("planed",)), (trial,)))
+    source = Derived(Run(make_header(("planed",)), (trial,)))
     assert json.loads(to_json(source))["results"][0]["fib_updates_per_s"] == 20
     (line,) = csv.DictReader(io.StringIO(table_csv("results", source).decode()))
     assert line["fib_updates_per_s"] == "20.0"
@@ -42,7 +42,7 @@ def test_control_packets_are_in_every_output() -> None:
     sent = TrafficSent("n0->n1", 1000, 64000)
     made = dataclasses.replace(make_trial(0, make_point(traffic="control-2")), control=control, sent=(sent,))
     trial = dataclasses.replace(made, updates=FibUpdates(2.0, 2_000_000_000, 4, 4))
-    source = RunSource(Path("nowhere"), Run(make_header(("planed",)), (trial,)))
+    source = Derived(Run(make_header(("planed",)), (trial,)))
     (result,) = json.loads(to_json(source))["results"]
     assert (result["control"]["sent"], result["control"]["replies"]) == (4, 3)
     assert result["control_reply_p50_us"] == pytest.approx(12.0, rel=1e-2)
@@ -57,7 +57,7 @@ COUNTED = SwitchCycles(100, 50, 640, {}, 640, 20, {"rx_bursts": 20, "rx_full_bur
 def test_a_counter_of_the_switch_reaches_every_output() -> None:
     """The share of full batches: planed counts both bursts, and nothing between its report and the page knows them."""
     trials = tuple(make_trial(i, mpps=9.0, verdict="tester-limited", switch=COUNTED) for i in range(3))
-    source = RunSource(Path("nowhere"), Run(make_header(("planed",)), trials))
+    source = Derived(Run(make_header(("planed",)), trials))
     assert json.loads(to_json(source))["results"][0]["switch_full_batch_share"] == 0.75
     (line,) = csv.DictReader(io.StringIO(table_csv("results", source).decode()))
     assert line["switch_full_batch_share"] == "0.75"

@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from builders import make_header, make_latency_trial, make_trial
@@ -14,10 +13,9 @@ from hypothesis import HealthCheck, example, given, reject, settings
 from hypothesis import strategies as st
 
 from planebench.analysis import tables
-from planebench.analysis.compare import runs_compared
+from planebench.analysis.compare import Derived, runs_compared
 from planebench.analysis.metrics.results import POINT
 from planebench.analysis.results import point_order
-from planebench.analysis.tables import RunSource
 from planebench.model.conditions import Conditions
 from planebench.model.errors import UsageError
 from planebench.model.header import Run
@@ -139,7 +137,7 @@ def test_the_key_of_a_point_is_every_field() -> None:
 @example(plan_from_document(DOCUMENT, "any"))
 def test_no_two_rows_of_an_output_have_one_key(plan: Plan) -> None:
     run = measured(plan)
-    source, points = RunSource(Path("run"), run), expand(plan)
+    source, points = Derived(run), expand(plan)
     assert len({point.point_id for point in points}) == len(points)
     assert len({(point.switch, point_order(point)) for point in points}) == len(points)
     assert len({tuple(point.key.values()) for point in points}) == len(points)

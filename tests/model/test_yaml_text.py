@@ -11,8 +11,6 @@ from planebench.cli.jobs import OPTION_KINDS
 from planebench.lab.matrix import read_matrix
 from planebench.model.errors import UsageError
 from planebench.model.text import parse_yaml, read_text
-from planebench.papers.claims import read_claims
-from planebench.papers.data import read_papers
 from planebench.plan.schema import load_plan
 from planebench.testbed.traffic import parse_traffic
 
@@ -20,10 +18,7 @@ READERS = {
     "plan": load_plan,
     "profile": lambda path: parse_traffic(str(path)),
     "matrix": lambda path: read_matrix(path, OPTION_KINDS),
-    "claims": lambda path: read_claims(path.read_text(encoding="utf-8")),
-    "papers": lambda path: read_papers(path.read_text(encoding="utf-8")),
 }
-OF_USERS = ("plan", "profile", "matrix")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +61,7 @@ def test_what_is_meant_is_read() -> None:
     }
 
 
-@pytest.mark.parametrize("kind", OF_USERS)
+@pytest.mark.parametrize("kind", READERS)
 def test_encodings(kind: str, tmp_path: Path) -> None:
     text = {
         "plan": "version: 1\nname: \N{MIDDLE DOT}",

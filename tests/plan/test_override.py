@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from planebench.analysis.search import search_settings
+from planebench.analysis.search.task import search_settings
 from planebench.model.errors import UsageError
 from planebench.model.plan import Plan
 from planebench.plan.expand import expand, switch_labels

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import fields, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,18 +15,44 @@ from planebench.measure.campaign import on_the_line, saturating_trial
 from planebench.measure.live import LiveSettings, link_settings
 from planebench.model.cpus import Cpus
 from planebench.model.errors import UsageError
-from planebench.model.plan import Plan
+from planebench.model.plan import SECTIONS, Plan
 from planebench.model.records import Point
 from planebench.model.scenario import SCENARIOS
 from planebench.plan.expand import points_of
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan, plan_from_document
-from planebench.plan.taken import EVERYWHERE, RULES, PlanPath, settings
+from planebench.plan.taken import RULES, PlanPath
 from planebench.switches.registry import get_adapter
 from planebench.testbed.chain import build_chain
 from planebench.testbed.placement import place_vnfs
 from planebench.testbed.request import Ends
 from planebench.testbed.tester_config import assign_tasks, full_stage, switch_request, vnf_documents
+
+EVERYWHERE = frozenset(
+    {
+        *("name", "description", "papers", "left_out", "differs", "purpose", "only", "parts", "more_hostings", "seed"),
+        *("switches", "missing_switches", "missing_hostings", "time_budget_s"),
+        # The matrix, and where it is measured: points are made of them, or refused (planebench.switches.adapter).
+        *("scenarios", "directions", "frame_sizes_bytes", "chain_lengths", "chains", "vnf_counts"),
+        *("cpu_clocks", "wire", "switch_cores", "tester_cores", "tester", "clock", "check"),
+        *("throughput.duration_s", "throughput.repetitions", "throughput.warmup_s", "throughput.restarts"),
+        "throughput.max_rate_pps",
+        *("throughput.repetitions_max", "search.methods"),
+        *("latency.loads", "latency.rates_pps", "latency.total_bps", "latency.per_vnf_bps"),
+        *("latency.duration_s", "latency.repetitions", "latency.of", "latency.probe_rate_pps", "latency.stamp"),
+    }
+)
+"""Settings without a rule: every path takes them up, or what refuses them is elsewhere."""
+
+
+def settings() -> Iterator[str]:
+    """Yield every setting of a plan."""
+    for field in fields(Plan):
+        if (section := SECTIONS.get(field.name)) is not None:
+            yield from (f"{field.name}.{it.name}" for it in fields(section))
+        else:
+            yield field.name
+
 
 CPUS = Cpus((0, 1, 2, 3))
 OTHERS: dict[str, Any] = {"ring_size": 512, "wire_ring_size": 2048, "send_burst": 8, "throughput.line_bps": 1e9}

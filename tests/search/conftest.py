@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from builders import make_point, sim_spec
 
-from planebench.analysis.search import Ask, SearchSettings, so_far, step
+from planebench.analysis.search.replay import so_far, step
+from planebench.analysis.search.task import Ask, SearchSettings
 from planebench.measure.sim.runner import SimRunner
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, Point, Trial

@@ -8,7 +8,7 @@ from builders import make_point
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planebench.analysis.search import SearchSettings
+from planebench.analysis.search.task import SearchSettings
 from planebench.model.records import VerdictKind
 
 from .conftest import Rig

@@ -12,8 +12,9 @@ from builders import make_evidence, make_point, make_trial
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planebench.analysis.search import METHODS, Ask, SearchSettings, repetitions, so_far, step
-from planebench.analysis.search.task import ASKED_MAX
+from planebench.analysis.search.methods import METHODS
+from planebench.analysis.search.replay import repetitions, so_far, step
+from planebench.analysis.search.task import ASKED_MAX, Ask, SearchSettings
 from planebench.model.errors import UsageError
 from planebench.model.records import Load, Trial, VerdictKind
 from planebench.model.results import SearchResult

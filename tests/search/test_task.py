@@ -8,9 +8,16 @@ from builders import make_point, make_trial
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planebench.analysis.search import SearchSettings, step
 from planebench.analysis.search.goals import BSWLV, _duration_s
-from planebench.analysis.search.task import GaveUp, SearchFinding, SearchTask, offered_share, tester_cap_pps
+from planebench.analysis.search.replay import step
+from planebench.analysis.search.task import (
+    GaveUp,
+    SearchFinding,
+    SearchSettings,
+    SearchTask,
+    offered_share,
+    tester_cap_pps,
+)
 from planebench.model.records import DirectionCounts, Evidence, Load, Trial, VerdictKind
 
 SHORT = {"verdict": "tester-limited", "reasons": ("late",)}

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.conditions import Condition, ConditionCell
+from planebench.analysis.trend import TrendPoint, TrendStep
 from planebench.model.header import Run
 from planebench.model.outage import Restart
 from planebench.model.plan import Skipped
@@ -51,8 +52,8 @@ ADDED: Mapping[type, tuple[str, ...]] = {
     Comparison: ("distinguishable",),
 }
 """The properties of a record that the JSON export has beside its fields."""
-LEFT_OUT: Mapping[type, tuple[str, ...]] = {SearchResult: ("point",)}
-"""The fields of a record that the JSON export does not repeat."""
+LEFT_OUT: Mapping[type, tuple[str, ...]] = {SearchResult: ("point",), TrendPoint: ("facts",), TrendStep: ("change",)}
+"""The fields of a record that are not in its JSON."""
 
 Number = float | None
 Texts = tuple[str, ...]
@@ -127,15 +128,11 @@ class Column:
         return plain(self._raw(item))
 
     def shown(self, item: Any) -> Any:
-        """Return the cell of the page for a row."""
+        """Return the cell of the page for a row: the value in words, a dash where it is not known."""
         if self.page is not None and self.page.cell is not None:
             return self.page.cell(item)
         if self.by_switch and self._raw(item) is None and item.result.throughput_pps is not None:
             return UNKNOWN
-        return self.written(item)
-
-    def written(self, item: Any) -> Any:
-        """Return the value for a row in words; a dash where it is not known."""
         value = self._raw(item)
         if value is None:
             return NOTHING

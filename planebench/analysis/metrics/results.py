@@ -30,7 +30,7 @@ from planebench.analysis.metrics.column import (
     row,
     verdict_columns,
 )
-from planebench.analysis.search import METHODS
+from planebench.analysis.search.methods import METHODS
 from planebench.model.header import LatencyFloor, Run
 from planebench.model.records import POINT_KEY, TrafficSent, VerdictKind
 from planebench.model.results import (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A search as one object that knows all facts of it, and the registry of all (docs/design/adding.md)."""
+"""A search as one object that knows all facts of it (docs/design/adding.md)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planebench.analysis.search.task import MAX_LOAD_FACTOR, Measure, SearchFinding, SearchSettings, SearchTask
-from planebench.model.plan import R_PLUS
 
 RFC2544_TRIAL_S = 60.0
 CSIT_WIDTH = 0.005
@@ -60,36 +59,6 @@ SEARCH_STARTS = Parameter(
     "starts", "search_starts", int, "Starts of the switch in which every search is done: comparisons need 2 or more."
 )
 """The parameters that all searches have."""
-
-METHODS: dict[str, Method] = {}
-"""Every search by name, in the order in which they are run: an earlier one leaves trials that a later one can use."""
-
-
-def register(method: Method) -> Method:
-    """Add a search to :data:`METHODS`, and return it. Raises ValueError for a name that is taken."""
-    if method.name in METHODS:
-        raise ValueError(f"there is a search {method.name} already")
-    METHODS[method.name] = method
-    return method
-
-
-def short_name(name: str) -> str:
-    """Return the short name of a search, or MRR; ``name`` itself for a search of another planebench."""
-    if name == R_PLUS:
-        return "MRR"
-    return METHODS[name].short_name if name in METHODS else name
-
-
-def load_name(of: str) -> str:
-    """Return what a load is a share of, as its label has it: empty for R+, the short name of a search otherwise."""
-    return "" if of == R_PLUS else short_name(of)
-
-
-def parameters() -> tuple[Parameter, ...]:
-    """Return the parameters of all searches, each once."""
-    return tuple(
-        dict.fromkeys((TRIAL_DURATION, SEARCH_STARTS, *(p for method in METHODS.values() for p in method.parameters)))
-    )
 
 
 def short_trials(settings: SearchSettings) -> Iterator[str]:

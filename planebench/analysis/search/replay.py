@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from planebench.analysis.search.method import METHODS
+from planebench.analysis.search.methods import METHODS
 from planebench.analysis.search.task import (
     HYSTERESIS_SHARE,
     Ask,

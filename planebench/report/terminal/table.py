@@ -84,7 +84,8 @@ def _drawn(
         elif isinstance(part, Sentences):
             style = "yellow" if part.style == "alert" else ""
             shown = [line.replace("\n", " ") for line in part.lines if line not in printed]
-            for line in _cut(shown):
+            more = [f"and {len(shown) - MAX_LINES} more; see the report"] if len(shown) > MAX_LINES else []
+            for line in (*shown[:MAX_LINES], *more):
                 yield Padding(Text(glyphs.text(glyphs.arrows(line)), style=style), (0, 0, 0, 2))
         elif isinstance(part, PageTable):
             yield Text("\n" + glyphs.text(part.caption), style="bold")
@@ -94,10 +95,3 @@ def _drawn(
             more = [*([f"{rows} more rows"] if rows > 0 else []), *columns]
             for note in filter(None, (f"in the report, too: {', '.join(more)}" if more else "", part.note)):
                 yield Text(glyphs.text(note), style="dim")
-
-
-def _cut(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the first lines, and the number of the others."""
-    yield from lines[:MAX_LINES]
-    if len(lines) > MAX_LINES:
-        yield f"and {len(lines) - MAX_LINES} more; see the report"
