@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 packages=(
 	python3-venv tini
 	dpdk-dev openvswitch-switch-dpdk libjansson4 libpcap0.8 libbsd0
-	iproute2 ethtool kmod pciutils procps bubblewrap git
+	iproute2 ethtool kmod pciutils procps hwloc-nox bubblewrap git
 )
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME") # the libraries have to be those that planed was linked with
 python=${PYTHON:-.venv/bin/python}

@@ -16,6 +16,7 @@ useful=(
 	bubblewrap                                    # README's VNF that is a command (exec:), VNFs in containers
 	iproute2 socat                                # veth wires, tc-redirect; a human at the RPC socket
 	openssh-client                                # run --switch-host
+	hwloc-nox                                     # plan show --topology "pack:2 core:8 pu:2"
 )
 
 if ! command -v apt-get >/dev/null; then

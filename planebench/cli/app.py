@@ -308,6 +308,14 @@ def doctor(
 def plan_show(
     plan: PlanArgument = "quick",
     time_budget: TimeBudgetOption = None,
+    topology: Annotated[
+        str | None,
+        option(
+            "--topology",
+            'Show the placement on another machine: XML file of lstopo, or e.g. "pack:2 core:8 pu:2".',
+            "FILE|TEXT",
+        ),
+    ] = None,
     **overrides: Any,
 ) -> None:
     """List all test points and the estimated duration (dry run)."""

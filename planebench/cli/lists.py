@@ -12,6 +12,9 @@ from typing import Any
 from rich.console import Console
 
 from planebench.cli.options import print_json, print_table
+from planebench.cli.placing import placement_lines, placement_rows
+from planebench.host.facts import collect
+from planebench.host.hwloc import with_topology
 from planebench.host.programs import Found
 from planebench.measure.suite_conditions import conditions_of
 from planebench.measure.survey import Survey, survey
@@ -209,13 +212,20 @@ LISTS: Mapping[str, Callable[[Path | None], list[ListRow]]] = {
 # ``plan show``: what a run would measure, what not and why, and its estimated time.
 
 
-def show_plan(plan: str, overrides: Mapping[str, Any], json: bool, time_budget: str | None = None) -> None:
-    """Print the points of a plan and the time they take. Raises UsageError for a plan that ``run`` would not take."""
-    held = survey(plan, overrides).within(time_budget)
+def show_plan(
+    plan: str, overrides: Mapping[str, Any], json: bool, time_budget: str | None = None, topology: str | None = None
+) -> None:
+    """Print the points of a plan and the time they take. Raises UsageError for a plan that ``run`` would not take.
+
+    ``topology``: another machine to place the points on, as :func:`planebench.host.hwloc.with_topology` takes it.
+    """
+    facts = with_topology(collect(), topology) if topology is not None else None
+    held = survey(plan, overrides, facts=facts).within(time_budget)
     if json:
-        print_json(_document(held))
-    else:
-        print("\n".join(_lines(held)))
+        print_json(_document(held) | ({} if facts is None else {"placements": placement_rows(held, facts)}))
+        return
+    for line in (*_lines(held), *(() if facts is None else placement_lines(held, facts))):
+        print(line)
 
 
 def _document(held: Survey) -> dict[str, Any]:

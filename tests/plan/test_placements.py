@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from planebench.cli.lists import show_plan
 from planebench.host.facts import HostFacts
 from planebench.measure.survey import survey
 from planebench.model.errors import UsageError
@@ -14,6 +18,24 @@ from planebench.plan.passes import group_points
 from planebench.plan.schema import load_plan, plan_from_document
 
 QUICK = override(load_plan("quick"), frame_size="64", direction="unidirectional", loads="none", switch="planed")
+SERVER = """<topology><object type="Machine">{packages}</object></topology>"""
+
+
+def server(folder: Path, packages: int, cores: int) -> str:
+    """Write the XML of hwloc of a server; return its path."""
+    text = ""
+    for package in range(packages):
+        inside = "".join(
+            f'<object type="Core"><object type="PU" os_index="{cpu}" complete_nodeset="{1 << package:#x}"/></object>'
+            for cpu in range(package * cores, (package + 1) * cores)
+        )
+        node = f'<object type="NUMANode" os_index="{package}"/>'
+        text += f'<object type="Package" os_index="{package}">{node}{inside}</object>'
+    file = folder / "server.xml"
+    file.write_text(SERVER.format(packages=text))
+    return str(file)
+
+
 ALL = "near,random,far,split:1"
 
 
@@ -71,3 +93,27 @@ def test_what_a_machine_cannot_have_is_left_out_with_the_reason() -> None:
 )
 def test_the_suites_have_the_placements_of_their_papers(suite: str, placed: set[str]) -> None:
     assert set(load_plan(suite).placements) == placed
+
+
+def test_plan_show_places_the_points_on_another_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = {
+        "switch": "planed", "scenario": "loopback", "chain_length": "2", "hosting": "separate", "placement": ALL,
+        "frame_size": "64", "direction": "unidirectional",
+    }  # fmt: skip
+    show_plan("quick", options, False, None, server(tmp_path, 2, 8))
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("CPUs of")]
+    assert lines == [
+        "CPUs of loopback-2 in processes: switch 15 (node 1); tester 8, 11 (node 1); VNFs 9, 10 (node 1); "
+        "other threads 0-7,12-14",
+        "CPUs of loopback-2 in processes, placed random: switch 15 (node 1); tester 8, 9 (node 1); VNFs all on CPU "
+        "1-7,10-14; other threads 0",
+        "CPUs of loopback-2 in processes, placed far: switch 15 (node 1); tester 8, 9 (node 1); VNFs 1, 2 (node 0); "
+        "other threads 0,3-7,10-14",
+        "CPUs of loopback-2 in processes, placed split:1: switch 15 (node 1); tester 8, 10 (node 1); VNFs 9 (node 1), "
+        "1 (node 0); other threads 0,2-7,11-14",
+    ]
+    show_plan("quick", {**options, "tester": "other-node"}, True, None, server(tmp_path, 2, 8))
+    rows = json.loads(capsys.readouterr().out)["placements"]
+    first = rows[0]
+    assert (first["placement"], first["switch_cpus"], first["tester_cpus"][:1]) == ("near", [15], [1])
+    assert rows[0]["numa_node"]["1"] == 0 and rows[0]["numa_node"]["15"] == 1
