@@ -40,6 +40,15 @@ def differing(claim: Claim, measured: RunFigures) -> dict[str, str]:
             not all("serve=hops" in adapter for adapter in of_bess),
             "one worker of BESS for all hops (--switch bess:serve=hops)",
         ),
+        "entries": (
+            any(
+                it.dst_ips_sent is not None
+                for trial in measured.derived.run.trials
+                if "fib=" in trial.point.chain
+                for it in trial.sent
+            ),
+            "addresses of a part of the routes",
+        ),
         "versions": (bool(later := _versions(claim, measured)), later),
     }
     return {name: here[name][1] for name in claim.conditions if here[name][0]}
