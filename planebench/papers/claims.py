@@ -270,12 +270,6 @@ class Claim(ClosedModel):
         return self.no_leader is not None or (self.compare is not None and len(self.compare.rivals) > 1)
 
     @property
-    def of_planed(self) -> Claim:
-        """Return the same of planed's functions in the place of can17's; itself where it is about no VNF of can17."""
-        text = self.model_dump_json()
-        return Claim.model_validate_json(text.replace(IP_PIPELINE, "")) if IP_PIPELINE in text else self
-
-    @property
     def sentence(self) -> str:
         """Return ``says`` with the figures of the paper in it, and the bound where it is not the paper's.
 

@@ -11,7 +11,7 @@ from typing import Any
 from planebench.model.header import RunHeader
 from planebench.model.words import listed
 from planebench.papers import comparing
-from planebench.papers.claims import Claim, all_claims
+from planebench.papers.claims import IP_PIPELINE, Claim, all_claims
 from planebench.papers.conditions import differing
 from planebench.papers.measured import RunFigures
 from planebench.papers.ordering import Ranked, order_holds, rank_order, ranked_switches, ranked_together, ranks, too_few
@@ -36,12 +36,13 @@ def shown(header: RunHeader, judgements: Iterable[Judgement]) -> tuple[Judgement
 
 def judge(claim: Claim, measured: RunFigures, share: float = 1.0) -> Judgement:
     """Return the judgement on a claim by a run, which has this share of the level of all runs that test it."""
-    labels, beside, of_planed = measured.labels(claim.switches), list[Compared](), claim.of_planed
+    labels, beside = measured.labels(claim.switches), list[Compared]()
+    of_planed = Claim.model_validate_json(claim.model_dump_json().replace(IP_PIPELINE, ""))
     header = measured.derived.run.header
     of_ranks = claim.order is not None or claim.correlation is not None
     # Other switches can be tested too, beside, unless the claim sets switches against others.
     if not of_ranks and not (claim.compare and claim.compare.rivals):
-        beside += comparing.compared(claim, measured, measured.others(claim.switches)).compared
+        beside += comparing.compared(claim, measured, [it for it in measured.adapters if it not in labels]).compared
         if of_planed != claim:
             beside += comparing.compared(of_planed, measured, [*measured.adapters]).compared
     if of_planed.clocks is not None:
@@ -61,8 +62,7 @@ def judge(claim: Claim, measured: RunFigures, share: float = 1.0) -> Judgement:
     found = comparing.compared(claim, measured, labels)
     missing = tuple(dict.fromkeys(found.missing))
     compared = weakest_first(corrected(found.compared, share))
-    open_yet = claim.no_leader is not None or all(it.holds is not False for it in compared)
-    if not compared or (claim.of_rivals and missing and open_yet):
+    if not compared or (claim.of_rivals and missing and all(it.holds is not False for it in compared)):
         return _uncovered(claim, measured, missing, [*compared, *beside], found.absent)
     held = [it.holds for it in compared]
     support, against = held.count(True), held.count(False)

@@ -72,11 +72,6 @@ class RunFigures:
         """Return the labels of ``adapters``, in their order."""
         return [label for name in adapters for label, adapter in self.adapters.items() if adapter == name]
 
-    def others(self, adapters: Iterable[str]) -> list[str]:
-        """Return the labels of all other switches."""
-        wanted = set(adapters)
-        return [label for label, adapter in self.adapters.items() if adapter not in wanted]
-
     def absent(self, adapters: Iterable[str]) -> list[str]:
         """Return those of ``adapters`` that the run does not have."""
         there = set(self.adapters.values())
@@ -229,8 +224,7 @@ def hosted(chain: str, usual: HostingName) -> tuple[str, HostingName]:
 
 def counterpart(point: Point, cell: ClaimCell, label: str) -> Point:
     """Return the point of switch ``label`` that differs from ``point`` only in what ``cell`` requires."""
-    fields = {"scenario", "direction", "frame_size_bytes", "chain_length", "chain", "traffic", "placement"}
-    said = cell.model_dump(include=fields)
+    said = {name: value for name, value in cell if name not in ("cpu_clock", "load")}
     changes = {name: value for name, value in said.items() if value is not None and not str(value).endswith(ANY)}
     if "chain" in changes:
         changes["chain"], changes["hosting"] = hosted(changes["chain"], point.hosting)
