@@ -44,7 +44,7 @@ def judge(claim: Claim, measured: RunFigures, share: float = 1.0) -> Judgement:
     if not of_ranks and not (claim.compare and claim.compare.rivals):
         beside += comparing.compared(claim, measured, [it for it in measured.adapters if it not in labels]).compared
         if of_planed != claim:
-            beside += comparing.compared(of_planed, measured, [*measured.adapters]).compared
+            beside += comparing.compared(of_planed, measured, labels).compared
     if of_planed.clocks is not None:
         beside += comparing.clocks(of_planed, of_planed.clocks, measured, labels, emulated=True).compared
     # Of the host of the switch and the VNFs, where another one sends.
