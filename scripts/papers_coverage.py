@@ -6,7 +6,8 @@ papers_coverage.py [--check | --lacking | --evidence WHAT ... [-- OPTION ...]]
 Each id is an item of a source paper: a system, an experiment, a figure, a finding. Nobody writes its state: it is
 derived from the kept runs (docs/results/runs) and from docs/papers-evidence.yaml. ``--evidence`` adds to the latter:
 WHAT is SUITE/PART, which is run with short trials (and OPTIONs of planebench run), or a command; ``--lacking`` prints
-what an item names and nothing has run, and claims of no item. A part that is changed has not run.
+what an item names and nothing has run, and claims of no item. A part that is changed has not run; a kept run of it
+before counts for what does not need the change.
 """
 
 from __future__ import annotations
@@ -380,7 +381,12 @@ def lines(source: Mapping[str, Rows], found: Mapping[str, tuple[str, list[str]]]
             if items and state == ORDER[0]:
                 yield from ("", f"Faithful: {', '.join(items)}.")
             elif items:
-                yield from ("", f"{HEADS[state]}:", "", *(_line(key, rows[key], found[key][1]) for key in items))
+                yield from ("", f"{HEADS[state]}:", "")
+                resting = {key: found[key][1] for key in items if all(it.startswith("as ") for it in found[key][1])}
+                yield from (_line(key, rows[key], found[key][1]) for key in items if key not in resting)
+                if resting:
+                    on = (f"{key} ({', '.join(it[3:] for it in said)})" for key, said in resting.items())
+                    yield f"- What rests on such: {', '.join(on)}"
 
 
 def _line(key: str, row: Row, said: list[str]) -> str:

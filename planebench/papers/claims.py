@@ -18,11 +18,13 @@ from planebench.papers.data import PaperName, paper_facts
 
 ClaimMetric = Literal["throughput", "gbps", "updates", "latency", "deviation", "jitter"]
 """Packets, layer-1 bits and FIB updates a second; mean latency, its standard deviation, mean burst jitter (ic16's)."""
-ClaimCondition = Literal["line", "rings", "batching", "ports", "nics", "stamps", "hops", "versions"]
+ClaimCondition = Literal["line", "rings", "batching", "ports", "nics", "stamps", "hops", "entries", "versions"]
 """A condition of a paper on which what it finds rests (planebench.papers.conditions)."""
 ClaimLimit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 ANY = "any"
 """Chain or traffic of a cell that may be whatever the run has."""
+IP_PIPELINE = "ip-pipeline:"
+"""Before a function in the chain of a cell: it is that of can17's VNF, DPDK's ip_pipeline, not planed's."""
 _FACT = re.compile(r"\{([\w.-]+)(?::([^}]+))?\}")
 
 
@@ -30,7 +32,8 @@ class ClaimCell(ClosedModel):
     """Points and a load. A field that is not given is as the run has it, and equal on both sides of a comparison.
 
     Without ``chain``, ``traffic``, ``placement`` and ``cpu_clock``, a cell has chains of l2fwd, plain frames, VNFs near
-    the switch and the clock of the machine only; ``any`` chain, traffic or clock is whatever the run has.
+    the switch and the clock of the machine only; ``any`` chain, traffic or clock is whatever the run has. The chain
+    ``ip-pipeline:firewall,ip-pipeline:l3fwd`` is one of can17's VNFs, ``ip-pipeline:any`` whatever the run has of them.
     """
 
     scenario: ScenarioName | None = None
@@ -130,10 +133,11 @@ class Predicted(ClosedModel):
 class Needs(ClosedModel):
     """The facts that a host must have for a claim to be tested, named as in the header of a run.
 
-    ``cpufreq``: the clock of its CPUs can be set.
+    ``cpufreq``: the clock of its CPUs can be set. ``cores_below``: with so many there are no more VNFs than cores.
     """
 
     cores_allowed: int = 1
+    cores_below: int = 0
     numa_nodes: int = 1
     memory_gib: int = 0
     hypervisor: str = ""
@@ -153,6 +157,8 @@ class Needs(ClosedModel):
             for name, least, there in wanted
             if least > 1 and (there is None or there < least)
         ]
+        if 0 < self.cores_below <= known.get("cores_allowed", 0):
+            lacking.append(f"fewer than {self.cores_below} cores (this host: {known['cores_allowed']})")
         if self.cpufreq and not host.get("governor"):
             lacking.append("CPUs whose clock can be set (cpufreq; this host: none)")
         if self.hypervisor and self.hypervisor.casefold() != str(hypervisor).casefold():
@@ -163,10 +169,11 @@ class Needs(ClosedModel):
 class ShareClaim(ClosedModel):
     """This part of the path takes more than this share of the mean latency, whatever the waits for polls took.
 
-    In one place, or ``everywhere``; where ``hosting`` is given, of VNFs that are hosted so.
+    In one place, or ``everywhere``; where ``hosting`` is given, of VNFs that are hosted so; ``chain``: as in a cell.
     """
 
     part: Literal["switch", "vnf", "tester"]
+    chain: str = ANY
     above: Annotated[float, Field(gt=0, lt=1)]
     everywhere: bool = False
     hosting: str = ""
@@ -238,8 +245,8 @@ class Claim(ClosedModel):
 
     @property
     def of_rivals(self) -> bool:
-        """Return whether it sets switches above several others: none may be missing, or not be told apart."""
-        return self.compare is not None and len(self.compare.rivals) > 1
+        """Return whether it is about one against all others: none may be missing, or not be told apart."""
+        return self.no_leader is not None or (self.compare is not None and len(self.compare.rivals) > 1)
 
     @property
     def sentence(self) -> str:

@@ -93,14 +93,10 @@ def compare(claim: Claim, shape: Compare, measured: RunFigures, labels: Sequence
     """Return the comparisons of a claim for ``labels``, each with itself or with its rivals."""
     found = PairsFound()
     for a, b in expanded(shape.each, shape.a, shape.b):
-        for label in labels:
-            points = measured.points(label, a)
-            if not points:
-                found.add(f"{printable(label)} {cell_words(a)}")
-            for point in points:
-                for other in measured.labels(shape.rivals) if shape.rivals else [label]:
-                    sides = Spot(point, a.load), Spot(counterpart(point, b, other), b.load or a.load)
-                    found.add(_judged(claim, shape.metric, (shape.above, shape.below), measured, *sides))
+        for point in _points(found, measured, labels, a):
+            for other in measured.labels(shape.rivals) if shape.rivals else [point.switch]:
+                sides = Spot(point, a.load), Spot(counterpart(point, b, other), b.load or a.load)
+                found.add(_judged(claim, shape.metric, (shape.above, shape.below), measured, *sides))
     if absent := measured.absent(shape.rivals):
         found.add(f"a switch to set it against ({', '.join(absent)})")
         found.absent += absent
@@ -135,13 +131,9 @@ def trend(claim: Claim, shape: TrendClaim, measured: RunFigures, labels: Sequenc
 def _judged(
     claim: Claim, metric: ClaimMetric, limits: ClaimLimits, measured: RunFigures, a: Spot, b: Spot
 ) -> Compared | str:
-    samples = []
-    for spot in (a, b):
-        sample = measured.sample(spot.point, metric, spot.load)
-        if sample is None:
-            return spot_words(spot)
-        samples.append(sample)
-    one, other = samples
+    one, other = (measured.sample(spot.point, metric, spot.load) for spot in (a, b))
+    if one is None or other is None:
+        return spot_words(a if one is None else b)
     holds, answer = judged(one, other, limits)
     figures = [paper_figure(claim.paper, metric, measured.adapters.get(spot.point.switch, ""), spot) for spot in (a, b)]
     values = [figure.value if figure else None for figure in figures]
@@ -157,34 +149,34 @@ def _judged(
 def no_leader(claim: Claim, shape: NoLeader, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
     """Return for each switch whether another one of the paper is ahead of it in one of the cells.
 
-    A leader is ahead of every other in every cell that the run has, of which there are two or more.
+    A leader is ahead of every other in every cell that the run has, of which there are two or more. A switch that is
+    not there may be the one.
     """
     found = PairsFound()
     rivals = measured.labels(claim.switches)
     cells = [cell for cell in shape.cells if sum(bool(measured.points(label, cell)) for label in rivals) > 1]
     there = [label for label in rivals if any(measured.points(label, cell) for cell in cells)]
-    if len(there) < MIN_SWITCHES or len(cells) < 2:
-        missing = [cell_words(cell) for cell in shape.cells if cell not in cells]
-        found.add(f"{MIN_SWITCHES} of the paper's switches in two cells at least, as {', '.join(missing)}")
-        found.absent += measured.absent(claim.switches)
-        return found
-    for label in labels:
+    found.absent += sorted({*claim.switches} - {measured.adapters[label] for label in there})
+    if found.absent or len(cells) < 2:
+        found.add(f"all of the paper's switches in two of the scenarios (not: {', '.join(found.absent) or 'two'})")
+    for label in labels if len(cells) > 1 else ():
         points = [point for cell in cells for point in measured.points(label, cell)]
-        known = []
-        for point in points:
-            for rival in (replace(point, switch=other) for other in there if other != label):
-                own, its = (measured.sample(one, "throughput", None) for one in (point, rival))
-                if own is not None and its is not None:
-                    known.append((point, rival, told(its, own)))
+        known = [
+            (point, rival, told(its, own))
+            for point in points
+            for rival in (replace(point, switch=other) for other in there if other != label)
+            for own, its in [[measured.sample(one, "throughput", None) for one in (point, rival)]]
+            if own is not None and its is not None
+        ]
         if known:
-            found.add(_leads(label, known, all(measured.points(label, cell) for cell in cells)))
+            found.add(_leads(label, known, not found.absent and all(measured.points(label, it) for it in cells)))
     return found
 
 
 def _leads(label: str, answers: Sequence[tuple[Point, Point, Told]], everywhere: bool) -> Compared:
     """Return the strongest case of another switch ahead; or that there is none.
 
-    ``everywhere``: the switch was measured in all cells, without which it leads nowhere for certain.
+    ``everywhere``: all others are there, and the switch in all cells, without which it leads nowhere for certain.
     """
     ahead = [it for it in answers if it[2].above]
     if ahead:
@@ -223,13 +215,9 @@ def _inside(point: Point, loads: Sequence[str], measured: RunFigures) -> Compare
     best, least = min(inner, key=lambda it: middle(it[1]))
     ends = [told(low, least), told(high, least)]
     figures = f"{low.shown}, {least.shown} and {high.shown} µs at {', '.join(map(load_words, (first, best, last)))}"
-    if all(it.above for it in ends):
-        weaker = max(ends, key=lambda it: it.p_value or 0.0)
-        return Compared(words, figures, True, weaker, with_ratio=False)
-    against = next((it for it in ends if it.above is False), None)
-    if against is not None:
-        return Compared(words, figures, False, against, with_ratio=False)
-    return Compared(words, figures, None, next(it for it in ends if it.above is None), with_ratio=False)
+    # One end that is below decides, else one that is not told apart, else the less certain one.
+    answer = max(ends, key=lambda it: (it.above is False, it.above is None, it.p_value or 0.0))
+    return Compared(words, figures, answer.above, answer, with_ratio=False)
 
 
 def spread(claim: Claim, shape: Spread, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
@@ -356,8 +344,7 @@ def clocks(
     found = PairsFound()
     for label in labels:
         for slow, fast in measured.by_clock(label, shape.cell, emulated=emulated):
-            samples = [measured.sample(point, "throughput", None) for point in (fast, slow)]
-            a, b = (sample for sample in samples if sample is not None)  # of points that the run has
+            a, b = (it for point in (fast, slow) if (it := measured.sample(point, "throughput", None)))
             ratio = speed_of(fast.cpu_clock)[1] / speed_of(slow.cpu_clock)[1]
             holds, answer = judged(a, b, (ratio * (1 - shape.within), ratio * (1 + shape.within)))
             words = f"{spot_words(Spot(fast, None))} against {clock_words(slow.cpu_clock)}"
@@ -377,7 +364,7 @@ def share(claim: Claim, shape: ShareClaim, measured: RunFigures, labels: Sequenc
     bounds: dict[Spot, tuple[Blocks, Blocks]] = {}
     for label in labels:
         for result in measured.derived.results:
-            wanted = result.point.switch == label and of_the_plan(result.point)
+            wanted = result.point.switch == label and of_the_plan(result.point, shape.chain)
             wanted = wanted and shape.hosting in ("", result.point.hosting)
             for summary in filter(latency_counts, result.latency if wanted else ()):
                 trials = measured.derived.latency_trials(result)[summary.load].trials
@@ -500,17 +487,12 @@ def _differs(b: Spot, a: Spot) -> str:
         return load_words(b.load)
     if spot_words(b).removeprefix(printable(b.point.switch)) == spot_words(a).removeprefix(printable(a.point.switch)):
         return printable(b.point.switch)
-    return (
-        spot_words(b).removeprefix(f"{printable(b.point.switch)} ")
-        if b.point.switch == a.point.switch
-        else spot_words(b)
-    )
+    return spot_words(b).removeprefix(f"{printable(a.point.switch)} ")
 
 
 def paper_figure(paper: str, metric: ClaimMetric, switch: str, spot: Spot) -> PaperFigure | None:
     """Return the published figure of a switch at a point and load; None if the paper has none."""
-    wanted = "latency" if metric == "latency" else "throughput"
-    point = spot.point
+    wanted, point = "latency" if metric == "latency" else "throughput", spot.point
     if point.chain or point.traffic or metric in ("jitter", "deviation"):
         return None
     for figure in paper_figures():

@@ -18,7 +18,7 @@ RINGS = (256, "own")
 
 def differing(claim: Claim, measured: RunFigures) -> dict[str, str]:
     """Return the conditions that a claim names and a run does not have, each with what the run has."""
-    header = measured.derived.run.header
+    header, trials = measured.derived.run.header, measured.derived.run.trials
     settings, wire = header.settings, header.wire
     speed, of_vnfs, of_wires = map(settings.get, ("line_bps", "ring_size", "wire_ring_size"))
     fast = speed >= LINE_BPS if isinstance(speed, int | float) else wire is None or not wire.replaces_nics
@@ -39,6 +39,10 @@ def differing(claim: Claim, measured: RunFigures) -> dict[str, str]:
         "hops": (
             not all("serve=hops" in adapter for adapter in of_bess),
             "one worker of BESS for all hops (--switch bess:serve=hops)",
+        ),
+        "entries": (
+            any(it.dst_ips_sent is not None for t in trials if "fib=" in t.point.chain for it in t.sent),
+            "addresses of a part of the routes",
         ),
         "versions": (bool(later := _versions(claim, measured)), later),
     }

@@ -11,7 +11,7 @@ from typing import Any
 from planebench.model.header import RunHeader
 from planebench.model.words import listed
 from planebench.papers import comparing
-from planebench.papers.claims import Claim, all_claims
+from planebench.papers.claims import IP_PIPELINE, Claim, all_claims
 from planebench.papers.conditions import differing
 from planebench.papers.measured import RunFigures
 from planebench.papers.ordering import Ranked, order_holds, rank_order, ranked_switches, ranked_together, ranks, too_few
@@ -37,13 +37,16 @@ def shown(header: RunHeader, judgements: Iterable[Judgement]) -> tuple[Judgement
 def judge(claim: Claim, measured: RunFigures, share: float = 1.0) -> Judgement:
     """Return the judgement on a claim by a run, which has this share of the level of all runs that test it."""
     labels, beside = measured.labels(claim.switches), list[Compared]()
+    of_planed = Claim.model_validate_json(claim.model_dump_json().replace(IP_PIPELINE, ""))
     header = measured.derived.run.header
     of_ranks = claim.order is not None or claim.correlation is not None
     # Other switches can be tested too, beside, unless the claim sets switches against others.
     if not of_ranks and not (claim.compare and claim.compare.rivals):
-        beside += comparing.compared(claim, measured, measured.others(claim.switches)).compared
-    if claim.clocks is not None:
-        beside += comparing.clocks(claim, claim.clocks, measured, labels, emulated=True).compared
+        beside += comparing.compared(claim, measured, [it for it in measured.adapters if it not in labels]).compared
+        if of_planed != claim:
+            beside += comparing.compared(of_planed, measured, labels).compared
+    if of_planed.clocks is not None:
+        beside += comparing.clocks(of_planed, of_planed.clocks, measured, labels, emulated=True).compared
     # Of the host of the switch and the VNFs, where another one sends.
     if unmet := claim.needs.unmet(header.host if header.switch_host is None else header.switch_host.host):
         return _untestable(claim, "not testable on this host", f"it takes {unmet}", beside)
@@ -66,7 +69,7 @@ def judge(claim: Claim, measured: RunFigures, share: float = 1.0) -> Judgement:
     if claim.share is not None and not claim.share.everywhere:  # one that supports it is enough
         holds = True if support else False if against == len(held) else None
     else:  # all, or a majority, support it, and none contradicts it
-        enough = support == len(held) or (support > 0.5 * len(held) and not (claim.no_leader or claim.of_rivals))
+        enough = support == len(held) or (support > 0.5 * len(held) and not claim.of_rivals)
         holds = False if against else True if enough else None
     evidence = _evidence(compared, beside)
     unlike = differing(claim, measured)

@@ -15,18 +15,26 @@ from planebench.analysis.histogram import merge, summarise
 from planebench.analysis.noise import Noise
 from planebench.analysis.starts import Blocks, blocks_of, by_start, noise_of_sides, throughput_blocks
 from planebench.model.chain_name import OWN
+from planebench.model.dimensions import HostingName
 from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
 from planebench.model.server import NEAR, OWN_CLOCK, mhz_of, speed_of
 from planebench.model.words import NOTHING, count, mpps, throughput, us
-from planebench.papers.claims import ANY, ClaimCell, ClaimMetric, Each
+from planebench.papers.claims import ANY, IP_PIPELINE, ClaimCell, ClaimMetric, Each
 from planebench.papers.told import FigureSample, middle
+from planebench.testbed.chain import hosted_chain
 
 SIMULATED = "sim"
 """Adapter of switches that forward nothing: they confirm nothing."""
 OFFLOAD = "offload"
 EMULATED_NIC = "veb"
+IP_PIPELINES = {
+    "l3fwd": "exec:ip_pipeline {eal} -- -s {functions}/ip-pipeline-router.cli",
+    "firewall": "exec:ip_pipeline {eal} -- -s {functions}/ip-pipeline-firewall.cli",
+    "l2fwd": "separate:l2fwd",
+}
+"""The functions of can17's VNF, as its suite has them."""
 UNITS: Mapping[ClaimMetric, str] = {
     "throughput": "Mpps",
     "gbps": "Gb/s",
@@ -63,11 +71,6 @@ class RunFigures:
     def labels(self, adapters: Iterable[str]) -> list[str]:
         """Return the labels of ``adapters``, in their order."""
         return [label for name in adapters for label, adapter in self.adapters.items() if adapter == name]
-
-    def others(self, adapters: Iterable[str]) -> list[str]:
-        """Return the labels of all other switches."""
-        wanted = set(adapters)
-        return [label for label, adapter in self.adapters.items() if adapter not in wanted]
 
     def absent(self, adapters: Iterable[str]) -> list[str]:
         """Return those of ``adapters`` that the run does not have."""
@@ -185,31 +188,46 @@ def _paper_name(adapter: str) -> str:
 
 def fits(point: Point, cell: ClaimCell) -> bool:
     """Return whether a point is one of a cell, whatever its switch and load."""
+    chain = cell.chain or ""
     asked = {
         "scenario": cell.scenario,
         "direction": cell.direction,
         "frame_size_bytes": cell.frame_size_bytes,
         "chain_length": cell.chain_length,
-        "chain": None if cell.chain == ANY else cell.chain or "",
+        "chain": None if chain.endswith(ANY) else hosted(chain, point.hosting)[0],
         "traffic": None if cell.traffic == ANY else cell.traffic or "",
         "placement": cell.placement or NEAR,
         "cpu_clock": None if cell.cpu_clock == ANY else OWN_CLOCK,
     }
-    if cell.chain == ANY and not of_the_plan(point):
+    if chain.endswith(ANY) and not of_the_plan(point, chain):
         return False
     return all(value is None or getattr(point, name) == value for name, value in asked.items())
 
 
-def of_the_plan(point: Point) -> bool:
-    """Return whether the VNFs of a point collect frames as the plan says: none is another one, set beside them."""
+def of_the_plan(point: Point, chain: str = ANY) -> bool:
+    """Return whether the VNFs of a point collect frames as the plan says: none is another one, set beside them.
+
+    ``chain``: ``ip-pipeline:any``, whether they are those of can17.
+    """
+    if chain != ANY:
+        return "exec:ip_pipeline " in point.chain
     return "send_burst=" not in point.chain and not any(hosting in OWN for hosting in point.hostings)
+
+
+@cache
+def hosted(chain: str, usual: HostingName) -> tuple[str, HostingName]:
+    """Return the chain of a cell, and its hosting, as points have them."""
+    for name, text in IP_PIPELINES.items():
+        chain = chain.replace(IP_PIPELINE + name, text)
+    return hosted_chain(chain, 1, usual)
 
 
 def counterpart(point: Point, cell: ClaimCell, label: str) -> Point:
     """Return the point of switch ``label`` that differs from ``point`` only in what ``cell`` requires."""
-    fields = {"scenario", "direction", "frame_size_bytes", "chain_length", "chain", "traffic", "placement"}
-    said = cell.model_dump(include=fields)
-    changes = {name: value for name, value in said.items() if value not in (None, ANY)}
+    said = {name: value for name, value in cell if name not in ("cpu_clock", "load")}
+    changes = {name: value for name, value in said.items() if value is not None and not str(value).endswith(ANY)}
+    if "chain" in changes:
+        changes["chain"], changes["hosting"] = hosted(changes["chain"], point.hosting)
     if cell.scenario is not None and not scenario_named(cell.scenario).has_vnfs:
         changes |= {"chain_length": 0, "chain": "", "placement": NEAR, "hosting": "process"}
     return replace(point, switch=label, **changes)

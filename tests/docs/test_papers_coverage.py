@@ -126,6 +126,8 @@ def test_what_stands_in_or_is_lacking_is_said() -> None:
         "C": {**WORDS, **item(hosting="vm", ring_size=64), "instead": "a process", "depends_on": ["B"]},
         "D": {**WORDS, **item()},
         "E": {**WORDS, "run": ["conext19/vms"], "needs": {"hosting": "vm"}, "instead": "a process"},
+        "F": {**WORDS, **item(), "depends_on": ["A"]},
+        "G": {**WORDS, **item(), "depends_on": ["A", "B", "E"]},
     }
     found = coverage.states({"conext19": rows}, Judge([ran()], PARTS))
     assert [said for _, said in found.values()] == [
@@ -134,6 +136,8 @@ def test_what_stands_in_or_is_lacking_is_said() -> None:
         ["ring_size 64"],
         [],
         ["hosting vm"],
+        ["as A"],
+        ["as A", "as B", "as E"],
     ]
     page = "\n".join(coverage.lines({"conext19": rows}, found))
     assert page.endswith("""
@@ -142,11 +146,13 @@ Faithful: D.
 Emulated, by:
 
 - **A** x: a process
+- What rests on such: F (A)
 
 Hardware, lacks:
 
 - **B** x: hosting vm; 2 NUMA nodes
 - **E** x: hosting vm
+- What rests on such: G (A, B, E)
 
 Partial, lacks:
 

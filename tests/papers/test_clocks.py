@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from making import LARGE_HOST, Figure, judged, rate
+from making import LARGE_HOST, Figure, judged, of_can17, rate
 
 from planebench.papers.told import ClaimOutcome
 
@@ -19,8 +21,8 @@ BILLION = {
 }
 
 
-def clocks(*sides: tuple[str, float]) -> list[list[Figure]]:
-    return [rate("bess", "loopback", mpps, cpu_clock=clock, **ROUTER) for clock, mpps in sides]
+def clocks(*sides: tuple[str, float], **router: Any) -> list[list[Figure]]:
+    return [rate("bess", "loopback", mpps, cpu_clock=clock, **(router or of_can17("l3fwd"))) for clock, mpps in sides]
 
 
 @pytest.mark.parametrize(("mpps", "outcome"), [(9.3, YES), (4.0, NO)])
@@ -33,10 +35,10 @@ def test_throughput_grows_with_the_clock(mpps: float, outcome: ClaimOutcome) -> 
 
 def test_an_emulated_clock_decides_nothing() -> None:
     """A switch that waits by design is slower by design: that cannot fail, so it stands beside."""
-    figures = clocks(("", 9.3), ("duty:0.8", 8.0), ("duty:0.46", 4.3))
+    figures = clocks(("", 9.3), ("duty:0.8", 8.0), ("duty:0.46", 4.3), **ROUTER)
     here = judged(FREQUENCY, *figures)
     assert (here.outcome, here.why) == (OPEN, "not testable on this host")
-    assert here.evidence.startswith("it takes CPUs whose clock can be set (cpufreq; this host: none). Beside it: bess")
+    assert here.evidence.startswith("it takes 3 cores (this host: unknown), CPUs whose clock can be set (cpufreq; th")
     there = judged(FREQUENCY, *figures, host=LARGE_HOST)
     assert (there.outcome, there.why) == (OPEN, "not covered by this run")
     for found in (here, there):
@@ -51,12 +53,12 @@ def test_clocks_of_two_scales_are_not_compared() -> None:
 
 def test_other_claims_are_about_the_clock_of_the_machine() -> None:
     slow, own = (
-        rate("bess", "loopback", value, cpu_clock=clock, chain_length=1, chain=chain)
+        rate("bess", "loopback", value, cpu_clock=clock, **of_can17(chain))
         for value, clock, chain in ((4.0, "1200MHz", "l3fwd"), (9.0, "", "l3fwd"))
     )
-    wall = rate("bess", "loopback", 9.0, chain_length=1, chain="firewall")
-    assert judged("firewall-costs-as-l3fwd", slow, own, wall).outcome is YES
-    assert judged("firewall-costs-as-l3fwd", slow, wall).outcome is OPEN
+    wall = rate("bess", "loopback", 9.0, **of_can17("firewall"))
+    assert judged("firewall-costs-as-l3fwd", slow, own, wall, host=LARGE_HOST).outcome is YES
+    assert judged("firewall-costs-as-l3fwd", slow, wall, host=LARGE_HOST).outcome is OPEN
 
 
 @pytest.mark.parametrize(("mpps", "outcome"), [(5.2, YES), (3.1, NO)])

@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from builders import make_verdict
-from making import LARGE_HOST, delay, judged, measured, rate, run
+from making import LARGE_HOST, delay, judged, measured, of_can17, rate, run
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.noise import Estimate
@@ -71,7 +71,8 @@ def test_a_result_that_does_not_count_is_no_evidence_even_with_figures() -> None
         run(
             rate("vale", "v2v", 6.4, **BOTH),
             rate("vale", "v2v", 10.0, **ONE),
-            rate("bess", "loopback", 9.8, traffic="facebook", extra={"sent": (sent,)}),
+            rate("bess", "loopback", 9.8, traffic="facebook", extra={"sent": (sent,)}, **of_can17("l3fwd")),
+            host=LARGE_HOST,
         )
     )
     again = Derived(made.derived.run)
@@ -133,9 +134,10 @@ def test_the_comparisons_of_a_claim_are_corrected_for_their_number() -> None:
 def test_between_two_limits_is_told_from_both() -> None:
     def nf(firewall: float, l3fwd: float) -> Any:
         sides = (
-            rate("bess", "loopback", mpps, chain=chain) for chain, mpps in (("firewall", firewall), ("l3fwd", l3fwd))
+            rate("bess", "loopback", mpps, **of_can17(name))
+            for name, mpps in (("firewall", firewall), ("l3fwd", l3fwd))
         )
-        return judged("firewall-costs-as-l3fwd", *sides)
+        return judged("firewall-costs-as-l3fwd", *sides, host=LARGE_HOST)
 
     assert nf(10.3, 10.0).outcome is YES
     assert nf(7.0, 10.0).outcome is NO
@@ -297,7 +299,7 @@ def test_bits_are_compared_as_bits() -> None:
 def test_what_the_machine_cannot_do_is_said_with_its_facts() -> None:
     found = judged("bridging-by-nic", rate("planed", "p2p", 1.0))
     assert (found.outcome, found.why) == (OPEN, "not testable on this host")
-    assert found.evidence == "it takes 2 NUMA nodes (this host: 1)"
+    assert found.evidence == "it takes 7 cores (this host: unknown), 2 NUMA nodes (this host: 1)"
     assert judged("bridging-by-nic", rate("planed", "p2p", 1.0), host=LARGE_HOST).why == "not covered by this run"
     kvm = judged("bess-above-clickos", rate("bess", "p2p", 1.0))
     assert kvm.evidence == "it takes the hypervisor Xen (this host: kvm)"
@@ -309,6 +311,9 @@ def test_a_claim_needs_the_host_of_the_switch() -> None:
     """On two hosts, switch and VNFs are on one, and the tester, whose facts head the run, on the other."""
     far = SwitchHostInfo("dut", "0.1.0", {**LARGE_HOST}, ClockOffset(0, 0))
     assert judged("numa-halves-a-chain", rate("bess", "p2p", 1.0), switch_host=far).why == "not covered by this run"
+    crowded = dataclasses.replace(far, host={**LARGE_HOST, "cores_allowed": 64})
+    found = judged("over-provisioning-loses", rate("bess", "p2p", 1.0), switch_host=crowded)
+    assert found.evidence == "it takes fewer than 63 cores (this host: 64)", "each VNF would have one"
     small = dataclasses.replace(far, host={"numa_nodes": 1})
     found = judged("numa-halves-a-chain", rate("bess", "p2p", 1.0), switch_host=small, host=LARGE_HOST)
     assert found.why == "not testable on this host"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from making import LARGE_HOST, Figure, delay, judged, rate
 
+from planebench.model.records import TrafficSent
 from planebench.papers.told import ClaimOutcome
 
 YES, NO, OPEN = ClaimOutcome.CONFIRMED, ClaimOutcome.NOT_CONFIRMED, ClaimOutcome.CANNOT_BE_TESTED
@@ -58,6 +59,16 @@ def bare(switch: str, count: int, mpps: float, **more: Any) -> list[Figure]:
 def test_bare_metal_is_one_process_with_the_tables_of_all(mpps: float, outcome: ClaimOutcome) -> None:
     sides = bare("planed", 63, 10.0, **ROUTERS), many(OFFLOAD, 63, mpps, **ROUTERS)
     assert judged("offload-close-to-bare-metal", *sides).outcome is outcome
+
+
+def test_addresses_of_a_part_of_the_routes_are_another_table() -> None:
+    """What a table of 63 million costs is not known where a million of its routes are looked up."""
+    part = {"extra": {"sent": (TrafficSent("n0->n1", 1000, 64_000, dst_ips_sent=999),)}}
+    found = judged(
+        "offload-close-to-bare-metal", bare("planed", 63, 10.0, **ROUTERS, **part), many(OFFLOAD, 63, 9.0, **ROUTERS)
+    )
+    assert (found.outcome, found.why) == (ClaimOutcome.OTHER_CONDITIONS, "entries")
+    assert found.evidence.startswith("addresses of a part of the routes. With these confirmed: ")
 
 
 @pytest.mark.parametrize(("mpps", "outcome"), [(1.8, YES), (1.4, NO)])

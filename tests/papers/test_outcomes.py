@@ -13,7 +13,7 @@ import pytest
 from builders import make_point, make_verdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from making import LARGE_HOST, Figure, anatomy, delay, measured, rate, run
+from making import LARGE_HOST, Figure, anatomy, delay, measured, of_can17, rate, run
 
 from planebench.model.header import Run
 from planebench.model.records import FibUpdates, Point, TrafficSent, VerdictKind
@@ -22,7 +22,7 @@ from planebench.model.scenario import scenario_named
 from planebench.papers.claims import ANY, Claim, ClaimCell, Compare, all_claims
 from planebench.papers.comparing import Spot, paper_figure
 from planebench.papers.judge import judge
-from planebench.papers.measured import EMULATED_NIC, OFFLOAD, RunFigures, counterpart, expanded
+from planebench.papers.measured import EMULATED_NIC, OFFLOAD, RunFigures, counterpart, expanded, hosted
 from planebench.papers.told import ClaimOutcome
 from planebench.testbed.rates import line_rate_pps
 
@@ -41,7 +41,9 @@ def switches_of(names: tuple[str, ...]) -> list[str]:
 def point_of(cell: ClaimCell, switch: str) -> Point:
     scenario = scenario_named(cell.scenario or "loopback")
     length = cell.chain_length or (len(cell.chain.split(",")) if cell.chain and cell.chain != ANY else 1)
-    chain = ",".join(["l3fwd"] * (length if scenario.chained else 1)) if cell.chain == ANY else cell.chain or ""
+    whichever = (cell.chain or "").endswith(ANY)
+    texts = [(cell.chain or "").replace(ANY, "l3fwd")] * (length if whichever and scenario.chained else 1)
+    chain, hosting = hosted(",".join(texts), "process")
     return make_point(
         switch,
         scenario.name,
@@ -49,6 +51,7 @@ def point_of(cell: ClaimCell, switch: str) -> Point:
         frame_size_bytes=cell.frame_size_bytes or 64,
         chain_length=length if scenario.has_vnfs else 0,
         chain=chain if scenario.has_vnfs else "",
+        hosting=hosting,
         traffic="fib-1M" if cell.traffic == ANY else cell.traffic or "",
         placement=cell.placement or "near",
     )
@@ -69,7 +72,7 @@ def figure(point: Point, metric: str, value: float, load: str | None, **how: Any
     return delay(point.switch, point.scenario, load or "", mean, **fields, **more, **how)
 
 
-POINT_FIELDS = ("direction", "frame_size_bytes", "chain_length", "chain", "traffic", "placement")
+POINT_FIELDS = ("direction", "frame_size_bytes", "chain_length", "chain", "hosting", "traffic", "placement")
 
 
 def wanted_ratio(shape: Compare, wish: ClaimOutcome) -> float:
@@ -128,10 +131,10 @@ def of_line(claim: Claim, wish: ClaimOutcome) -> Figures:
 
 
 def of_no_leader(claim: Claim, wish: ClaimOutcome) -> Figures:
-    """Three switches: each leads in one scenario, or the first leads in all, or they are the same."""
+    """Three switches each lead in one scenario, or the first leads in all, or all are the same."""
     assert claim.no_leader is not None
     for number, cell in enumerate(claim.no_leader.cells):
-        for place, switch in enumerate(claim.switches[:3]):
+        for place, switch in enumerate(claim.switches):
             leads = place == (number % 3 if wish is YES else 0)
             yield figure(point_of(cell, switch), "throughput", 12.0 if leads and wish is not OPEN else 8.0, None)
 
@@ -172,15 +175,14 @@ def of_share(claim: Claim, wish: ClaimOutcome) -> Figures:
     assert claim.share is not None
     share = {YES: 0.8, NO: 0.2, OPEN: 0.5}[wish]
     parts = anatomy(share if claim.share.part == "switch" else 1 - share)
-    hosting = claim.share.hosting or "process"
-    yield delay(switches_of(claim.switches)[0], "loopback", "0.50", 9.0, extra={"anatomy": parts}, hosting=hosting)
+    vnf = {"hosting": claim.share.hosting} if claim.share.hosting else of_can17("l3fwd")
+    yield delay(switches_of(claim.switches)[0], "loopback", "0.50", 9.0, extra={"anatomy": parts}, **vnf)
 
 
 def of_chain(claim: Claim, wish: ClaimOutcome) -> Figures:
     whole = {YES: 34.0, NO: 60.0, OPEN: 46.0}[wish]
     for chain, us in (("firewall,l3fwd", whole), ("firewall", 23.0), ("l3fwd", 23.0)):
-        more = {"chain": chain, "chain_length": chain.count(",") + 1, "frame_size_bytes": 128}
-        yield delay("bess", "loopback", "2Mpps", us, **more)
+        yield delay("bess", "loopback", "2Mpps", us, frame_size_bytes=128, **of_can17(chain))
 
 
 def of_far_cores(claim: Claim, wish: ClaimOutcome) -> Figures:

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import pytest
-from making import LARGE_HOST, judged, rate
+from making import LARGE_HOST, judged, of_can17, rate
 
 from planebench.papers.told import ClaimOutcome
 
 YES, NO, OPEN = ClaimOutcome.CONFIRMED, ClaimOutcome.NOT_CONFIRMED, ClaimOutcome.CANNOT_BE_TESTED
-CHAIN = {"chain_length": 2, "hosting": "separate"}
+CHAIN = of_can17("firewall,l3fwd")
 
 
 @pytest.mark.parametrize(("mpps", "outcome"), [(3.0, YES), (9.0, NO)])
@@ -30,17 +30,17 @@ def test_two_sockets_halve_a_chain(mpps: float, outcome: ClaimOutcome) -> None:
     )
     assert judged("numa-halves-a-chain", near, split, host=LARGE_HOST).outcome is outcome
     one_node = judged("numa-halves-a-chain", near, split)
-    assert (one_node.why, one_node.evidence) == ("not testable on this host", "it takes 2 NUMA nodes (this host: 1)")
+    assert one_node.why == "not testable on this host" and "2 NUMA nodes (this host: 1)" in one_node.evidence
 
 
 @pytest.mark.parametrize(("mpps", "outcome"), [(2.1, YES), (3.9, NO)])
 def test_far_cores_stand_in_and_say_so(mpps: float, outcome: ClaimOutcome) -> None:
     near, far = (rate("bess", "loopback", value, band=band, **CHAIN) for value, band in ((4.0, "near"), (mpps, "far")))
-    found = judged("far-cores-halve-a-chain", near, far)
+    found = judged("far-cores-halve-a-chain", near, far, host=LARGE_HOST)
     assert found.outcome is outcome
     assert all("core-to-core latency, not NUMA" in text for text in (found.evidence, found.claim.sentence))
 
 
 def test_one_band_does_not_judge_far_cores() -> None:
-    found = judged("far-cores-halve-a-chain", rate("bess", "loopback", 4.0, **CHAIN))
+    found = judged("far-cores-halve-a-chain", rate("bess", "loopback", 4.0, **CHAIN), host=LARGE_HOST)
     assert found.outcome is OPEN and "on far and on near cores" in found.evidence

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -25,7 +26,11 @@ ON_REQUEST = {
 
 OF_SUITES = [claim for claim in all_claims() if claim.id not in ON_REQUEST]
 COMPARING = [claim for claim in OF_SUITES if claim.compare is not None]
-ON_CELLS = [claim for claim in OF_SUITES if claim.trend or claim.line_rate or claim.no_leader or claim.correlation]
+ON_CELLS = [
+    claim
+    for claim in OF_SUITES
+    if claim.trend or claim.line_rate or claim.no_leader or claim.correlation or claim.chain_below_parts
+]
 
 
 class Suite:
@@ -74,6 +79,9 @@ def cells_of(claim: Claim) -> Iterator[ClaimCell]:
         yield from claim.no_leader.cells
     if claim.correlation is not None:
         yield claim.correlation.cell
+    if claim.chain_below_parts is not None:
+        names = (f"ip-pipeline:{name}" for name in ("any", "firewall", "l3fwd"))
+        yield from (claim.chain_below_parts.cell.model_copy(update={"chain": name}) for name in names)
 
 
 @pytest.mark.parametrize("claim", ON_CELLS, ids=lambda claim: claim.id)
@@ -91,6 +99,16 @@ def test_the_loads_of_a_minimum_are_those_of_the_suite() -> None:
     of = suite(claim.paper)
     for load in claim.minimum.loads:
         assert any((point, load) in of.loads for point in of.of(claim.minimum.cell, claim.switches))
+
+
+def test_the_vnf_of_can17_is_measured_at_the_clocks_of_table_1() -> None:
+    (claim,) = (it for it in all_claims() if it.clocks is not None)
+    assert claim.clocks is not None
+    of, clocks = suite(claim.paper), set[str]()
+    for point in of.points:
+        if fits(replace(point, cpu_clock=""), claim.clocks.cell) and of.names[point.switch] == "bess":
+            clocks.add(point.cpu_clock)
+    assert clocks == {"", "1200MHz", "1600MHz", "2000MHz", "2400MHz", "2600MHz"}
 
 
 def test_no_claim_is_on_request_that_is_none() -> None:
