@@ -11,7 +11,14 @@
 #include "base/clock.h"
 #include "test/nf_task.h"
 
-enum { FRONT = 64, FRAME_ROOM = FRONT + 2048, BURST = 32, SLICES = 16, SIZE_MB_DEFAULT = 256, FRAMES_MAX = 1 << 21 };
+enum {
+	FRONT = 64,
+	FRAME_ROOM = FRONT + 2048,
+	BURST = 32,
+	SLICES = 16,
+	SIZE_MB_DEFAULT = 256,
+	FRAMES_MAX = 1 << 21
+};
 
 struct frames {
 	unsigned count;
