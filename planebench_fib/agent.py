@@ -53,9 +53,10 @@ class AgentRunsError(Error):
 class AgentSettings:
     """Settings of an agent.
 
-    ``wires`` maps interface indexes to the VNF's wires as the forwarder's configuration numbers them. ``settle_s``: how
-    long after the first dump routes of an earlier session are kept, for a routing daemon that has just started.
-    ``withdraw``: at the end withdraw the routes; otherwise they stay for the forwarder's grace period.
+    ``wires`` maps interface indexes to the VNF's wires as the forwarder's configuration numbers them; VLAN interfaces
+    on these have the same. ``settle_s``: how long after the first dump routes of an earlier session are kept, for a
+    routing daemon that has just started. ``withdraw``: at the end withdraw the routes; otherwise they stay for the
+    forwarder's grace period.
     """
 
     wires: Mapping[int, int]
@@ -150,6 +151,7 @@ class Agent:
 
     def _dump(self) -> None:
         self._unsure = False
+        self._mirror.vlans = self._kernel.vlans()
         self._mirror.load(self._lively(self._kernel.routes()))
         neighbours = self._kernel.neighbours()
         self._mirror.load_neighbours(neighbours)
@@ -269,7 +271,7 @@ class Agent:
         if hop.members:
             self._client.group(hop.number, hop.members)
         elif hop.mac:
-            self._client.hop(hop.number, destination=hop.mac, wire=hop.wire)
+            self._client.hop(hop.number, destination=hop.mac, wire=hop.wire, vlan=hop.vlan)
         elif hop.number == BLACKHOLE:
             self._client.hop_blackhole(hop.number)
         else:

@@ -20,7 +20,7 @@ from typing import Any
 from pyroute2.netlink import rtnl
 
 from planebench_fib.agent_kernel import Event, Kernel, RouteEvent, messages
-from planebench_fib.agent_mirror import Leg, Path
+from planebench_fib.agent_mirror import Leg, Path, Vlan
 from planebench_fib.agent_route import ROUTE, RouteParser, attributes
 from planebench_fib.exceptions import Error, UsageError
 from planebench_fib.messages import Prefix
@@ -113,6 +113,10 @@ class Fpm:
     def fileno(self) -> int:
         """Return the file descriptor to wait for events."""
         return self._ready.fileno()
+
+    def vlans(self) -> dict[int, Vlan]:
+        """Return the VLAN interfaces of the kernel."""
+        return self._kernel.vlans()
 
     def set_dormant(self, interface: int, dormant: bool) -> None:
         """Show that an interface has no wire, or has one again, as the kernel's does."""

@@ -28,7 +28,7 @@ from pyroute2.netlink import (
 from pyroute2.netlink.rtnl.ifinfmsg import IFF_UP
 from pyroute2.netlink.rtnl.ndmsg import NTF_USE, ndmsg
 
-from planebench_fib.agent_mirror import Leg, Path
+from planebench_fib.agent_mirror import Leg, Path, Vlan
 from planebench_fib.agent_route import ROUTE, RouteParser, attributes
 from planebench_fib.messages import Prefix
 
@@ -48,7 +48,9 @@ _PROTOCOL_AT = 5  # of the header of a route
 _NEIGHBOUR, _NEIGHBOUR_BYTES = struct.Struct("B3xiH"), 12
 _NDA_DST, _NDA_LLADDR = 1, 2
 _BYTE = struct.Struct("HHB3x")
-_IFLA_OPERSTATE, _IFLA_LINKMODE = 16, 17
+_IFLA_LINK, _IFLA_OPERSTATE, _IFLA_LINKMODE, _IFLA_LINKINFO, _IFLA_LINK_NETNSID = 5, 16, 17, 18, 37
+_INFO_KIND, _INFO_DATA, _VLAN_ID, _VLAN_PROTOCOL = 1, 2, 1, 5
+_LINK_BYTES = 16
 _DORMANT, _UP = 5, 6
 
 _RESOLVED = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80
@@ -78,7 +80,8 @@ class NeighbourEvent:
 
 @dataclass(frozen=True, slots=True)
 class Unsure:
-    """An event after which the kernel drops routes without reporting them: an interface went down, an address went."""
+    """An event after which routes are others without a report: an interface went down, an address went, or a VLAN
+    interface came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,8 @@ class Kernel:
     """A dump has all routes that there are."""
 
     def __init__(self, interfaces: Collection[int], table: int, without: Collection[int] = ()) -> None:
-        self._interfaces, self._without = interfaces, without
+        self._interfaces, self._without = frozenset(interfaces), without
+        self._vlans: dict[int, Vlan] = {}
         tables = {table: 1, LOCAL_TABLE: 0}
         self._alive, self._gone = (
             RouteParser(tables, destination_at=ROUTE.size + 12, alive=alive) for alive in (True, False)
@@ -148,6 +152,13 @@ class Kernel:
             for data, at, end in self._dump(rtnl.RTM_GETROUTE, struct.pack("B11x", family)):
                 if data[at + _PROTOCOL_AT] not in self._without and (found := self._alive.parse(data, at, end)):
                     yield found
+
+    def vlans(self) -> dict[int, Vlan]:
+        """Return the VLAN interfaces on ``interfaces``, and those among them, by index. Their neighbours count, too."""
+        links = self._dump(rtnl.RTM_GETLINK, bytes(_LINK_BYTES))
+        found = {struct.unpack_from("4xi", *link[:2])[0]: self._vlan(*link) for link in links}
+        self._vlans = {index: vlan for index, vlan in found.items() if vlan}
+        return self._vlans
 
     def neighbours(self) -> dict[Leg, bytes]:
         """Return all resolved neighbours with their MAC addresses."""
@@ -193,16 +204,28 @@ class Kernel:
                 yield NeighbourEvent(event.neighbour, b"", False) if kind == rtnl.RTM_DELNEIGH else event
         elif kind in (rtnl.RTM_NEWLINK, rtnl.RTM_DELLINK):
             index, link_flags = struct.unpack_from("4xiI", data, at)
-            if kind == rtnl.RTM_DELLINK and index in self._interfaces:
-                yield InterfaceGone(index)
-            elif kind == rtnl.RTM_DELLINK or not link_flags & IFF_UP:
+            if kind == rtnl.RTM_DELLINK:
+                yield InterfaceGone(index) if index in self._interfaces else Unsure()
+            elif not link_flags & IFF_UP or self._vlans.get(index) != self._vlan(data, at, end):
                 yield Unsure()
         elif kind == rtnl.RTM_DELADDR:
             yield Unsure()
 
+    def _vlan(self, data: bytes, at: int, end: int) -> Vlan | None:
+        """Return what kind of VLAN interface a link is; None if it is none of ours, or of 802.1ad."""
+        (index,) = struct.unpack_from("4xi", data, at)
+        found = attributes(data, at + _LINK_BYTES, end)
+        info = _nested(found.get(_IFLA_LINKINFO))
+        of = _nested(info.get(_INFO_DATA))
+        if info.get(_INFO_KIND) != b"vlan\0" or of.get(_VLAN_PROTOCOL) != b"\x81\0" or _IFLA_LINK_NETNSID in found:
+            return None
+        vlan = Vlan(*struct.unpack("=iH", found[_IFLA_LINK] + of[_VLAN_ID]))
+        return vlan if self._interfaces & {index, vlan.link} else None
+
     def _neighbour(self, data: bytes, at: int, end: int) -> NeighbourEvent | None:
         family, interface, state = _NEIGHBOUR.unpack_from(data, at)
-        if interface not in self._interfaces or family not in (socket.AF_INET, socket.AF_INET6):
+        ours = interface in self._interfaces or interface in self._vlans
+        if not ours or family not in (socket.AF_INET, socket.AF_INET6):
             return None
         found = attributes(data, at + _NEIGHBOUR_BYTES, end)
         address, mac = found[_NDA_DST], found.get(_NDA_LLADDR, b"") if state & _RESOLVED else b""
@@ -219,6 +242,10 @@ def messages(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, in
             return
         yield kind, flags, at + _HEADER.size, at + length
         at += length + 3 & ~3
+
+
+def _nested(value: bytes | None) -> dict[int, bytes]:
+    return attributes(value, 0, len(value)) if value else {}
 
 
 def _family(address: bytes) -> socket.AddressFamily:

@@ -63,6 +63,13 @@ class Path(NamedTuple):
         )
 
 
+class Vlan(NamedTuple):
+    """A VLAN interface: the interface that it is on, and its VLAN."""
+
+    link: int
+    id: int
+
+
 class Spread(NamedTuple):
     """Several gateways with weights, over which flows are spread."""
 
@@ -70,13 +77,14 @@ class Spread(NamedTuple):
 
 
 class Hop(NamedTuple):
-    """A next hop: by ``wire`` to ``mac``, or a group of ``members``, pairs of a number and a weight. Without either it
-    is LOCAL, or BLACKHOLE by its number."""
+    """A next hop: by ``wire``, in ``vlan``, to ``mac``, or a group of ``members``, pairs of a number and a weight.
+    Without either it is LOCAL, or BLACKHOLE by its number."""
 
     number: int
     mac: bytes = b""
     wire: int = 0
     members: tuple[tuple[int, int], ...] = ()
+    vlan: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +118,12 @@ def shared(path: Path) -> tuple[Path, ...]:
 class Mirror:
     """The FIB that follows from the kernel's routes and neighbours.
 
-    ``wires`` maps the VNF's interfaces to the forwarder to the numbers of their wires. Routes by other interfaces are
-    left to the VNF.
+    ``wires`` maps the VNF's interfaces to the forwarder to the numbers of their wires; ``vlans`` are VLAN interfaces.
+    Routes by other interfaces are left to the VNF.
     """
 
     wires: Mapping[int, int]
+    vlans: Mapping[int, Vlan] = field(default_factory=dict)
     _paths: dict[Prefix, tuple[Path, ...]] = field(default_factory=dict)
     _neighbours: dict[Leg, bytes] = field(default_factory=dict)
     _hosts: dict[Prefix, Leg] = field(default_factory=dict)
@@ -328,9 +337,14 @@ class Mirror:
         ways = [
             (leg, weight)
             for leg, weight in zip(path.legs, path.weights or (1,) * len(path.legs), strict=True)
-            if leg.interface in self.wires and path.kind is RouteKind.UNICAST
+            if self._wire(leg.interface) is not None and path.kind is RouteKind.UNICAST
         ]
         return {leg: min(weight, _WEIGHT_MAX) for leg, weight in ways if leg.gateway} or dict(ways[:1])
+
+    def _wire(self, interface: int) -> int | None:
+        """Return the wire of an interface, or of the one that it is on; None if it is neither's."""
+        vlan = self.vlans.get(interface)
+        return self.wires.get(interface, self.wires.get(vlan.link) if vlan else None)
 
     def _leg(self, path: Path) -> Leg | None:
         return next(iter(self._ways(path)), None)
@@ -384,13 +398,20 @@ class Mirror:
         self._free += numbers
         return tuple(n for n in numbers if self._told_hops.pop(n, None) is not None)
 
+    def _hop(self, number: int, neighbour: Leg) -> Hop:
+        """Return the next hop of a neighbour: LOCAL until that is resolved."""
+        mac, wire = self._neighbours.get(neighbour), self._wire(neighbour.interface)
+        vlan = self.vlans.get(neighbour.interface)
+        if not mac or wire is None:
+            return Hop(number)
+        return Hop(number, mac, wire, vlan=vlan.id if vlan else 0)
+
     def _hop_changes(self) -> tuple[Hop, ...]:
         """Return the next hops that differ from what was sent, groups behind their members."""
         now = {LOCAL: Hop(LOCAL), BLACKHOLE: Hop(BLACKHOLE)}
         for to, number in sorted(self._numbers.items(), key=lambda item: isinstance(item[0], Spread)):
             if isinstance(to, Leg):
-                mac = self._neighbours.get(to)
-                now[number] = Hop(number, mac, self.wires[to.interface]) if mac else Hop(number)
+                now[number] = self._hop(number, to)
             else:
                 ways = [(self._numbers.get(leg), weight) for leg, weight in to.ways if leg in self._neighbours]
                 now[number] = Hop(number, members=tuple((n, weight) for n, weight in ways if n is not None))

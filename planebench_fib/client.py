@@ -30,6 +30,7 @@ from planebench_fib.messages import (
     MEMBERS_MAX,
     OVERHEAD_BYTES,
     RECORDED,
+    VLAN_MAX,
     WINDOW,
     Ack,
     Code,
@@ -114,10 +115,11 @@ class FibClient:
         *,
         destination: str | bytes,
         wire: int = 0,
+        vlan: int = 0,
         source: str | bytes = bytes(6),
     ) -> None:
-        """Announce or change a next hop: packets leave by that wire of the VNF to that MAC."""
-        record = HopRecord(Op.REPLACE, number, HopKind.FORWARD, wire, mac_of(destination), mac_of(source))
+        """Announce or change a next hop: packets leave by that wire of the VNF, in that VLAN, to that MAC."""
+        record = HopRecord(Op.REPLACE, number, HopKind.FORWARD, wire, mac_of(destination), mac_of(source), vlan)
         self._hop(record)
 
     def hop_local(self, number: int) -> None:
@@ -226,6 +228,8 @@ class FibClient:
         _check_number(record.number)
         if not 0 <= record.wire <= 255:
             raise UsageError(f"wire {record.wire} of next hop {record.number} is not valid. Valid: 0 to 255")
+        if not 0 <= record.vlan <= VLAN_MAX:
+            raise UsageError(f"VLAN {record.vlan} of next hop {record.number} is not valid. Valid: 0 to {VLAN_MAX}")
         self._append(MessageType.NEXT_HOPS, 0, record.encode())
 
     def _append(self, kind: MessageType, family: int = 0, record: bytes | None = None) -> None:

@@ -199,13 +199,15 @@ def show_routes(interface: str, table: str, json: bool) -> None:
     wires = {interface_index(interface): 0}
     mirror = Mirror(wires)
     with contextlib.closing(Kernel(wires, _table(table))) as kernel:
+        mirror.vlans = kernel.vlans()
         mirror.load(kernel.routes())
         mirror.load_neighbours(kernel.neighbours())
     mirror.changes()
     rows: list[dict[str, str]] = []
     for prefix, number in sorted(mirror.told().items(), key=lambda route: (len(route[0].address), *route[0])):
         hops = mirror.told_hops()
-        mac = " ".join(hops[n].mac.hex(":") for n, _ in hops[number].members) or hops[number].mac.hex(":")
+        ways = [hops[member] for member, _ in hops[number].members] or [hops[number]]
+        mac = " ".join(hop.mac.hex(":") + (f".{hop.vlan}" if hop.vlan else "") for hop in ways)
         does = "forward" if mac else "blackhole" if number == BLACKHOLE else "local"
         rows.append({"prefix": str(prefix), "does": does} | ({"mac": mac} if mac else {}))
     if json:

@@ -23,13 +23,14 @@ WINDOW = 64
 HOP_NUMBERS = 4096
 MEMBERS_MAX = 16
 """Of a group."""
+VLAN_MAX = 4094
 FRAME_BYTES_MIN = 60
 
 _ETHERNET = struct.Struct("!6s6sH")
 _HEADER = struct.Struct("!HBBIIHH")
 _ACK = struct.Struct("!BBHIH4xQQ")
 _ROUTE = struct.Struct("!BBH")
-_HOP = struct.Struct("!BBHB3x6s6s")
+_HOP = struct.Struct("!BBHBxH6s6s")
 _GROUP, _MEMBER = struct.Struct("!BBH"), struct.Struct("!HBx")
 OVERHEAD_BYTES = _ETHERNET.size + _HEADER.size
 _NO_MAC = bytes(6)
@@ -156,7 +157,7 @@ def encode_route(op: Op, prefix: Prefix, hop: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class HopRecord:
-    """One next hop. ``source`` all zero: the VNF's own MAC address."""
+    """One next hop. ``source`` all zero: the VNF's own MAC address. ``vlan`` 0: without a tag."""
 
     op: Op
     number: int
@@ -164,18 +165,20 @@ class HopRecord:
     wire: int = 0
     destination: bytes = _NO_MAC
     source: bytes = _NO_MAC
+    vlan: int = 0
 
     def __str__(self) -> str:
         if self.op is Op.DELETE:
             return f"DELETE of next hop {self.number}"
-        where = f" by wire {self.wire} to {self.destination.hex(':')}" if self.kind is HopKind.FORWARD else ""
+        vlan = f" in VLAN {self.vlan}" if self.vlan else ""
+        where = f" by wire {self.wire}{vlan} to {self.destination.hex(':')}" if self.kind is HopKind.FORWARD else ""
         return f"next hop {self.number}, {self.kind.name}{where}"
 
     def encode(self) -> bytes:
         """Return 20 bytes."""
         if self.op is Op.DELETE:
-            return _HOP.pack(self.op, 0, self.number, 0, _NO_MAC, _NO_MAC)
-        return _HOP.pack(self.op, self.kind, self.number, self.wire, self.destination, self.source)
+            return _HOP.pack(self.op, 0, self.number, 0, 0, _NO_MAC, _NO_MAC)
+        return _HOP.pack(self.op, self.kind, self.number, self.wire, self.vlan, self.destination, self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +246,10 @@ def decode_record(kind: MessageType, data: bytes) -> Record:
     """Return the record in some bytes. Raises MessageError if an op or kind is unknown."""
     try:
         if kind is MessageType.NEXT_HOPS:
-            op, hop_kind, number, wire, destination, source = _HOP.unpack(data)
+            op, hop_kind, number, wire, vlan, destination, source = _HOP.unpack(data)
             if op == Op.DELETE:  # the rest means nothing
                 return HopRecord(Op.DELETE, number)
-            return HopRecord(Op(op), number, HopKind(hop_kind), wire, destination, source)
+            return HopRecord(Op(op), number, HopKind(hop_kind), wire, destination, source, vlan)
         if kind is MessageType.NEXT_HOP_GROUPS:
             op, count, number = _GROUP.unpack_from(data)
             if Op(op) is not Op.REPLACE or not 1 <= count <= MEMBERS_MAX:

@@ -179,7 +179,8 @@ class Example:
         """What the switch does with packets to an address: "wire0 02:00:00:00:01:01", "local", "none"."""
         params = {"task": "sw0", "vnf": vnf, "address": address}
         hop = self.client.call("fib_offload.lookup", params)["hop"]
-        return f"{hop['wire']} {hop['mac']}" if hop["kind"] == "forward" else str(hop["kind"])
+        vlan = f" vlan {hop['vlan']}" if "vlan" in hop else ""
+        return f"{hop['wire']} {hop['mac']}{vlan}" if hop["kind"] == "forward" else str(hop["kind"])
 
     def until_hop(self, vnf: int, address: str, hop: str) -> None:
         until(lambda: self.hop(vnf, address) == hop, f"packets of VNF {vnf} to {address} go {hop}")
@@ -268,9 +269,9 @@ class Example:
                 back += len(_collect(host, {data for data, _ in arrived}))
             return there, back
 
-    def send_only(self, to: str, count: int) -> None:
+    def send_only(self, to: str, count: int, where: str = "host") -> None:
         """Datagrams to an address where nobody is."""
-        with inside(self.pid("host")):
+        with inside(self.pid(where)):
             host = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         with host:
             for number in range(count):

@@ -23,6 +23,7 @@ class Installed(NamedTuple):
     port: int
     mac: str
     stale: bool
+    vlan: int = 0
 
 
 class Forwarder:
@@ -45,7 +46,10 @@ class Forwarder:
     def routes(self) -> dict[str, Installed]:
         """By prefix."""
         lines = [line.split() for line in self.handle(b"").decode().splitlines()]
-        return {prefix: Installed(int(h), int(k), int(p), mac, s == "1") for prefix, h, k, p, mac, s in lines}
+        return {
+            prefix: Installed(int(hop), int(kind), int(port), mac, stale == "1", int(vlan))
+            for prefix, hop, kind, port, mac, stale, vlan in lines
+        }
 
     def __enter__(self) -> Forwarder:
         return self

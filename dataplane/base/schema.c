@@ -272,3 +272,23 @@ int schema_decode(const json_t *object, const struct field *fields, void *out, c
 {
 	return schema_decode_beside(object, fields, NULL, out, where, error);
 }
+
+int schema_decode_vlans(const json_t *value, uint64_t bits[static VLAN_WORDS], const char *where, char *error)
+{
+	bool all = json_is_string(value) && strcmp(json_string_value(value), "all") == 0;
+	size_t count = all ? VLAN_ID_MAX : json_array_size(value);
+
+	if (!all && !json_is_array(value))
+		return config_error(error, "%s: expected \"all\" or an array of VLAN numbers", where);
+	for (size_t i = 0; i < count; i++) {
+		json_int_t vlan = all ? (json_int_t)i + 1
+		                      : json_integer_value(json_array_get(value, i)); // 0 if it is none
+
+		if (vlan < 1 || vlan > VLAN_ID_MAX)
+			return config_error(error, "%s[%zu]: expected a VLAN number from 1 to %d", where, i,
+			                    VLAN_ID_MAX);
+		bits[vlan / 64] |= UINT64_C(1) << vlan % 64;
+		bits[0] |= 1;
+	}
+	return 0;
+}

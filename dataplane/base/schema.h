@@ -68,6 +68,16 @@ int schema_decode(const json_t *object, const struct field *fields, void *out, c
 int schema_decode_beside(const json_t *object, const struct field *fields, const struct field *others,
                          void *out, const char *where, char error[static CONFIG_ERROR_MAX]);
 
+// A set of VLANs: an array of numbers, or "all". A bit for each; that of VLAN 0, which is none, says that the set has some.
+enum { VLAN_IDS = 4096, VLAN_ID_MAX = 4094, VLAN_WORDS = VLAN_IDS / 64 };
+int schema_decode_vlans(const json_t *value, uint64_t bits[static VLAN_WORDS], const char *where,
+                        char *error);
+
+static inline bool vlans_have(const uint64_t bits[static VLAN_WORDS], unsigned vlan)
+{
+	return vlan < VLAN_IDS && bits[vlan / 64] >> vlan % 64 & 1;
+}
+
 // Write a sentence of at most CONFIG_ERROR_MAX bytes to error and return -EINVAL: the way in which everything that
 // reads what users wrote refuses it.
 int config_error(char *error, const char *format, ...) __attribute__((format(printf, 2, 3)));

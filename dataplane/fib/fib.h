@@ -41,7 +41,7 @@ enum {
 struct fib_hop {
 	uint8_t kind; // enum fib_hop_kind
 	uint8_t port; // of FORWARD: an index that the caller gives a meaning, below 32 if it is a member of a group
-	uint8_t pad[2]; // zero: next hops are compared and saved as bytes
+	uint16_t vlan; // of FORWARD: of the tag that its frames leave with; 0: without
 	union {
 		uint8_t macs[2 * RTE_ETHER_ADDR_LEN]; // destination, source: as they go into the frame
 		uint32_t spread;                      // of GROUP: the FIB's

@@ -188,15 +188,12 @@ static int hop_put(struct fib *fib, uint16_t vnf, uint32_t session, uint16_t num
 	return index ? hop_change(fib, v, index, hop) : hop_add(fib, v, &new, map, hop);
 }
 
-int fib_hop_set(struct fib *fib, uint16_t vnf, uint32_t session, uint16_t number, const struct fib_hop *given)
+int fib_hop_set(struct fib *fib, uint16_t vnf, uint32_t session, uint16_t number, const struct fib_hop *hop)
 {
-	struct fib_hop hop = *given;
-
-	if (fib_vnf_of(fib, vnf) == NULL || number >= FIB_HOP_NUMBERS || hop.kind == FIB_HOP_NONE ||
-	    hop.kind > FIB_HOP_BLACKHOLE)
+	if (fib_vnf_of(fib, vnf) == NULL || number >= FIB_HOP_NUMBERS || hop->kind == FIB_HOP_NONE ||
+	    hop->kind > FIB_HOP_BLACKHOLE)
 		return -EINVAL;
-	memset(hop.pad, 0, sizeof(hop.pad));
-	return hop_put(fib, vnf, session, number, &hop);
+	return hop_put(fib, vnf, session, number, hop);
 }
 
 int fib_hop_delete(struct fib *fib, uint16_t vnf, uint32_t session, uint16_t number)

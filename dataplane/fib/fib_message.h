@@ -90,7 +90,8 @@ struct fib_hop_record {
 	uint8_t kind; // enum fib_hop_kind
 	uint16_t number;
 	uint8_t wire; // which of the VNF's wires, as its configuration counts them
-	uint8_t pad[3];
+	uint8_t pad;
+	uint16_t vlan;                     // one of the VNF's; 0: without a tag
 	uint8_t destination[6], source[6]; // source: the VNF's own MAC, or all zero, which means it
 } __attribute__((packed));
 

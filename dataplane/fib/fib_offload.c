@@ -19,6 +19,46 @@ static uint16_t ether_type(const uint8_t *frame)
 	return (uint16_t)(frame[12] << 8 | frame[13]);
 }
 
+// --- Tags ------------------------------------------------------------------------------------------------
+
+// A VNF has frames with the tags of its VLANs. One that is forwarded is looked at as if it began behind its tag, and leaves
+// with that of its next hop; what goes to the VNF itself has the tag that it came with, for its kernel.
+
+static inline bool has_tag(const struct vnf_frame *frame)
+{
+	return load16(frame->data + 2 * RTE_ETHER_ADDR_LEN) == RTE_BE16(RTE_ETHER_TYPE_VLAN) &&
+	       likely(frame->length >= RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN);
+}
+
+// 0 without a tag, or with one that is only a priority.
+static inline unsigned vlan_of(const struct vnf_frame *frame)
+{
+	return has_tag(frame) ? rte_be_to_cpu_16(load16(frame->data + RTE_ETHER_HDR_LEN)) % VLAN_IDS : 0;
+}
+
+// Whether a VNF may have it, or send it.
+static inline bool is_in_vlan(const struct offload *o, const struct offload_vnf *vnf, unsigned vlan)
+{
+	return vlan == 0 || vlans_have(offload_vlans(o, vnf), vlan);
+}
+
+static inline void move_start(struct vnf_frame *frame, int bytes)
+{
+	frame->data += bytes;
+	frame->length -= (uint32_t)bytes;
+	frame->total -= (uint32_t)bytes;
+}
+
+// Behind up to two tags.
+static bool is_message(const struct vnf_frame *frame)
+{
+	rte_be16_t type_be;
+	uint16_t at;
+
+	packet_ethernet(frame->data, frame->length, &at, &type_be);
+	return type_be == RTE_BE16(FIB_ETHER_TYPE);
+}
+
 static uint64_t mac_load(const uint8_t *mac)
 {
 	uint64_t word = 0;
@@ -78,24 +118,21 @@ static bool must_be_seen(const struct packet *p, const uint8_t *ip)
 }
 
 // What becomes of a frame for a VNF that is offloaded and whose packet is not plain: OFFLOAD_LOOK_UP with *p,
-// or a verdict. wire: by which it came, or OFFLOAD_NONE.
-static __rte_noinline uint8_t offload_classify(struct offload *o, struct offload_vnf *to, unsigned wire,
-                                               const struct vnf_frame *frame, uint64_t now_tsc,
-                                               struct packet *p)
+// OFFLOAD_PUNT, or a drop.
+static uint8_t offload_classify(const struct offload *o, const struct vnf_frame *frame, struct packet *p)
 {
 	uint16_t type = ether_type(frame->data);
 	enum packet_fault fault;
 
-	if (type == FIB_ETHER_TYPE) // an answer that the VNF could believe
-		return VNF_DROP | OFFLOAD_FOREIGN_MESSAGE;
 	if (type != RTE_ETHER_TYPE_IPV4 && type != RTE_ETHER_TYPE_IPV6)
-		return offload_punt(o, to, wire, frame, now_tsc);
+		return is_message(frame)
+		               ? VNF_DROP | OFFLOAD_FOREIGN_MESSAGE // an answer that the VNF could believe
+		               : OFFLOAD_PUNT;
 	fault = packet_parse_any(frame, p);
 	if (fault != PACKET_FINE)
 		return (uint8_t)(VNF_DROP | fault);
-	if (must_be_seen(p, frame->data + p->l3) || offload_is_control(o, p))
-		return offload_punt(o, to, wire, frame, now_tsc);
-	return OFFLOAD_LOOK_UP;
+	return must_be_seen(p, frame->data + p->l3) || offload_is_control(o, p) ? OFFLOAD_PUNT
+	                                                                        : OFFLOAD_LOOK_UP;
 }
 
 // --- Groups ----------------------------------------------------------------------------------------------
@@ -127,7 +164,7 @@ static void to_listeners(struct offload *o, const struct offload_vnf *from, uint
 	for (unsigned i = 0; i < o->vnf_count; i++) {
 		struct offload_vnf *to = &o->vnfs[i];
 
-		if (to == from || !(to->wires & wires))
+		if (to == from || !(to->wires & wires) || !is_in_vlan(o, to, vlan_of(frame)))
 			continue;
 		if (to->offload && offload_punt(o, to, wire, frame, now_tsc) & VNF_DROP)
 			*limited = true;
@@ -136,11 +173,13 @@ static void to_listeners(struct offload *o, const struct offload_vnf *from, uint
 	}
 }
 
-static uint8_t spread_verdict(unsigned last, bool limited)
+static uint8_t spread_verdict(unsigned last, bool limited, const struct vnf_frame *frame)
 {
 	if (last != OFFLOAD_NONE)
 		return (uint8_t)last;
-	return VNF_DROP | (limited ? OFFLOAD_PUNT_LIMITED : OFFLOAD_NO_LISTENER);
+	if (limited)
+		return VNF_DROP | OFFLOAD_PUNT_LIMITED;
+	return VNF_DROP | (vlan_of(frame) ? OFFLOAD_FOREIGN_VLAN : OFFLOAD_NO_LISTENER);
 }
 
 // A frame with a destination that is no VNF's, by a wire.
@@ -152,10 +191,10 @@ static __rte_noinline uint8_t offload_stray(struct offload *o, unsigned wire, co
 
 	if (!(frame->data[0] & 1))
 		return VNF_DROP | OFFLOAD_UNKNOWN_MAC;
-	if (ether_type(frame->data) == FIB_ETHER_TYPE)
+	if (is_message(frame))
 		return VNF_DROP | OFFLOAD_FOREIGN_MESSAGE;
 	to_listeners(o, NULL, (uint8_t)(1u << wire), wire, frame, now_tsc, &last, &limited);
-	return spread_verdict(last, limited);
+	return spread_verdict(last, limited, frame);
 }
 
 // --- From a VNF ------------------------------------------------------------------------------------------
@@ -198,7 +237,7 @@ static uint8_t to_wires(struct offload *o, const struct offload_vnf *from, const
 	for (unsigned i = 0; i < o->settings.fib.wire_count; i++)
 		if (from->wires >> i & 1)
 			also_to(o, &last, o->wire_ports[i], frame);
-	return spread_verdict(last, limited);
+	return spread_verdict(last, limited, frame);
 }
 
 // By the wire where its destination was last heard, or by the VNF's own.
@@ -222,8 +261,12 @@ static __rte_noinline uint8_t offload_from_vnf(struct offload *o, struct offload
 		return VNF_DROP | PACKET_RUNT;
 	if (ether_type(frame->data) == FIB_ETHER_TYPE)
 		return message(from, frame, now_tsc);
+	if (is_message(frame))
+		return VNF_DROP | OFFLOAD_BAD_MESSAGE;
 	if (memcmp(frame->data + RTE_ETHER_ADDR_LEN, from->mac, RTE_ETHER_ADDR_LEN) != 0)
 		return VNF_DROP | OFFLOAD_SPOOFED;
+	if (!is_in_vlan(o, from, vlan_of(frame)))
+		return VNF_DROP | OFFLOAD_FOREIGN_VLAN;
 	from->sent++;
 	if (frame->data[0] & 1)
 		return to_wires(o, from, frame, now_tsc);
@@ -255,6 +298,7 @@ static const struct counter drops[] = {
         VNF_DROP_COUNTER(OFFLOAD_BAD_MESSAGE, "bad_message"),
         VNF_DROP_COUNTER(OFFLOAD_BUSY_MESSAGE, "busy_message"),
         VNF_DROP_COUNTER(OFFLOAD_WIRE_DOWN, "wire_down"),
+        VNF_DROP_COUNTER(OFFLOAD_FOREIGN_VLAN, "foreign_vlan"),
         {0},
 };
 
@@ -263,6 +307,7 @@ static const struct counter drops[] = {
 // The packets of a burst that are looked up.
 struct lookups {
 	unsigned n4, n6;
+	uint64_t tagged; // a bit for each frame of the burst that begins behind its tag now
 	uint8_t frame4[CONFIG_BURST_MAX], frame6[CONFIG_BURST_MAX]; // in the burst
 	uint8_t vnf4[CONFIG_BURST_MAX], vnf6[CONFIG_BURST_MAX];     // of vnfs[]
 	struct fib_query4 to4[CONFIG_BURST_MAX];
@@ -313,29 +358,64 @@ static inline uint8_t reflect(struct offload_vnf *to, const struct vnf_frame *fr
 	return to->out;
 }
 
-// A frame for a VNF, by a wire or from another VNF (OFFLOAD_NONE).
-static __rte_always_inline uint8_t to_vnf(struct offload *o, unsigned wire, const struct vnf_frame *frame,
-                                          unsigned i, unsigned index, struct lookups *l, uint64_t now_tsc)
+// Whether a frame is simply forwarded: then it is among the lookups.
+static __rte_always_inline bool add_plain(const struct offload *o, const struct vnf_frame *frame, unsigned i,
+                                          unsigned index, struct lookups *l)
+{
+	if (unlikely(!packet_is_plain(frame) || ipv4(frame)->time_to_live <= 1 || !no_doubt(o, frame)))
+		return false;
+	add4(l, i, index, o->vnfs[index].number, frame);
+	return true;
+}
+
+// The same as to_vnf() of any other frame for a VNF that is offloaded. A tag that is only a priority is for the VNF's kernel
+// where no VLANs are.
+static __rte_noinline uint8_t to_vnf_any(struct offload *o, unsigned wire, struct vnf_frame *frame,
+                                         unsigned i, unsigned index, struct lookups *l, uint64_t now_tsc)
 {
 	struct offload_vnf *to = &o->vnfs[index];
+	bool tagged = false;
 	struct packet p;
 	uint8_t verdict;
 
-	if (!to->offload)
-		return to->reflects ? reflect(to, frame) : to->port;
-	if (likely(packet_is_plain(frame) && ipv4(frame)->time_to_live > 1 && no_doubt(o, frame))) {
-		add4(l, i, index, to->number, frame);
-		return OFFLOAD_LOOK_UP;
+	if (unlikely(has_tag(frame))) {
+		tagged = vlans_have(offload_vlans(o, to), vlan_of(frame));
+		if (!tagged && vlan_of(frame))
+			return VNF_DROP | OFFLOAD_FOREIGN_VLAN;
+		move_start(frame, tagged ? RTE_VLAN_HLEN : 0);
+		l->tagged |= (uint64_t)tagged << i;
+		if (likely(add_plain(o, frame, i, index, l)))
+			return OFFLOAD_LOOK_UP;
 	}
-	verdict = offload_classify(o, to, wire, frame, now_tsc, &p);
+	verdict = offload_classify(o, frame, &p);
 	if (verdict == OFFLOAD_LOOK_UP && p.version == 4)
 		add4(l, i, index, to->number, frame);
 	else if (verdict == OFFLOAD_LOOK_UP)
 		add6(l, i, index, to->number, frame);
-	return verdict;
+	if (verdict != OFFLOAD_PUNT)
+		return verdict;
+	if (tagged)
+		move_start(frame, -RTE_VLAN_HLEN);
+	return offload_punt(o, to, wire, frame, now_tsc);
 }
 
-static inline uint8_t by_wire(struct offload *o, unsigned wire, const struct vnf_frame *frame, unsigned i,
+// A frame for a VNF, by a wire or from another VNF (OFFLOAD_NONE).
+static __rte_always_inline uint8_t to_vnf(struct offload *o, unsigned wire, struct vnf_frame *frame,
+                                          unsigned i, unsigned index, struct lookups *l, uint64_t now_tsc)
+{
+	struct offload_vnf *to = &o->vnfs[index];
+
+	if (!to->offload) {
+		if (unlikely(!is_in_vlan(o, to, vlan_of(frame))))
+			return VNF_DROP | OFFLOAD_FOREIGN_VLAN;
+		return to->reflects ? reflect(to, frame) : to->port;
+	}
+	if (likely(add_plain(o, frame, i, index, l)))
+		return OFFLOAD_LOOK_UP;
+	return to_vnf_any(o, wire, frame, i, index, l, now_tsc);
+}
+
+static inline uint8_t by_wire(struct offload *o, unsigned wire, struct vnf_frame *frame, unsigned i,
                               struct lookups *l, uint64_t now_tsc)
 {
 	unsigned index;
@@ -348,9 +428,8 @@ static inline uint8_t by_wire(struct offload *o, unsigned wire, const struct vnf
 	return offload_stray(o, wire, frame, now_tsc);
 }
 
-static __rte_noinline uint8_t by_vnf(struct offload *o, struct offload_vnf *from,
-                                     const struct vnf_frame *frame, unsigned i, struct lookups *l,
-                                     uint64_t now_tsc)
+static __rte_noinline uint8_t by_vnf(struct offload *o, struct offload_vnf *from, struct vnf_frame *frame,
+                                     unsigned i, struct lookups *l, uint64_t now_tsc)
 {
 	unsigned to = OFFLOAD_NONE;
 	uint8_t verdict = offload_from_vnf(o, from, frame, now_tsc, &to);
@@ -437,6 +516,28 @@ static __attribute__((noinline)) uint8_t no_way(struct offload *o, struct offloa
 	return to->punts_misses ? offload_punt(o, to, wire, frame, now_tsc) : VNF_DROP | OFFLOAD_NO_ROUTE;
 }
 
+// What is not forwarded, or with a tag: unless the VNF has its VLAN no more. Its priority is 0, as Linux has it. Returns a
+// verdict, or OFFLOAD_LOOK_UP: by the hop.
+static __rte_noinline uint8_t on_its_way(struct offload *o, struct offload_vnf *to, unsigned wire,
+                                         const struct fib_hop *hop, struct vnf_frame *frame, bool tagged,
+                                         uint64_t now_tsc)
+{
+	const rte_be16_t tag[] = {RTE_BE16(RTE_ETHER_TYPE_VLAN), rte_cpu_to_be_16(hop->vlan)};
+
+	if (hop->kind != FIB_HOP_FORWARD) {
+		if (tagged) // as it came
+			move_start(frame, -RTE_VLAN_HLEN);
+		return no_way(o, to, wire, hop, frame, now_tsc);
+	}
+	if (hop->vlan == 0)
+		return OFFLOAD_LOOK_UP;
+	if (!vlans_have(offload_vlans(o, to), hop->vlan))
+		return VNF_DROP | OFFLOAD_FOREIGN_VLAN;
+	move_start(frame, -RTE_VLAN_HLEN);
+	memcpy(frame->data + 2 * RTE_ETHER_ADDR_LEN, tag, sizeof(tag));
+	return OFFLOAD_LOOK_UP;
+}
+
 static inline uint8_t leave(struct offload *o, struct offload_vnf *to, const struct fib_hop *hop,
                             const struct vnf_frame *frame)
 {
@@ -445,8 +546,8 @@ static inline uint8_t leave(struct offload *o, struct offload_vnf *to, const str
 	return o->wire_ports[hop->port % OFFLOAD_WIRES_MAX];
 }
 
-static inline void hops4(struct offload *o, unsigned wire, const struct vnf_frame *frames,
-                         const struct lookups *l, uint64_t now_tsc, uint8_t *verdicts)
+static inline void hops4(struct offload *o, unsigned wire, struct vnf_frame *frames, const struct lookups *l,
+                         uint64_t now_tsc, uint8_t *verdicts)
 {
 	const struct fib_hop *hops[CONFIG_BURST_MAX];
 
@@ -454,25 +555,26 @@ static inline void hops4(struct offload *o, unsigned wire, const struct vnf_fram
 	if (unlikely(o->careful))
 		be_careful(o, frames, 4, l, hops);
 	for (unsigned k = 0; k < l->n4; k++) {
-		const struct vnf_frame *frame = &frames[l->frame4[k]];
+		struct vnf_frame *frame = &frames[l->frame4[k]];
 		struct offload_vnf *to = &o->vnfs[l->vnf4[k]];
 		const struct fib_hop *hop = hops[k];
+		struct rte_ipv4_hdr *ip = ipv4(frame);
 
-		if (unlikely(hop->kind != FIB_HOP_FORWARD)) {
+		if (unlikely(hop->kind != FIB_HOP_FORWARD || hop->vlan)) {
 			if (hop->kind == FIB_HOP_GROUP)
 				hop = member4(o, hop, &l->to4[k], frame);
-			if (hop->kind != FIB_HOP_FORWARD) {
-				verdicts[l->frame4[k]] = no_way(o, to, wire, hop, frame, now_tsc);
+			verdicts[l->frame4[k]] =
+			        on_its_way(o, to, wire, hop, frame, l->tagged >> l->frame4[k] & 1, now_tsc);
+			if (verdicts[l->frame4[k]] != OFFLOAD_LOOK_UP)
 				continue;
-			}
 		}
-		packet_ipv4_decrement_ttl(ipv4(frame));
+		packet_ipv4_decrement_ttl(ip);
 		verdicts[l->frame4[k]] = leave(o, to, hop, frame);
 	}
 }
 
-static inline void hops6(struct offload *o, unsigned wire, const struct vnf_frame *frames,
-                         const struct lookups *l, uint64_t now_tsc, uint8_t *verdicts)
+static inline void hops6(struct offload *o, unsigned wire, struct vnf_frame *frames, const struct lookups *l,
+                         uint64_t now_tsc, uint8_t *verdicts)
 {
 	const struct fib_hop *hops[CONFIG_BURST_MAX];
 
@@ -480,24 +582,25 @@ static inline void hops6(struct offload *o, unsigned wire, const struct vnf_fram
 	if (unlikely(o->careful))
 		be_careful(o, frames, 6, l, hops);
 	for (unsigned k = 0; k < l->n6; k++) {
-		const struct vnf_frame *frame = &frames[l->frame6[k]];
+		struct vnf_frame *frame = &frames[l->frame6[k]];
 		struct offload_vnf *to = &o->vnfs[l->vnf6[k]];
 		const struct fib_hop *hop = hops[k];
+		struct rte_ipv6_hdr *ip = ipv6(frame);
 
-		if (unlikely(hop->kind != FIB_HOP_FORWARD)) {
+		if (unlikely(hop->kind != FIB_HOP_FORWARD || hop->vlan)) {
 			if (hop->kind == FIB_HOP_GROUP)
 				hop = member6(o, hop, &l->to6[k], frame);
-			if (hop->kind != FIB_HOP_FORWARD) {
-				verdicts[l->frame6[k]] = no_way(o, to, wire, hop, frame, now_tsc);
+			verdicts[l->frame6[k]] =
+			        on_its_way(o, to, wire, hop, frame, l->tagged >> l->frame6[k] & 1, now_tsc);
+			if (verdicts[l->frame6[k]] != OFFLOAD_LOOK_UP)
 				continue;
-			}
 		}
-		ipv6(frame)->hop_limits--;
+		ip->hop_limits--;
 		verdicts[l->frame6[k]] = leave(o, to, hop, frame);
 	}
 }
 
-static bool offload_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
+static bool offload_process(struct vnf *vnf, unsigned in, struct vnf_frame *frames, unsigned n,
                             uint64_t now_tsc, uint8_t *verdicts)
 {
 	struct offload *o = (struct offload *)vnf;
@@ -505,6 +608,7 @@ static bool offload_process(struct vnf *vnf, unsigned in, const struct vnf_frame
 	struct lookups l;
 
 	l.n4 = l.n6 = 0;
+	l.tagged = 0;
 	for (unsigned i = 0; i < n; i++) {
 		if (i + PREFETCH_AHEAD < n)
 			__builtin_prefetch(frames[i + PREFETCH_AHEAD].data, 1);

@@ -13,6 +13,7 @@
 #include "fib/fib.h"
 #include "fib/fib_session.h"
 #include "base/bucket.h"
+#include "base/schema.h"
 #include "table/mac_table.h"
 #include "base/packet.h"
 #include "nf/vnf.h"
@@ -25,8 +26,9 @@ enum {
 	OFFLOAD_PATH_BYTES = 1024,
 	OFFLOAD_NONE = 0xff,    // no VNF, no wire
 	OFFLOAD_LOOK_UP = 0x7f, // no verdict yet: the FIB says
+	OFFLOAD_PUNT = 0x7e,    // to the VNF itself, within its rate
 };
-_Static_assert((int)CONFIG_TASK_PORTS_MAX <= (int)OFFLOAD_LOOK_UP, "no port has this number");
+_Static_assert((int)CONFIG_TASK_PORTS_MAX <= (int)OFFLOAD_PUNT, "no port has this number");
 
 enum offload_drop {
 	OFFLOAD_UNKNOWN_MAC = PACKET_FAULTS, // to nobody on this wire
@@ -39,6 +41,7 @@ enum offload_drop {
 	OFFLOAD_BAD_MESSAGE,     // not one, or too short for an answer
 	OFFLOAD_BUSY_MESSAGE,    // another worker has the session
 	OFFLOAD_WIRE_DOWN,       // by which it would have left
+	OFFLOAD_FOREIGN_VLAN,    // not the VNF's, to it or from it; to a group, no VNF's
 };
 
 // --- Settings --------------------------------------------------------------------------------------------
@@ -55,6 +58,7 @@ struct offload_vnf_settings {
 	uint8_t wires; // one bit each, of the task's wires
 	uint8_t out;   // wire by which its frames leave
 	bool offload, punts_misses;
+	uint64_t vlans[VLAN_WORDS];          // those whose tags its frames may have
 	uint8_t reflect[RTE_ETHER_ADDR_LEN]; // not 0: frames to it leave by out to this address, from its own
 	uint64_t quota_routes;
 	uint32_t quota_hops;
@@ -146,6 +150,7 @@ struct offload_vnf {
 	struct bucket punts;
 	uint64_t forwarded, punted, limited, no_route, too_long, sent;
 } __attribute__((aligned(64)));
+_Static_assert(sizeof(struct offload_vnf) == 128, "two cache lines");
 
 struct offload {
 	struct vnf vnf;
@@ -179,6 +184,12 @@ int offload_keep(struct task *task, bool ending);
 extern const struct task_method offload_methods[];
 extern const struct counter offload_counters[], offload_vnf_counters[];
 void offload_report(const struct task *task, json_t *object, uint64_t now_tsc);
+
+// Those whose tags the frames of a VNF may have.
+static inline const uint64_t *offload_vlans(const struct offload *o, const struct offload_vnf *vnf)
+{
+	return o->settings.vnfs[vnf - o->vnfs].vlans;
+}
 
 // The VNF that a frame is for (its first six bytes), or OFFLOAD_NONE.
 static inline unsigned offload_slot(uint64_t factor, uint64_t mac)

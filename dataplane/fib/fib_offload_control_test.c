@@ -348,6 +348,8 @@ static void settings_are_refused_with_a_sentence(void **state)
 	        {RIG_SETTINGS("", "{'vnf': 2, 'port': 'p3', 'mac': '03:00:00:00:02:01'}"), "unicast"},
 	        {RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'wires': ['p3']")), "\"p3\" is not one of \"wires\""},
 	        {RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'wires': ['p0'], 'out': 'p1'")), "vnfs[0].out"},
+	        {RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'vlans': [10, 4095]")),
+	         "vnfs[0].vlans[1]: expected a VLAN number from 1 to 4094"},
 	        {RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'reflect': '02:00:00:00:09:01'")), "vnfs[0].reflect"},
 	        {RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'quota_next_hops': 5000")), "from 0 to 4096"},
 	        {RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'on_miss': 'flood'")), "expected one of drop punt"},

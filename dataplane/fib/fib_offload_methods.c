@@ -12,7 +12,7 @@
 
 // What a method is given: each has some of it.
 struct offload_params {
-	uint32_t vnf, number, routes, hops, limit;
+	uint32_t vnf, number, routes, hops, limit, vlan;
 	uint64_t from;
 	int kind;
 	char wire[CONFIG_NAME_MAX], path[OFFLOAD_PATH_BYTES];
@@ -92,6 +92,8 @@ static void add_hop(const struct offload *o, const struct fib_hop *hop, json_t *
 		return;
 	if (hop->port < o->settings.fib.wire_count)
 		json_object_set_new(object, "wire", json_string(o->settings.fib.wires[hop->port]));
+	if (hop->vlan)
+		json_object_set_new(object, "vlan", json_integer(hop->vlan));
 	json_object_set_new(object, "mac", schema_mac_json(hop->macs));
 	json_object_set_new(object, "source", schema_mac_json(hop->macs + RTE_ETHER_ADDR_LEN));
 }
@@ -300,12 +302,14 @@ static int forwarding_hop(const struct offload *o, const struct offload_vnf *vnf
 {
 	static const uint8_t none[RTE_ETHER_ADDR_LEN];
 
-	*hop = (struct fib_hop){.kind = FIB_HOP_FORWARD};
+	*hop = (struct fib_hop){.kind = FIB_HOP_FORWARD, .vlan = (uint16_t)params->vlan};
 	while (hop->port < o->settings.fib.wire_count &&
 	       strcmp(o->settings.fib.wires[hop->port], params->wire) != 0)
 		hop->port++;
 	if (hop->port >= o->settings.fib.wire_count || !(vnf->wires >> hop->port & 1))
 		return config_error(error, "params.wire: \"%s\" is not one of the VNF's wires", params->wire);
+	if (hop->vlan && !vlans_have(offload_vlans(o, vnf), hop->vlan))
+		return config_error(error, "params.vlan: %u is not one of the VNF's \"vlans\"", hop->vlan);
 	if (memcmp(params->mac, none, sizeof(none)) == 0)
 		return config_error(error, "params.mac: a next hop that forwards needs an address");
 	memcpy(hop->macs, params->mac, RTE_ETHER_ADDR_LEN);
@@ -319,6 +323,7 @@ static const struct field next_hop_fields[] = {
         HOP_FIELD,
         {CHOICE_FIELD("kind", struct offload_params, kind, kinds)},
         {.key = "wire", FIELD(FIELD_NAME, struct offload_params, wire)},
+        {UINT_FIELD("vlan", struct offload_params, vlan, 1, VLAN_ID_MAX)},
         {.key = "mac", FIELD(FIELD_MAC, struct offload_params, mac)},
         {.key = "source", FIELD(FIELD_MAC, struct offload_params, source)},
         {ARRAY_FIELD("members", FIELD_CUSTOM, struct offload_params, members, member_count, 1,

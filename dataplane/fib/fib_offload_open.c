@@ -37,6 +37,7 @@ static void session_set(struct offload_session *session, struct fib *fib,
 		if (settings->wires >> wire & 1)
 			s->ports[s->wires++] = wire;
 	memcpy(s->mac, settings->mac, sizeof(s->mac));
+	memcpy(s->vlans, settings->vlans, sizeof(s->vlans));
 	s->grace_tsc = settings->grace_s * hz;
 	s->hold_tsc = settings->hold_s * hz;
 }
@@ -360,6 +361,7 @@ static void vnf_set(struct offload *o, unsigned i)
 	memcpy(o->vnfs[i].macs, settings->reflect, RTE_ETHER_ADDR_LEN);
 	memcpy(o->vnfs[i].macs + RTE_ETHER_ADDR_LEN, settings->mac, RTE_ETHER_ADDR_LEN);
 	o->vnf_of[settings->port] = (uint8_t)i;
+	o->vnf.moves_starts |= settings->offload && vlans_have(settings->vlans, 0);
 	if (settings->offload)
 		vnf_side_slow(&o->vnf, settings->port);
 }

@@ -30,7 +30,7 @@ struct vnf_document {
 	char wires[OFFLOAD_WIRES_MAX][CONFIG_NAME_MAX];
 	bool offload;
 	int on_miss;
-	uint64_t quota_routes;
+	uint64_t quota_routes, vlans[VLAN_WORDS];
 	uint32_t quota_hops, grace_s, hold_s;
 };
 
@@ -126,12 +126,18 @@ const struct offload_settings offload_defaults = {
         .snapshot_s = SNAPSHOT_S_DEFAULT,
 };
 
+static int decode_vlans(const json_t *value, void *out, const char *where, char *error)
+{
+	return schema_decode_vlans(value, out, where, error);
+}
+
 static const struct field vnf_fields[] = {
         {UINT_FIELD("vnf", struct vnf_document, vnf, 1, FIB_VNFS_MAX - 1), .required = true},
         {.key = "port", FIELD(FIELD_NAME, struct vnf_document, port), .required = true},
         {.key = "mac", FIELD(FIELD_MAC, struct vnf_document, mac), .required = true},
         {ARRAY_FIELD("wires", FIELD_NAME, struct vnf_document, wires, wire_count, 1, OFFLOAD_WIRES_MAX)},
         {.key = "out", FIELD(FIELD_NAME, struct vnf_document, out)},
+        {CUSTOM_FIELD("vlans", struct vnf_document, vlans, decode_vlans)},
         {.key = "offload", FIELD(FIELD_BOOL, struct vnf_document, offload)},
         {.key = "reflect", FIELD(FIELD_MAC, struct vnf_document, reflect)},
         {UINT_FIELD("quota_routes", struct vnf_document, quota_routes, 0, ROUTES_MAX)},
@@ -240,6 +246,7 @@ static int read_vnf(const struct config_task *config, const json_t *value, uint6
 	out->vnf = (uint16_t)document.vnf;
 	memcpy(out->mac, document.mac, sizeof(out->mac));
 	memcpy(out->reflect, document.reflect, sizeof(out->reflect));
+	memcpy(out->vlans, document.vlans, sizeof(out->vlans));
 	if (document.offload && memcmp(document.reflect, zeros, sizeof(zeros)) != 0)
 		return config_error(error, "%s.reflect: is L2, for \"offload\": false; leave one of them out",
 		                    where);

@@ -23,8 +23,9 @@ static size_t route_print(char *at, size_t room, const struct fib_route *route)
 
 	inet_ntop(family, route->prefix.address, address, sizeof(address));
 	ether_ntoa_r((const struct ether_addr *)route->hop.macs, mac);
-	return (size_t)snprintf(at, room, "%s/%u %u %u %u %s %d\n", address, route->prefix.length,
-	                        route->number, route->hop.kind, route->hop.port, mac, route->stale);
+	return (size_t)snprintf(at, room, "%s/%u %u %u %u %s %d %u\n", address, route->prefix.length,
+	                        route->number, route->hop.kind, route->hop.port, mac, route->stale,
+	                        route->hop.vlan);
 }
 
 static uint32_t routes_print(struct fib *fib)
@@ -81,6 +82,7 @@ int main(int argc, char **argv)
 		return 2;
 	vnf.quota_routes = strtoull(argv[1], NULL, 10);
 	vnf.quota_hops = (uint32_t)strtoul(argv[2], NULL, 10);
+	memset(session.vlans, 0xff, sizeof(session.vlans));
 	memcpy(session.mac, &mac, sizeof(session.mac));
 	if (fib_create(&config, &session.fib) || fib_vnf_set(session.fib, &vnf))
 		return EXIT_FAILURE;

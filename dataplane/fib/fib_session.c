@@ -104,13 +104,14 @@ static bool is_zero(const uint8_t *bytes, unsigned n)
 	return n == 0;
 }
 
-// A VNF speaks for itself alone: what leaves for it has its own MAC, and goes out by a wire of its own to one
-// station.
+// A VNF speaks for itself alone: what leaves for it has its own MAC, and goes out by a wire and in a VLAN of its own to
+// one station.
 static bool is_sound(const struct fib_session *session, const struct fib_hop_record *record)
 {
 	const uint8_t *source = record->source, *destination = record->destination;
 
 	return record->wire < session->wires && !(destination[0] & 1) &&
+	       (record->vlan == 0 || vlans_have(session->vlans, rte_be_to_cpu_16(record->vlan))) &&
 	       !is_zero(destination, RTE_ETHER_ADDR_LEN) &&
 	       (is_zero(source, RTE_ETHER_ADDR_LEN) || memcmp(source, session->mac, RTE_ETHER_ADDR_LEN) == 0);
 }
@@ -122,7 +123,7 @@ static enum fib_code hop_apply(const struct fib_session *session, const uint8_t 
 	struct fib_hop hop = {.kind = record->kind};
 	int rc;
 
-	if (!is_zero(record->pad, sizeof(record->pad)) || number >= FIB_HOP_NUMBERS)
+	if (record->pad || number >= FIB_HOP_NUMBERS)
 		return FIB_MALFORMED;
 	if (record->op == FIB_DELETE) {
 		rc = fib_hop_delete(session->fib, session->vnf, session->number, number);
@@ -132,6 +133,7 @@ static enum fib_code hop_apply(const struct fib_session *session, const uint8_t 
 		return FIB_MALFORMED;
 	if (hop.kind == FIB_HOP_FORWARD) {
 		hop.port = session->ports[record->wire];
+		hop.vlan = rte_be_to_cpu_16(record->vlan);
 		memcpy(hop.macs, record->destination, RTE_ETHER_ADDR_LEN);
 		memcpy(hop.macs + RTE_ETHER_ADDR_LEN, session->mac, RTE_ETHER_ADDR_LEN);
 	}

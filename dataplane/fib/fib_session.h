@@ -9,6 +9,7 @@
 
 #include "fib/fib.h"
 #include "fib/fib_message.h"
+#include "base/schema.h"
 
 enum fib_session_state {
 	FIB_SESSION_NONE,  // nothing has been said, or all of it has been flushed
@@ -28,12 +29,13 @@ struct fib_session {
 	// Set by the owner, all else 0.
 	struct fib *fib;
 	uint16_t vnf;
-	uint8_t wires;      // valid: 0 .. wires - 1
-	uint8_t ports[8];   // of each wire: fib_hop.port
-	uint8_t mac[6];     // of the VNF: the source of what leaves for it
-	uint64_t grace_tsc; // routes of a VNF that is gone are kept for so long
-	uint64_t hold_tsc;  // silence after which it is gone
-	uint8_t wires_down; // a bit for each of its wires
+	uint8_t wires;              // valid: 0 .. wires - 1
+	uint8_t ports[8];           // of each wire: fib_hop.port
+	uint8_t mac[6];             // of the VNF: the source of what leaves for it
+	uint64_t vlans[VLAN_WORDS]; // in which it does
+	uint64_t grace_tsc;         // routes of a VNF that is gone are kept for so long
+	uint64_t hold_tsc;          // silence after which it is gone
+	uint8_t wires_down;         // a bit for each of its wires
 	enum fib_session_state state;
 	uint32_t number, expected;
 	uint64_t heard_tsc, updated_tsc; // the latter: when a record was applied last

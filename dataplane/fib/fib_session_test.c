@@ -160,7 +160,7 @@ static void malformed_hops(void **state)
 			record->wire = 2;
 			break;
 		case 4:
-			record->pad[1] = 1;
+			record->pad = 1;
 			break;
 		case 5:
 			record->destination[0] |= 1; // a group

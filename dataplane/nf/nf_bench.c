@@ -11,7 +11,14 @@
 #include "base/clock.h"
 #include "test/nf_task.h"
 
-enum { FRAME_ROOM = 2048, BURST = 32, SLICES = 16, SIZE_MB_DEFAULT = 256, FRAMES_MAX = 1 << 21 };
+enum {
+	FRONT = 64,
+	FRAME_ROOM = FRONT + 2048,
+	BURST = 32,
+	SLICES = 16,
+	SIZE_MB_DEFAULT = 256,
+	FRAMES_MAX = 1 << 21
+};
 
 struct frames {
 	unsigned count;
@@ -34,7 +41,7 @@ static int frames_load(struct frames *frames, const char *path)
 	       nf_record_read(file, &frames->records[frames->count], data) == 1) {
 		const struct nf_record *record = &frames->records[frames->count];
 
-		if (record->kind != 'F' || record->length > FRAME_ROOM)
+		if (record->kind != 'F' || record->length > FRAME_ROOM - FRONT)
 			continue;
 		frames->data[frames->count] = malloc(record->length + 1);
 		memcpy(frames->data[frames->count++], data, record->length);
@@ -63,7 +70,7 @@ static void burst_run(struct vnf *vnf, const struct frames *from, unsigned at, u
 	for (unsigned i = 0; i < BURST; i++) {
 		uint32_t length = from->records[at + i].length;
 
-		frames[i] = (struct vnf_frame){room + (size_t)i * FRAME_ROOM, length, length};
+		frames[i] = (struct vnf_frame){room + (size_t)i * FRAME_ROOM + FRONT, length, length};
 		memcpy(frames[i].data, from->data[at + i], length);
 	}
 	begin = rte_rdtsc();

@@ -25,6 +25,7 @@ struct run {
 	unsigned in;
 	uint64_t now_tsc;
 	struct vnf_frame frames[CONFIG_BURST_MAX];
+	uint8_t *memory[CONFIG_BURST_MAX]; // theirs
 };
 
 static void put(uint8_t kind, uint8_t verdict, const void *data, uint32_t length)
@@ -58,22 +59,22 @@ static void flush(struct run *run)
 		else
 			counter_add(&run->vnf->task.counters.tx_packets, 1);
 		put('F', verdicts[i], run->frames[i].data, run->frames[i].length);
-		free(run->frames[i].data);
+		free(run->memory[i]);
 	}
 	run->count = 0;
 }
 
 static void frame(struct run *run, const struct nf_record *record, const uint8_t *data)
 {
-	uint8_t *own;
+	uint8_t *own, front = run->vnf->moves_starts ? VNF_FRONT_BYTES : 0;
 
 	if (record->port != run->in || record->now_tsc != run->now_tsc || run->count == run->vnf->burst)
 		flush(run);
 	run->in = record->port;
 	run->now_tsc = record->now_tsc;
-	own = malloc(record->length);
-	memcpy(own, data, record->length);
-	run->frames[run->count++] = (struct vnf_frame){own, record->length, record->length};
+	own = run->memory[run->count] = malloc(front + record->length);
+	memcpy(own + front, data, record->length);
+	run->frames[run->count++] = (struct vnf_frame){own + front, record->length, record->length};
 }
 
 static void call(struct run *run, const struct nf_record *record, const uint8_t *data)

@@ -188,10 +188,11 @@ int vnf_create(const struct config_task *config, struct port *const *ports, stru
 	status = sides_set(vnf, config);
 	if (status == 0)
 		status = buffers_set(vnf, config);
-	for (unsigned i = 0; i < vnf->side_count; i++)
-		vnf->places[i] = vnf->side_count <= 2 && !vnf->sends_later && port_places(ports[vnf->out[i]]);
 	if (status == 0 && vnf->ops->open)
 		status = vnf->ops->open(vnf, config);
+	for (unsigned i = 0; i < vnf->side_count; i++)
+		vnf->places[i] = vnf->side_count <= 2 && !vnf->sends_later && !vnf->moves_starts &&
+		                 port_places(ports[vnf->out[i]]);
 	if (status != 0) {
 		vnf_destroy(&vnf->task);
 		return status;
@@ -213,7 +214,7 @@ void vnf_destroy(struct task *task)
 
 // --- Frames of a burst -----------------------------------------------------------------------------------
 
-void vnf_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n, uint64_t now_tsc,
+void vnf_process(struct vnf *vnf, unsigned in, struct vnf_frame *frames, unsigned n, uint64_t now_tsc,
                  uint8_t *verdicts)
 {
 	if (vnf->ops->process(vnf, in, frames, n, now_tsc, verdicts))
@@ -274,7 +275,7 @@ static __attribute__((noinline)) void probes_leave(const struct probes *probes, 
 }
 
 // What became of a burst: all of it leaves by out[in], or verdicts say.
-static inline bool burst_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
+static inline bool burst_process(struct vnf *vnf, unsigned in, struct vnf_frame *frames, unsigned n,
                                  uint64_t now_tsc, uint8_t *verdicts)
 {
 	struct probes probes;
@@ -372,6 +373,28 @@ static __attribute__((noinline)) unsigned pass_mixed(struct vnf *vnf, unsigned i
 	return refused;
 }
 
+// A frame without room in front is none to the function: no driver of ours receives into such an mbuf.
+static __attribute__((noinline)) bool burst_process_moving(struct vnf *vnf, unsigned in,
+                                                           const struct view *view, struct vnf_frame *frames,
+                                                           uint64_t now_tsc, uint8_t *verdicts)
+{
+	bool all;
+
+	for (unsigned i = 0; i < view->count; i++)
+		if (unlikely(rte_pktmbuf_headroom(view->pkts[i]) < VNF_FRONT_BYTES))
+			frames[i].length = 0;
+	all = burst_process(vnf, in, frames, view->count, now_tsc, verdicts);
+	for (unsigned i = 0; i < view->count; i++) {
+		struct rte_mbuf *m = view->pkts[i];
+		uint16_t moved = (uint16_t)(frames[i].data - rte_pktmbuf_mtod(m, uint8_t *));
+
+		m->data_off = (uint16_t)(m->data_off + moved);
+		m->data_len = (uint16_t)(m->data_len - moved);
+		m->pkt_len -= (uint32_t)(int16_t)moved;
+	}
+	return all;
+}
+
 // Frames that are processed where they lie.
 static inline unsigned handle(struct vnf *vnf, unsigned in, struct view *view, uint64_t now_tsc)
 {
@@ -379,9 +402,12 @@ static inline unsigned handle(struct vnf *vnf, unsigned in, struct view *view, u
 	uint8_t verdicts[CONFIG_BURST_MAX];
 	unsigned out = vnf->out[in];
 
+	bool all;
+
 	view_spans(view, frames);
-	if (likely(burst_process(vnf, in, frames, view->count, now_tsc, verdicts) ||
-	           leaving_is_uniform(verdicts, view->count, &out)))
+	all = unlikely(vnf->moves_starts) ? burst_process_moving(vnf, in, view, frames, now_tsc, verdicts)
+	                                  : burst_process(vnf, in, frames, view->count, now_tsc, verdicts);
+	if (likely(all || leaving_is_uniform(verdicts, view->count, &out)))
 		return pass(vnf, in, out, view);
 	return pass_mixed(vnf, in, view, verdicts);
 }
@@ -510,8 +536,9 @@ static unsigned poll_side(struct vnf *vnf, unsigned in, uint16_t burst, uint64_t
 		return 0;
 	}
 	counter_add(&vnf->task.counters.rx_packets, n);
-	refused = port_view_writable(from, &view) ? handle(vnf, in, &view, now_tsc)
-	                                          : handle_shared(vnf, in, &view, now_tsc);
+	refused = view_in_mbufs(&view) || (port_view_writable(from, &view) && likely(!vnf->moves_starts))
+	                  ? handle(vnf, in, &view, now_tsc)
+	                  : handle_shared(vnf, in, &view, now_tsc);
 	vnf->next_burst[in] = next_burst(vnf, n, refused);
 	port_release(from, vnf->task.queue, &view);
 	task_charge(&vnf->task, in, vnf->burst);

@@ -31,6 +31,7 @@ enum {
 	VNF_DROP = 0x80,    // a verdict: VNF_DROP | index of drops[]; below: index of ports[]
 	VNF_DROPS_MAX = 32, // reasons of a kind
 	VNF_MACS_BYTES = 2 * RTE_ETHER_ADDR_LEN,
+	VNF_FRONT_BYTES = RTE_VLAN_HLEN,
 };
 
 _Static_assert((int)CONFIG_TASK_PORTS_MAX <= (int)VNF_DROP, "a verdict holds a port");
@@ -53,9 +54,10 @@ struct vnf_ops {
 	void (*close)(struct vnf *vnf); // may be NULL
 
 	// Handle n frames (1 .. CONFIG_BURST_MAX) from ports[in]. Returns true if all leave by vnf->out[in]
-	// and verdicts were not written, or false when there is one for each.
-	bool (*process)(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
-	                uint64_t now_tsc, uint8_t *verdicts);
+	// and verdicts were not written, or false when there is one for each. With vnf->moves_starts it may have a frame begin
+	// VNF_FRONT_BYTES before where it lies, or anywhere behind: by data, length and total.
+	bool (*process)(struct vnf *vnf, unsigned in, struct vnf_frame *frames, unsigned n, uint64_t now_tsc,
+	                uint8_t *verdicts);
 
 	// Every millisecond or so, for what time alone does; a bounded amount of work. May be NULL.
 	void (*tick)(struct vnf *vnf, uint64_t now_tsc);
@@ -84,7 +86,8 @@ struct vnf {
 	uint16_t next_burst[CONFIG_TASK_PORTS_MAX]; // of each side: at most burst
 	bool places[CONFIG_TASK_PORTS_MAX]; // of each side: frames are processed in buffers of the port out[]
 	uint8_t copied_bursts[CONFIG_TASK_PORTS_MAX]; // of such a side: so many that are not
-	bool sends_later;                             // by buffers[], one of each side
+	bool moves_starts; // set by open(). Frames are processed in mbufs: what lies in a ring begins where it does
+	bool sends_later; // by buffers[], one of each side
 	struct send_buffer *buffers[CONFIG_TASK_PORTS_MAX];
 	uint64_t drain_due_tsc, drain_tsc;
 	uint64_t tick_due_tsc, tick_tsc;
@@ -118,7 +121,7 @@ void vnf_destroy(struct task *task);
 unsigned vnf_poll(struct task *task, uint64_t now_tsc);
 
 // Process a burst without ports: a verdict for each of n frames in verdicts. For tests and benches.
-void vnf_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n, uint64_t now_tsc,
+void vnf_process(struct vnf *vnf, unsigned in, struct vnf_frame *frames, unsigned n, uint64_t now_tsc,
                  uint8_t *verdicts);
 
 // A reason to drop: VNF_DROP | index_ is its verdict. Then those of packet.h.

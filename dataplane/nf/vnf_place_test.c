@@ -8,12 +8,12 @@
 #include "nf/vnf.h"
 #include "test/unit.h"
 
-enum { ODD, LONGEST = 6000, LATER = 0xff, FRAMES_MAX = 32, RING = 64, HEAD = 8 };
+enum { ODD, LONGEST = 6000, LATER = 0xff, FRAMES_MAX = 32, RING = 64, HEAD = 8, MOVING = 2 };
 
 static const struct counter drops[] = {VNF_DROP_COUNTER(ODD, "odd"), {0}};
 
 // As the first byte says: LATER, by the other port; else the verdict. The second byte counts how often.
-static bool obey(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n, uint64_t now_tsc,
+static bool obey(struct vnf *vnf, unsigned in, struct vnf_frame *frames, unsigned n, uint64_t now_tsc,
                  uint8_t *verdicts)
 {
 	bool all = true;
@@ -26,13 +26,38 @@ static bool obey(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, u
 	return all;
 }
 
+// By its number, whose lowest byte is the third: an even one begins later, an odd one earlier.
+static bool move(struct vnf *vnf, unsigned in, struct vnf_frame *frames, unsigned n, uint64_t now_tsc,
+                 uint8_t *verdicts)
+{
+	for (unsigned i = 0; i < n; i++) {
+		int by = frames[i].data[2] & 1 ? -VNF_FRONT_BYTES : VNF_FRONT_BYTES;
+
+		frames[i].data += by;
+		frames[i].length -= (uint32_t)by;
+		frames[i].total -= (uint32_t)by;
+		if (by < 0)
+			memset(frames[i].data, 0x55, VNF_FRONT_BYTES);
+	}
+	return true;
+}
+
+static int moves(struct vnf *vnf, const struct config_task *config)
+{
+	vnf->moves_starts = true;
+	return 0;
+}
+
 static const struct vnf_ops cheap = {.size = sizeof(struct vnf), .process = obey},
-                            dear = {.size = sizeof(struct vnf), .process = obey, .cost_is_process = true};
+                            dear = {.size = sizeof(struct vnf), .process = obey, .cost_is_process = true},
+                            moving = {.size = sizeof(struct vnf), .process = move, .open = moves};
 static const struct task_ops kinds[] = {
         {VNF_TASK_OPS("cheap", &cheap, drops, vnf_keys_macs, struct vnf_settings), .ports_min = 1,
          .ports_max = 2},
         {VNF_TASK_OPS("dear", &dear, drops, vnf_keys_macs, struct vnf_settings), .ports_min = 1,
          .ports_max = 2},
+        [MOVING] = {VNF_TASK_OPS("moving", &moving, drops, vnf_keys_macs, struct vnf_settings),
+                    .ports_min = 1, .ports_max = 2},
 };
 
 struct set {
@@ -42,9 +67,9 @@ struct set {
 	uint32_t came[2]; // at each end: the number that comes next, at least
 };
 
-static void set_open(struct set *s, const struct rig_kind *a, const struct rig_kind *b, bool is_dear)
+static void set_open(struct set *s, const struct rig_kind *a, const struct rig_kind *b, unsigned task_kind)
 {
-	struct config_task config = {.name = "vnf", .kind = "vnf", .ops = &kinds[is_dear], .port_count = 2};
+	struct config_task config = {.name = "vnf", .kind = "vnf", .ops = &kinds[task_kind], .port_count = 2};
 	struct port *ports[] = {&s->rigs[0].port, &s->rigs[1].port};
 
 	*s = (struct set){0};
@@ -125,17 +150,17 @@ static unsigned collect(struct set *s, unsigned side, uint32_t length)
 	return count;
 }
 
-typedef void check(struct set *s, bool is_dear);
+typedef void check(struct set *s, unsigned task_kind);
 
 static void for_all_kinds(check *what)
 {
 	for (unsigned a = 0; a < RIG_KINDS; a++)
 		for (unsigned b = 0; b < RIG_KINDS; b++)
-			for (unsigned is_dear = 0; is_dear < 2; is_dear++) {
+			for (unsigned task_kind = 0; task_kind < MOVING; task_kind++) {
 				struct set s;
 
-				set_open(&s, &rig_kinds[a], &rig_kinds[b], is_dear);
-				what(&s, is_dear);
+				set_open(&s, &rig_kinds[a], &rig_kinds[b], task_kind);
+				what(&s, task_kind);
 				set_close(&s);
 			}
 }
@@ -146,7 +171,7 @@ static bool chains(const struct rig *r)
 }
 
 // The longest takes several buffers of a memif; our driver has none for it.
-static void pass_every_length(struct set *s, bool is_dear)
+static void pass_every_length(struct set *s, unsigned task_kind)
 {
 	static const uint8_t all[FRAMES_MAX] = {[0 ... FRAMES_MAX - 1] = LATER};
 	static const uint32_t lengths[] = {HEAD, 60, 64, 65, 1514, 2048, 5000};
@@ -169,7 +194,7 @@ static void frames_of_any_length_pass(void **state)
 }
 
 // Mixed bursts and others, more often than the function goes on to expect mixed ones.
-static void mix(struct set *s, bool is_dear)
+static void mix(struct set *s, unsigned task_kind)
 {
 	uint8_t verdicts[FRAMES_MAX];
 
@@ -197,7 +222,7 @@ static void frames_leave_by_their_verdicts(void **state)
 }
 
 // The other end takes nothing, then all: what was not taken is counted, or waits where it is.
-static void fill_up(struct set *s, bool is_dear)
+static void fill_up(struct set *s, unsigned task_kind)
 {
 	static const uint8_t all[FRAMES_MAX] = {[0 ... FRAMES_MAX - 1] = LATER};
 	unsigned offered = 0, came;
@@ -220,7 +245,7 @@ static void what_a_full_port_does_not_take_is_counted(void **state)
 	for_all_kinds(fill_up);
 }
 
-static void do_without_mbufs(struct set *s, bool is_dear)
+static void do_without_mbufs(struct set *s, unsigned task_kind)
 {
 	struct rte_mbuf *hoard[RIG_MBUFS];
 	uint8_t verdicts[FRAMES_MAX];
@@ -245,6 +270,38 @@ static void without_mbufs_frames_are_counted(void **state)
 	for_all_kinds(do_without_mbufs);
 }
 
+// Whatever ring they came in, and whatever ring they leave by.
+static void frames_leave_from_where_they_begin(void **state)
+{
+	static const uint8_t all[FRAMES_MAX] = {[0 ... FRAMES_MAX - 1] = LATER};
+	uint8_t bytes[2048];
+
+	for (unsigned k = 0; k < 2 * RIG_KINDS * RIG_KINDS; k++) {
+		uint32_t length = k & 1 ? 1500 : 60, number = 0;
+		struct view view;
+		struct set s;
+
+		set_open(&s, &rig_kinds[k / 2 / RIG_KINDS], &rig_kinds[k / 2 % RIG_KINDS], MOVING);
+		assert_int_equal(offer(&s, 0, all, FRAMES_MAX, length), FRAMES_MAX);
+		poll_all(&s);
+		while (port_peek(&s.rigs[1].peer, 0, &view, BURST_FRAMES_MAX)) {
+			for (unsigned i = 0; i < view.count; i++, number++) {
+				uint32_t by = number & 1 ? (uint32_t)-VNF_FRONT_BYTES : VNF_FRONT_BYTES;
+
+				assert_int_equal(view_copy(&view, i, bytes, sizeof(bytes)), length - by);
+				for (uint32_t at = HEAD - by; at < length - by; at++)
+					assert_int_equal(bytes[at], byte_at(number, at + by));
+				if (number & 1)
+					assert_int_equal(bytes[0] & bytes[VNF_FRONT_BYTES - 1], 0x55);
+			}
+			port_release(&s.rigs[1].peer, 0, &view);
+		}
+		assert_int_equal(number, FRAMES_MAX);
+		assert_int_equal(s.task->counters.tx_packets, FRAMES_MAX);
+		set_close(&s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,6 +309,7 @@ int main(void)
 	        cmocka_unit_test(frames_leave_by_their_verdicts),
 	        cmocka_unit_test(what_a_full_port_does_not_take_is_counted),
 	        cmocka_unit_test(without_mbufs_frames_are_counted),
+	        cmocka_unit_test(frames_leave_from_where_they_begin),
 	};
 	int failed;
 

@@ -16,7 +16,7 @@ static const struct counter drops[] = {VNF_DROP_COUNTER(ODD, "odd"), VNF_DROP_CO
 static unsigned ticks;
 
 // 0x80 and above: the verdict. Below: all leave by out[in].
-static bool obey(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n, uint64_t now_tsc,
+static bool obey(struct vnf *vnf, unsigned in, struct vnf_frame *frames, unsigned n, uint64_t now_tsc,
                  uint8_t *verdicts)
 {
 	bool plain = true;
@@ -93,7 +93,7 @@ static void inject(struct fixture *f, const uint8_t *first, unsigned n)
 }
 
 // Each frame is as much work as two.
-static bool charge(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n, uint64_t now_tsc,
+static bool charge(struct vnf *vnf, unsigned in, struct vnf_frame *frames, unsigned n, uint64_t now_tsc,
                    uint8_t *verdicts)
 {
 	vnf->task.charge += frames[0].data[0] == 0xff ? n : 0;

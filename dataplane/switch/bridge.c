@@ -24,51 +24,30 @@ _Static_assert(BRIDGE_PORTS_MAX <= 32, "a set of ports is a word");
 
 // --- Settings: the key "bridge" ---------------------------------------------------------------------------
 
-enum { AGEING_S_DEFAULT = 300, TABLE_SIZE_DEFAULT = 8192, VLAN_MAX = 4094 };
+enum { AGEING_S_DEFAULT = 300, TABLE_SIZE_DEFAULT = 8192 };
 
 // --- One port: {"access": 10}, or {"trunk": [10, 20] or "all", "native": 1} ------------------------------
 
 struct port_document {
 	uint16_t access, native;
 	struct vlan_set {
-		bool given, any; // any: not empty
-		uint64_t bits[BRIDGE_VLAN_WORDS];
+		bool given;
+		uint64_t bits[VLAN_WORDS];
 	} trunk;
 };
-
-static void add_vlan(struct vlan_set *set, unsigned vlan)
-{
-	set->bits[vlan / 64] |= UINT64_C(1) << vlan % 64;
-	set->any = true;
-}
 
 static int decode_trunk(const json_t *value, void *out, const char *where, char *error)
 {
 	struct vlan_set *set = out;
 
 	set->given = true;
-	if (json_is_string(value) && strcmp(json_string_value(value), "all") == 0) {
-		for (unsigned vlan = 1; vlan <= VLAN_MAX; vlan++)
-			add_vlan(set, vlan);
-		return 0;
-	}
-	if (!json_is_array(value))
-		return config_error(error, "%s: expected \"all\" or an array of VLAN numbers", where);
-	for (size_t i = 0; i < json_array_size(value); i++) {
-		json_int_t vlan = json_integer_value(json_array_get(value, i)); // 0 if it is none
-
-		if (vlan < 1 || vlan > VLAN_MAX)
-			return config_error(error, "%s[%zu]: expected a VLAN number from 1 to %d", where, i,
-			                    VLAN_MAX);
-		add_vlan(set, (unsigned)vlan);
-	}
-	return 0;
+	return schema_decode_vlans(value, set->bits, where, error);
 }
 
 static const struct field port_fields[] = {
-        {UINT_FIELD("access", struct port_document, access, 1, VLAN_MAX)},
+        {UINT_FIELD("access", struct port_document, access, 1, VLAN_ID_MAX)},
         {CUSTOM_FIELD("trunk", struct port_document, trunk, decode_trunk)},
-        {UINT_FIELD("native", struct port_document, native, 1, VLAN_MAX)},
+        {UINT_FIELD("native", struct port_document, native, 1, VLAN_ID_MAX)},
         {0},
 };
 
@@ -85,12 +64,13 @@ static int decode_port(const json_t *value, void *out, const char *where, char *
 	if (document.native && !document.trunk.given)
 		return config_error(error, "%s.native: only a port with \"trunk\" has one; leave it out",
 		                    where);
-	if (document.trunk.given && !document.trunk.any && !document.native)
+	if (document.trunk.given && !(document.trunk.bits[0] & 1) && !document.native)
 		return config_error(error, "%s.trunk: a port in no VLAN; name one, or a \"native\" one",
 		                    where);
 	port->trunk = document.trunk.given;
 	port->untagged_vlan = document.trunk.given ? document.native : document.access;
 	memcpy(port->tagged, document.trunk.bits, sizeof(port->tagged));
+	port->tagged[0] &= ~UINT64_C(1);
 	return 0;
 }
 

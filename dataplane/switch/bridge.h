@@ -11,14 +11,14 @@
 #include "task/task.h"
 
 enum { BRIDGE_STATIONS_MAX = 64, BRIDGE_STATIC_MAX = 8 }; // of a port
-enum { BRIDGE_VLANS = 4096, BRIDGE_PORTS_MAX = 32, BRIDGE_VLAN_WORDS = BRIDGE_VLANS / 64 };
+enum { BRIDGE_VLANS = 4096, BRIDGE_PORTS_MAX = 32 };
 
 // --- Settings: the key "bridge"
 
 struct bridge_port_settings {
 	uint16_t untagged_vlan;             // access or native; 0: untagged frames are dropped
 	bool trunk;                         // takes frames with a tag
-	uint64_t tagged[BRIDGE_VLAN_WORDS]; // a trunk's VLANs, one bit each
+	uint64_t tagged[BRIDGE_VLANS / 64]; // a trunk's VLANs, one bit each
 };
 
 // Which stations may send by a port. No two ports have the same station.

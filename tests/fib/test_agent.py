@@ -18,7 +18,7 @@ from planed_rig import PATIENCE_S
 
 from planebench_fib.agent import PIECE, Agent, AgentRunsError, AgentSettings, InterfaceGoneError, only_one
 from planebench_fib.agent_kernel import Event, InterfaceGone, NeighbourEvent, RouteEvent, Unsure
-from planebench_fib.agent_mirror import Leg, Path, RouteKind
+from planebench_fib.agent_mirror import Leg, Path, RouteKind, Vlan
 from planebench_fib.messages import Ack, Code, HopKind, MessageType, Prefix, decode_message
 
 pytestmark = pytest.mark.dataplane
@@ -46,6 +46,7 @@ class Kernel:
     def __init__(self) -> None:
         self.there: dict[Prefix, Path] = {prefix("192.0.2.0/24"): via(), prefix("10.0.0.2/32"): local()}
         self.resolved: dict[Leg, bytes] = {GATEWAY: PEER}
+        self.tagged: dict[int, Vlan] = {}
         self.asked: list[Leg] = []
         self.dormant: list[tuple[int, bool]] = []
         self.queue: list[Event | OSError] = []
@@ -56,6 +57,9 @@ class Kernel:
 
     def routes(self) -> Iterator[tuple[Prefix, Path]]:
         return iter(self.there.items())
+
+    def vlans(self) -> dict[int, Vlan]:
+        return dict(self.tagged)
 
     def neighbours(self) -> dict[Leg, bytes]:
         return dict(self.resolved)
@@ -133,7 +137,9 @@ class Wire:
         """By prefix: port and MAC, "LOCAL", "BLACKHOLE"."""
         found = self._forwarder.routes()
         return {
-            to: f"{one.port} {one.mac}" if one.kind == HopKind.FORWARD else HopKind(one.kind).name
+            to: f"{one.port} {one.mac}" + f" in VLAN {one.vlan}" * bool(one.vlan)
+            if one.kind == HopKind.FORWARD
+            else HopKind(one.kind).name
             for to, one in found.items()
         }
 
@@ -195,6 +201,25 @@ def test_a_wire_that_is_down_is_shown_at_its_interface() -> None:
         {"wire": 1, "up": True},
     ]
     assert rig.does("192.0.2.0/24") == FORWARD, "the forwarder itself uses no wire that is down"
+
+
+def test_routes_by_a_vlan_interface_have_its_tag(start: Start) -> None:
+    """Also by one that comes later; one that is not ours is left to the VNF."""
+    rig = start()
+    gateways = {index: Leg(index, GATEWAY.gateway) for index in (21, 22)}
+    for index, gateway in gateways.items():
+        rig.kernel.there[prefix(f"20.{index}.0.0/16")] = via(gateway)
+        rig.kernel.resolved[gateway] = PEER
+    rig.kernel.tagged = {21: Vlan(OURS, 100)}
+    rig.until(lambda: rig.told("end_of_rib") == 1)
+    assert (rig.does("192.0.2.0/24"), rig.does("20.22.0.0/16")) == (FORWARD, "LOCAL")
+    assert rig.does("20.21.0.0/16") == f"{FORWARD} in VLAN 100"
+    rig.kernel.tagged = {21: Vlan(OURS, 100), 22: Vlan(OURS, 200)}
+    rig.kernel.queue.append(Unsure())
+    rig.until(lambda: rig.does("20.22.0.0/16") == f"{FORWARD} in VLAN 200")
+    rig.kernel.tagged = {22: Vlan(OURS, 200)}
+    rig.kernel.queue.append(Unsure())
+    rig.until(lambda: rig.does("20.21.0.0/16") == "LOCAL")
 
 
 def test_everything_is_announced_then_end_of_rib_then_changes(start: Start) -> None:

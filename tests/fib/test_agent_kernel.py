@@ -8,6 +8,7 @@ import errno
 import ipaddress
 import os
 import random
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ from planebench.host import procfs
 from planebench.host.process import Supervisor
 from planebench_fib import agent_kernel
 from planebench_fib.agent_kernel import InterfaceGone, Kernel, NeighbourEvent, RouteEvent, Unsure
-from planebench_fib.agent_mirror import Leg, Mirror, RouteKind
+from planebench_fib.agent_mirror import Leg, Mirror, RouteKind, Vlan
 from planebench_fib.agent_mirror import Path as Way
 from planebench_fib.messages import Prefix
 
@@ -65,8 +66,6 @@ class Namespace:
         self.pid = holder.pid
         self.ip(SETUP)
         with inside(self.pid):
-            import socket
-
             self.vnf0, self.vnf1 = (socket.if_nametoindex(name) for name in ("vnf0", "vnf1"))
         # The kernel adds an IPv6 address at once, and its route in a work of its own.
         with contextlib.closing(self.kernel()) as kernel:
@@ -180,6 +179,37 @@ def test_neighbours(namespace: Namespace) -> None:
         text=True,
     ).stdout
     assert "INCOMPLETE" in listed or "FAILED" in listed
+    kernel.close()
+
+
+def test_vlan_interfaces(namespace: Namespace) -> None:
+    """Those on ours: not in one of these, no other tags; their neighbours, and that one comes or goes."""
+    namespace.ip(
+        """
+        link add link vnf0 name vnf0.10 type vlan id 10
+        link add link vnf0 name s20 type vlan proto 802.1ad id 20
+        link add link vnf1 name vnf1.30 type vlan id 30
+        link add link vnf0.10 name inner type vlan id 40
+        link set vnf0.10 up
+        neigh add 10.2.0.1 lladdr 02:00:00:00:00:01 dev vnf0.10 nud permanent
+        neigh add 10.3.0.1 lladdr 02:00:00:00:00:02 dev vnf1.30 nud permanent
+        """
+    )
+    assert namespace.said == ""
+    with inside(namespace.pid):
+        ours, named, inner = (socket.if_nametoindex(name) for name in ("vnf0.10", "vnf1.30", "inner"))
+        kernel = Kernel((namespace.vnf0, named), agent_kernel.MAIN_TABLE)
+    assert kernel.vlans() == {ours: Vlan(namespace.vnf0, 10), named: Vlan(namespace.vnf1, 30)}
+    assert {leg.interface for leg in kernel.neighbours()} == {ours, named}
+    list(kernel.events())
+    namespace.ip("link set vnf0.10 alias same")
+    assert Unsure() not in list(kernel.events())
+    namespace.ip("link add link vnf0 name vnf0.11 type vlan id 11\nlink set vnf0.11 up")
+    assert Unsure() in list(kernel.events())
+    assert [vlan.id for vlan in kernel.vlans().values()] == [10, 30, 11]
+    namespace.ip("link del vnf0.11")
+    assert Unsure() in list(kernel.events())
+    assert inner not in kernel.vlans()
     kernel.close()
 
 

@@ -18,6 +18,7 @@ from planebench_fib.agent_mirror import (
     Mirror,
     Path,
     RouteKind,
+    Vlan,
 )
 from planebench_fib.messages import HOP_NUMBERS, Prefix
 
@@ -82,6 +83,18 @@ def told(mirror: Mirror) -> Forwarder:
     forwarder = Forwarder()
     forwarder.take(mirror.changes())
     return forwarder
+
+
+def test_equal_gateways_in_several_vlans_are_several_hops() -> None:
+    """And members of one group."""
+    ways = [Leg(interface, GATEWAYS[0]) for interface in (OURS, SECOND, OTHER)]
+    mirror = Mirror({OURS: 3}, {SECOND: Vlan(OURS, 10), OTHER: Vlan(OURS, 20)})
+    mirror.load([(prefix("192.0.2.0/24"), Path(1, 0, RouteKind.UNICAST, tuple(ways)))])
+    mirror.load_neighbours(dict.fromkeys(ways, MACS[0]))
+    forwarder = told(mirror)
+    members = forwarder.hops[forwarder.routes[prefix("192.0.2.0/24")]].members
+    found = [(forwarder.hops[number].wire, forwarder.hops[number].vlan) for number, _ in members]
+    assert sorted(found) == [(3, 0), (3, 10), (3, 20)]
 
 
 def test_a_gateway_is_resolved_and_its_mac_changes_without_a_word_on_routes() -> None:

@@ -45,7 +45,9 @@ def record_of(kind: str, given: dict[str, Any]) -> Record:
         return HopRecord(op, given["number"])
     if "members" in given:
         return GroupRecord(given["number"], tuple((number, weight) for number, weight in given["members"]))
-    return HopRecord(op, given["number"], HopKind[given["kind"]], given["wire"], mac_of(given["destination"]))
+    return HopRecord(
+        op, given["number"], HopKind[given["kind"]], given["wire"], mac_of(given["destination"]), vlan=given["vlan"]
+    )
 
 
 def message_of(given: dict[str, Any]) -> Message:
@@ -86,9 +88,9 @@ def test_routes_come_back(prefix: ipaddress.IPv4Network | ipaddress.IPv6Network,
     assert prefix_of(str(prefix)) == prefix_of((record.prefix.address, record.prefix.length)) == record.prefix
 
 
-@given(st.integers(0, 65535), st.sampled_from(HopKind), st.integers(0, 255), macs, macs)
-def test_hops_come_back(number: int, kind: HopKind, wire: int, destination: bytes, source: bytes) -> None:
-    record = HopRecord(Op.REPLACE, number, kind, wire, destination, source)
+@given(st.integers(0, 65535), st.sampled_from(HopKind), st.integers(0, 255), macs, macs, st.integers(0, 65535))
+def test_hops_come_back(number: int, kind: HopKind, wire: int, destination: bytes, source: bytes, vlan: int) -> None:
+    record = HopRecord(Op.REPLACE, number, kind, wire, destination, source, vlan)
     message = Message(MessageType.NEXT_HOPS, 2**32 - 1, 0, 0, (record,) * 3)
     assert decode_message(message.encode(MAC)) == message
 

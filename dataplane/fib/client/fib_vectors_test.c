@@ -74,6 +74,7 @@ static void say_hop(struct fib_client *client, const json_t *record)
 	}
 	hop.kind = (uint8_t)place(kinds, text_of(record, "kind"));
 	hop.wire = (uint8_t)number_of(record, "wire");
+	hop.vlan = (uint16_t)number_of(record, "vlan");
 	hex(text_of(record, "destination"), hop.destination);
 	assert_int_equal(fib_client_set_hop(client, &hop), 0);
 }
@@ -155,6 +156,7 @@ static void conversation(void **state)
 	assert_non_null(document);
 	session.fib = fib_of(100, 100);
 	session.wires = (uint8_t)number_of(document, "wires");
+	session.vlans[0] = UINT64_C(1) << number_of(document, "vlan");
 	config.session = number_of(document, "session");
 	hex(text_of(document, "mac"), session.mac);
 	hex(text_of(document, "mac"), config.mac);

@@ -14,8 +14,11 @@
 
 static bool fib_hop_write(const struct fib_client_hop *hop, struct fib_hop_record *record)
 {
-	*record = (struct fib_hop_record){
-	        .op = FIB_REPLACE, .kind = hop->kind, .number = htons(hop->number), .wire = hop->wire};
+	*record = (struct fib_hop_record){.op = FIB_REPLACE,
+	                                  .kind = hop->kind,
+	                                  .number = htons(hop->number),
+	                                  .wire = hop->wire,
+	                                  .vlan = htons(hop->vlan)};
 	memcpy(record->destination, hop->destination, sizeof(record->destination));
 	return hop->number < FIB_HOP_NUMBERS && hop->kind >= FIB_HOP_FORWARD &&
 	       hop->kind <= FIB_HOP_BLACKHOLE;
@@ -48,8 +51,10 @@ static void fib_refusal_read(struct fib_client_refusal *refusal, const uint8_t *
 		return;
 	}
 	if (refusal->type == FIB_NEXT_HOPS) {
-		refusal->hop = (struct fib_client_hop){
-		        .number = ntohs(hop->number), .kind = hop->kind, .wire = hop->wire};
+		refusal->hop = (struct fib_client_hop){.number = ntohs(hop->number),
+		                                       .kind = hop->kind,
+		                                       .wire = hop->wire,
+		                                       .vlan = ntohs(hop->vlan)};
 		memcpy(refusal->hop.destination, hop->destination, sizeof(hop->destination));
 		return;
 	}

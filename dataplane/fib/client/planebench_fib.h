@@ -31,6 +31,7 @@ struct fib_client_hop {
 	uint8_t kind;    // enum fib_hop_kind
 	uint8_t wire;    // of FORWARD: which of the VNF's wires
 	uint8_t destination[6];
+	uint16_t vlan; // one of the VNF's; 0: without a tag
 };
 
 // A next hop that is a group: flows are spread over other next hops of this session, in proportion to the weights.

@@ -586,7 +586,7 @@ static __attribute__((noinline)) bool process_mixed(struct firewall *fw, unsigne
 	return !(all & VNF_DROP);
 }
 
-static bool firewall_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
+static bool firewall_process(struct vnf *vnf, unsigned in, struct vnf_frame *frames, unsigned n,
                              uint64_t now_tsc, uint8_t *verdicts)
 {
 	struct firewall *fw = (struct firewall *)vnf;

@@ -9,7 +9,7 @@ enum { RUNT };
 
 static const struct counter drops[] = {VNF_DROP_COUNTER(RUNT, "runt"), {0}};
 
-static bool l2fwd_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
+static bool l2fwd_process(struct vnf *vnf, unsigned in, struct vnf_frame *frames, unsigned n,
                           uint64_t now_tsc, uint8_t *verdicts)
 {
 	return forward_burst(vnf, in, frames, n, RUNT, verdicts);

@@ -350,7 +350,7 @@ static inline void forward6(struct l3fwd *l, unsigned in, const struct vnf_frame
 	}
 }
 
-static bool l3fwd_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
+static bool l3fwd_process(struct vnf *vnf, unsigned in, struct vnf_frame *frames, unsigned n,
                           uint64_t now_tsc, uint8_t *verdicts)
 {
 	struct l3fwd *l = (struct l3fwd *)vnf;

@@ -210,8 +210,8 @@ static inline uint8_t decide(struct lb *lb, unsigned in, const struct vnf_frame 
 	return lb->vnf.out[in];
 }
 
-static bool lb_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
-                       uint64_t now_tsc, uint8_t *verdicts)
+static bool lb_process(struct vnf *vnf, unsigned in, struct vnf_frame *frames, unsigned n, uint64_t now_tsc,
+                       uint8_t *verdicts)
 {
 	struct lb *lb = (struct lb *)vnf;
 	struct look looks[CONFIG_BURST_MAX];

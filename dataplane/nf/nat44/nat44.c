@@ -670,7 +670,7 @@ static __attribute__((always_inline)) inline bool burst(struct nat44 *nat, unsig
 	return others == 0;
 }
 
-static bool nat44_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
+static bool nat44_process(struct vnf *vnf, unsigned in, struct vnf_frame *frames, unsigned n,
                           uint64_t now_tsc, uint8_t *verdicts)
 {
 	struct nat44 *nat = (struct nat44 *)vnf;
