@@ -58,7 +58,7 @@ LIMITS: Mapping[str, tuple[int, int]] = {
     "code lines": (29_397, 25_000),
     "packages": (14, 14),
     "layers of packages": (8, 8),
-    "files": (255, 260),
+    "files": (257, 260),
     "files that import each other": (0, 0),
     "functions": (2_717, 2_500),
     "class names of several files": (0, 0),
