@@ -19,7 +19,6 @@ from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.process import Supervisor
 from planebench.host.procfs import processes_with
 from planebench.host.programs import NotFound
-from planebench.measure.live import LiveTopology
 from planebench.model.errors import StartError
 from planebench.switches.registry import get_adapter
 
@@ -148,7 +147,7 @@ def test_drops_that_are_counted_or_hidden(
     monkeypatch.setattr("planebench.conformance.rig.ARRIVE_S", 0.3)
     monkeypatch.setattr("planebench.conformance.checks.SETTLE_S", 0.2)
     if hidden:
-        monkeypatch.setattr(LiveTopology, "switch", bad.hiding_drops(one_that_drops.live.switch))
+        monkeypatch.setattr(one_that_drops.live, "switch", bad.hiding_drops(one_that_drops.live.switch))
     assert bad.failed(bad.checked(one_that_drops, checks)) == wrong
 
 
