@@ -18,6 +18,9 @@ from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
 from planebench.model.server import NEAR
 
+SLICE_S = 0.004
+"""A time slice of Linux's scheduler with several runnable threads; those of CFS on ic16's 32 cores were 12 ms."""
+
 CapacityLimit = Literal["virtual functions", "logical cores"]
 
 
@@ -59,6 +62,44 @@ def node_capacity(server: Server) -> NodeCapacity:
         vnfs=min(functions, cores),
         limit="virtual functions" if functions < cores else "logical cores",
     )
+
+
+def carried_pps(load_pps: float, vnfs: int, cores: int, pps_per_core: float, ring_size: int, slice_s: float) -> float:
+    """Return what VNFs that poll carry of a load that is spread over them, where they may outnumber their cores (ic16).
+
+    On a core the VNFs take turns by time slices. What comes for one while others run is lost, but for what its ring
+    holds: of a ring's frames, and those that come in its slice, it forwards as many as its core can.
+    """
+    if vnfs <= cores:
+        return min(load_pps, vnfs * pps_per_core)
+    return min(load_pps, cores * min(pps_per_core, ring_size / slice_s + load_pps / vnfs))
+
+
+@dataclass(frozen=True, slots=True)
+class OverProvisioned:
+    """The share of frames that more VNFs than cores lost at saturating load, and the share of the model."""
+
+    point: Point
+    cores: int
+    loss: float
+    expected: float
+
+
+def over_provisioned(derived: Derived, ring_size: int, slice_s: float = SLICE_S) -> tuple[OverProvisioned, ...]:
+    """Return every point with more VNFs side by side than cores, beside the model by R+ of one of these VNFs."""
+    found = []
+    measured = {result.point: result for result in derived.results if counts(result) and result.throughput_pps}
+    for point in (it for it in measured if it.side_by_side):
+        trials, one = saturating(derived.trials[point]).trials, measured.get(replace(point, chain_length=1))
+        cores = len({thread.cpu for trial in trials for thread in trial.evidence.threads if thread.owner == "vnf"})
+        if one is None or not cores or point.chain_length <= cores:
+            continue
+        offered = sum(way.offered_packets for trial in trials for way in trial.directions)
+        forwarded = sum(way.forwarded_packets for trial in trials for way in trial.directions)
+        load_pps = offered * 1e9 / sum(trial.offered_duration_ns for trial in trials)
+        pps = carried_pps(load_pps, point.chain_length, cores, one.throughput_pps or 0.0, ring_size, slice_s)
+        found.append(OverProvisioned(point, cores, 1 - forwarded / offered, 1 - pps / load_pps))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

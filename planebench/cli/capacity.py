@@ -9,16 +9,18 @@ from pathlib import Path
 from planebench.analysis.compare import Derived
 from planebench.analysis.node_capacity import (
     Carried,
+    OverProvisioned,
     PathCost,
     Server,
     carried,
     node_capacity,
+    over_provisioned,
     path_costs,
 )
 from planebench.cli.options import complain, print_json, print_table
 from planebench.host.facts import collect
 from planebench.model.errors import INCONCLUSIVE, UsageError
-from planebench.model.words import NOTHING, cycles, listed, load_words, mpps, point_words, printable
+from planebench.model.words import NOTHING, cycles, listed, load_words, mpps, percent, point_words, printable
 from planebench.report.setup import switch_cores
 from planebench.store import find_run, read_run
 from planebench.testbed.rates import parse_rate, rate_label
@@ -47,11 +49,13 @@ def capacity(
     found, pps = node_capacity(server), parse_rate(rate)
     costs: tuple[PathCost, ...] = ()
     most: tuple[Carried, ...] = ()
+    over: tuple[OverProvisioned, ...] = ()
     if run is not None:
         stored = read_run(find_run(runs, run))
         derived = Derived(stored)
         costs = path_costs(derived, lambda label: switch_cores(stored, label))
         most = carried(derived.results)
+        over = over_provisioned(derived, stored.header.plan.ring_size)
     if json:
         print_json(
             {
@@ -74,6 +78,7 @@ def capacity(
                     for it in costs
                 ],
                 "carried": [asdict(it) for it in most],
+                "over_provisioned": [asdict(it) | {"point": it.point.point_id} for it in over],
             }
         )
     else:
@@ -91,6 +96,11 @@ def capacity(
             print(
                 f"measured: {printable(carrier.switch)} carried {carrier.vnfs} x {printable(carrier.chain)} "
                 f"at {load_words(carrier.load)}, {carrier.frame_size_bytes} B"
+            )
+        for it in over:
+            print(
+                f"over-provisioned: {printable(it.point.switch)} {point_words(it.point)} on {_some(it.cores, 'core')} "
+                f"lost {percent(it.loss)}, by time slices {percent(it.expected)}"
             )
     if run is not None and not (costs or most):
         complain(f"run {run} has no throughput, so the cost of a frame is not known")

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from builders import make_header, make_latency_trial, make_point, make_trial
 from hypothesis import given
@@ -14,10 +16,13 @@ from planebench.analysis.node_capacity import (
     PathCost,
     Server,
     carried,
+    carried_pps,
     node_capacity,
+    over_provisioned,
     path_costs,
 )
 from planebench.model.header import Run
+from planebench.model.records import ThreadEvidence, Trial
 from planebench.papers.data import paper_facts
 
 
@@ -25,6 +30,32 @@ def test_the_server_of_ic16_has_32_vnfs() -> None:
     theirs = paper_facts("ic16")
     server = Server(*(int(theirs[f"server.{name}"]) for name in ("ports", "vfs_per_port", "lcores", "sockets")))
     assert node_capacity(server) == NodeCapacity(per_port=8, per_socket=16, vnfs=32, limit="logical cores")
+
+
+@pytest.mark.parametrize(("vnfs", "cores"), [(32, 16), (63, 32)])
+def test_more_vnfs_than_cores_lose_what_ic16_measured(vnfs: int, cores: int) -> None:
+    """16 on the node of the NIC lose nothing of 10 Gb/s of 64 B frames; the losses beyond are those of time slices."""
+    theirs, line_pps = paper_facts("ic16"), 14.88e6
+    most = int(theirs["max_vnfs_at_10g_without_loss"])
+    assert carried_pps(line_pps, most, cores, line_pps / most, 256, 0.012) == line_pps
+    loss = 1 - carried_pps(line_pps, vnfs, cores, line_pps / most, 256, 0.012) / line_pps
+    assert theirs["overprovisioned_loss_range.0"] <= loss <= theirs["overprovisioned_loss_range.1"]
+
+
+def test_a_run_is_set_beside_the_model_of_over_provisioning() -> None:
+    """Two VNFs on a core: each gets 5 Mpps, and forwards those of half of the time, with a ring of 400 in 4 ms."""
+
+    def trial(index: int, count: int, mpps: float, of: float) -> Trial:
+        made = make_trial(index, make_point("veb", "parallel", chain_length=count), mpps, start=index)
+        way = replace(made.directions[0], offered_packets=round(of * 1e6), forwarded_packets=round(mpps * 1e6))
+        threads = tuple(ThreadEvidence("vnf", f"vnf{n}", 1, 10**9, 0, 0) for n in range(count))
+        evidence = replace(made.evidence, threads=(*made.evidence.threads, *threads))
+        return replace(made, directions=(way,), evidence=evidence, offered_duration_ns=10**9)
+
+    trials = trial(0, 1, 8.0, 10.0), trial(1, 2, 5.5, 10.0)
+    (found,) = over_provisioned(Derived(Run(make_header(("veb",)), trials)), 400)
+    assert (found.point.chain_length, found.cores) == (2, 1)
+    assert (found.loss, found.expected) == (pytest.approx(0.45), pytest.approx(0.49))
 
 
 def test_virtual_functions_are_the_limit_of_many_cores() -> None:
