@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fib_example import EXAMPLE, Example, missing
+from fib_example import EXAMPLE, Example, missing, no_vlans
 from planed_rig import until
 
 from planebench.host.process import Supervisor
@@ -24,11 +24,12 @@ PEER, HOST = "wire0 02:00:00:00:01:01", "wire1 02:00:00:00:09:02"
 
 @pytest.fixture
 def example() -> Iterator[Example]:
-    if reason := missing():
+    if reason := missing() or no_vlans():
         pytest.skip(reason)
     vnfs = json.loads((EXAMPLE / "switch.json").read_text())["tasks"][0]["settings"]["vnfs"]
     with Supervisor(Path("/tmp")) as supervisor:
-        made = Example(supervisor, vnfs=[vnf | {"vlans": [VLAN]} for vnf in vnfs])
+        small = {"routes4": 1000, "routes6": 1000, "pages": "4K"}
+        made = Example(supervisor, vnfs=[vnf | {"vlans": [VLAN]} for vnf in vnfs], **small)
         yield made
         made.close()
 
