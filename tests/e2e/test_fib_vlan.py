@@ -54,6 +54,8 @@ def test_routes_by_a_vlan_interface_are_forwarded_with_its_tag(example: Example)
         example.ip("peer", "route", "add", to, "via", via)
     for to, via in (("192.0.2.1", f"10.0.{VLAN}.1"), ("2001:db8:1::1", f"{SIX}1")):
         example.ip("vnf", "route", "add", to, "via", via)
+    for host in ("10.0.9.2", "2001:db8:9::2"):
+        until(lambda to=host: example.hop(1, to) != "none", "the way back is there")  # type: ignore[misc]
     for to in ("192.0.2.1", "2001:db8:1::1"):
         example.until_hop(2, to, f"{PEER} vlan {VLAN}")
         assert example.exchange(to, 1) == (1, 1)  # the VNF gets to know the host, and so the switch
