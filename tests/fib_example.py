@@ -53,6 +53,13 @@ def missing(*, frr: bool = False) -> str:
     return f"{', '.join(absent)} not here: scripts/setup.sh bird2 ethtool frr" if absent else ""
 
 
+def no_vlans() -> str:
+    """Why there can be no VLAN interface; nothing if there can. The command lacks a VLAN: it makes none."""
+    command = ["ip", "link", "add", "link", "lo", "name", "probe", "type", "vlan"]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S).stderr
+    return "this kernel has no VLAN interfaces (8021q)" if "Unknown device type" in said else ""
+
+
 @contextlib.contextmanager
 def inside(pid: int) -> Iterator[None]:
     """In the network namespace of that process; sockets that are made here stay there."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fib_example import inside
+from fib_example import inside, no_vlans
 from planed_rig import until
 
 from planebench.host import procfs
@@ -184,6 +184,8 @@ def test_neighbours(namespace: Namespace) -> None:
 
 def test_vlan_interfaces(namespace: Namespace) -> None:
     """Those on ours: not in one of these, no other tags; their neighbours, and that one comes or goes."""
+    if reason := no_vlans():
+        pytest.skip(reason)
     namespace.ip(
         """
         link add link vnf0 name vnf0.10 type vlan id 10

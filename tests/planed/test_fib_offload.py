@@ -64,6 +64,10 @@ def raw(to: str, source: str, ether_type: int, data: bytes) -> bytes:
     return bytes.fromhex((to + source).replace(":", "")) + ether_type.to_bytes(2, "big") + data.ljust(46, b"\0")
 
 
+def tagged(frame: bytes, vlan: int) -> bytes:
+    return frame[:12] + b"\x81\0" + vlan.to_bytes(2, "big") + frame[12:]
+
+
 class Guest:
     """Who is at the other end of a port; as a transport, the VNF that says what its routes are."""
 
@@ -253,6 +257,25 @@ def test_control_reaches_the_vnf_and_its_answers_the_wire(either: Switch) -> Non
     assert switch.vnf(1)["punted"] == 2
     assert switch.vnf(1)["forwarded"] == 20
     assert conserves(switch.counted())
+
+
+def test_tags_are_put_on_and_taken_off(either: Switch) -> None:
+    """Also where frames would be handled in rings, which have no room for a tag."""
+    either.apply(settings(2, vlans=[10, 20]))
+    near, far, vnf = (either.attach(name) for name in (*WIRES, "vnf1"))
+    ways = (("198.51.100.1", {}, b"\x08\0"), ("198.51.100.2", {"vlan": 20}, b"\x81\0\0\x14\x08\0"))
+    for hop, (to, tag, types) in enumerate(ways):
+        either.call("next_hop_set", vnf=1, hop=hop, wire="wire1", mac=FAR, **tag)
+        either.call("route_set", vnf=1, prefix=to, hop=hop)
+        frame = packet(1, to)
+        came = arrives(far, near, frame)
+        assert addresses(came) == (FAR, vnf_mac(1)) and came[12:-46] == types
+        assert came[-20:] == frame[-20:]
+        assert arrives(far, near, tagged(frame, 10)) == came
+    arp = tagged(raw(vnf_mac(1), HOST, 0x0806, b""), 20)
+    assert arrives(vnf, near, arp) == arp
+    near.send(tagged(packet(1, "198.51.100.1"), 30))
+    until(lambda: either.counted()["drops"]["foreign_vlan"] == 1, "it is nobody's")
 
 
 def test_routes_stay_when_a_vnf_is_added(switch: Switch) -> None:
