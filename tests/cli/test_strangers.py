@@ -107,7 +107,7 @@ def test_reports_of_one_run_at_the_same_time_leave_one_whole_page(run: Path) -> 
 
 @pytest.mark.parametrize("ticket", ["x; touch /tmp/x; true", "../x-00112233", "planebench-a-0011223", ""])
 def test_the_ticket_of_a_job_is_no_command(tmp_path: Path, ticket: str) -> None:
-    place = JobPlace("p", None, "desk", None, "/run/lock/planebench")
+    place = JobPlace("p", "", None)
     good = "planebench-nightly-sim-capacity=9M-desk-0011aabb"
     job = Job("m", "n", place, load_plan("quick"), None, None, True, {}, 1.0, 60, None, good)
     write_job(tmp_path, job)
