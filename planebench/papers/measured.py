@@ -23,7 +23,6 @@ from planebench.model.server import NEAR, OWN_CLOCK, mhz_of, speed_of
 from planebench.model.words import NOTHING, count, mpps, throughput, us
 from planebench.papers.claims import ANY, IP_PIPELINE, ClaimCell, ClaimMetric, Each
 from planebench.papers.told import FigureSample, middle
-from planebench.testbed.chain import hosted_chain
 
 SIMULATED = "sim"
 """Adapter of switches that forward nothing: they confirm nothing."""
@@ -217,6 +216,8 @@ def of_the_plan(point: Point, chain: str = ANY) -> bool:
 @cache
 def hosted(chain: str, usual: HostingName) -> tuple[str, HostingName]:
     """Return the chain of a cell, and its hosting, as points have them."""
+    from planebench.testbed.chain import hosted_chain  # here: a page is drawn without hostings
+
     for name, text in IP_PIPELINES.items():
         chain = chain.replace(IP_PIPELINE + name, text)
     return hosted_chain(chain, 1, usual)
