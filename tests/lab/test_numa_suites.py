@@ -45,6 +45,7 @@ def whole(lab: Lab, suite: str, part: str, *options: str) -> Whole:
     plan = yaml.safe_load((SUITES / f"{suite}.yaml").read_text())
     plan["parts"] = [it for it in plan["parts"] if it["name"].startswith(part)]
     plan["throughput"].pop("line_bps", None)  # an emulated tester cannot fill a line
+    plan.pop("search", None)  # of other parts
     path, runs = f"/run/lab/{suite}-{part}.yaml", f"/run/lab/{suite}-{part}-runs"
     assert lab.sh(f"cat > {path} <<'END'\n{yaml.safe_dump(plan)}\nEND").code == 0
     shown = lab.planebench("plan", "show", path, *SHORT, *options, timeout_s=300)

@@ -175,7 +175,8 @@ def test_what_cannot_start_says_why_and_leaves_nothing(supervisor: Supervisor, m
     assert request.document is not None
     small = replace(request.document.memory, size_mb=1)
     known = len(supervisor.processes)
-    with pytest.raises(StartError, match=r'vnf0 \(container\): planed refused config.apply: .*unknown kind "nonsense"'):
+    words = r'(?s)vnf0 \(container\): planed refused config.apply: .*unknown kind "nonsense".*\nvnf0 says: planed: '
+    with pytest.raises(StartError, match=words):
         start_vnf(
             hosting,
             replace(request, document=replace(request.document, tasks=(Task("vnf0", "nonsense", ("vnf0a",)),))),

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <rte_acl.h>
+#include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_malloc.h>
 #include <stdio.h>
@@ -256,11 +257,13 @@ static enum rte_acl_classify_alg method_choose(const struct rte_acl_ctx *context
 	return RTE_ACL_CLASSIFY_SCALAR;
 }
 
+// Without hugepages DPDK has one heap, that of node 0, wherever we run.
 static size_t memory_free(void)
 {
+	int node = rte_eal_has_hugepages() ? (int)rte_socket_id() : 0;
 	struct rte_malloc_socket_stats stats;
 
-	return rte_malloc_get_socket_stats((int)rte_socket_id(), &stats) == 0 ? stats.greatest_free_size : 0;
+	return rte_malloc_get_socket_stats(node, &stats) == 0 ? stats.greatest_free_size : 0;
 }
 
 static struct rte_acl_ctx *context_create(unsigned rules, uint32_t fields)

@@ -106,7 +106,7 @@ class HostedPlaned(RunningVnf):
         try:
             apply(self._planed.call, self._document, APPLY_DEADLINE_S)
         except PlanebenchError as error:
-            raise StartError(f"{self._title}: {error}") from error
+            raise StartError(f"{self._title}: {error}\n{self.process.log_tail()}") from error
 
     def threads(self) -> tuple[ThreadRef, ...]:
         """Return planed's workers by their ids outside of the container. Raises DiedError."""
