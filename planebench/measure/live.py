@@ -359,8 +359,7 @@ class LiveTopology:
     def processes(self) -> tuple[Process, ...]:
         """Return the tester, then the processes of the switch, then those of hosted VNFs."""
         vnfs = self.hosted.vnfs if self.hosted is not None else ()
-        hosted = [vnf.process for vnf in vnfs]
-        return (self._tester.process, *self._switch_processes, *hosted)
+        return (self._tester.process, *self._switch_processes, *(vnf.process for vnf in vnfs))
 
     def threads(self) -> tuple[ThreadRef, ...]:
         """Return every polling thread here: workers of the tester with hosted ends, of the switch, of hosted VNFs."""

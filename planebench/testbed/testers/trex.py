@@ -44,8 +44,7 @@ class TrexTester(ExternalTester):
 
     def version(self) -> str:
         """Return the version of its server."""
-        client = self._connected()
-        return str(self._asked(client.get_server_version).get("version", "unknown"))
+        return str(self._asked(self._connected().get_server_version).get("version", "unknown"))
 
     def connect(self, ports: Sequence[str]) -> None:
         """Take these ports, and check their links."""

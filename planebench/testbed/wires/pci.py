@@ -49,8 +49,7 @@ class Pci(WireKind):
 
     def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
         """Return the switch's NIC."""
-        address = links.ends[cable].switch
-        return self.fitted(replace(port, kind="pci", address=address))
+        return self.fitted(replace(port, kind="pci", address=links.ends[cable].switch))
 
     def fitted(self, port: SwitchPort) -> SwitchPort:
         """Return a port of the switch with the ring that its NIC takes, once it is held."""

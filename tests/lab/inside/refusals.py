@@ -153,8 +153,12 @@ def refused(switch: str) -> dict[str, object]:
     wire = f"pci:{TESTER}={switch}"
     sys.argv = ["planebench", "switch", "check", "planed", "--scenario", "p2v", "--check", "forwards", "--wire", wire]
     before, said = state(), io.StringIO()
+    code: object = 0
     with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
-        code = cli._run()
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code
     return {"code": code, "said": said.getvalue(), "same": state() == before}
 
 
