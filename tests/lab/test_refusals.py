@@ -16,7 +16,6 @@ SAID = {
     "default route": "carries the default route of this machine",
     "ssh": "carries the ssh connection of this machine",
     "address": "is up and has addresses; take it down first",
-    "open": "sleep (process ",
     "another run": "of planebench uses it; wait until it ends",
     "uio": "uio_pci_generic has it, which lets it write to any memory",
     "another speed": "has 1000 Mb/s and 0000:03:00.0 has 10000 Mb/s: these are not the ends of one cable",
@@ -31,6 +30,12 @@ def test_nics_that_must_not_be_taken_are_refused(lab: Lab) -> None:
         assert SAID[line["case"]] in line["said"], line
         assert line["said"].startswith("planebench: ") and line["said"].count("\n") == 1, line
         assert line["code"] == UsageError.exit_code and line["same"], line
+
+
+def test_a_group_that_another_program_has_open_is_told_by_the_kernel(lab: Lab) -> None:
+    (line,) = lab.refusals("open")
+    assert "/dev/vfio/" in line["said"] and "Device or resource busy" in line["said"]
+    assert line["code"] == 1 and line["same"], line
 
 
 def test_a_nic_without_a_link_is_refused_while_the_kernel_knows_it(lab: Lab) -> None:

@@ -162,7 +162,7 @@ def refused(switch: str) -> dict[str, object]:
     return {"code": code, "said": said.getvalue(), "same": state() == before}
 
 
-for case in sys.argv[3:] or [name for name in CASES if name not in ("no link", "as it is")]:
+for case in sys.argv[3:] or [name for name in CASES if name not in ("open", "no link", "as it is")]:
     prepared, switch = CASES[case]
     with prepared():
         print(json.dumps({"case": case, **refused(switch)}), flush=True)
