@@ -122,8 +122,7 @@ def switch_finding(name: str, what: Found | NotFound) -> Finding:
     if name == "planed":
         text = f"planed {what.problem}; it is also the traffic generator, so nothing can be measured"
         return Finding(f"switch-{name}", text, what.remedy, level="problem")
-    text = f"{name} {what.problem}; it will be skipped"
-    return Finding(f"switch-{name}", text, what.remedy)
+    return Finding(f"switch-{name}", f"{name} {what.problem}; it will be skipped", what.remedy)
 
 
 def diagnose() -> tuple[Finding, ...]:

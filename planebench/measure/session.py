@@ -190,8 +190,7 @@ def _resumed(
             f"--resume: cannot resume run {info.run_id}: its trials would not be comparable: {'; '.join(differing)}. "
             "Start a new run without --resume"
         )
-    writer = RunWriter.reopen(info.path)
-    return Session(survey, machine, settings, writer, list(read_run(info.path).trials))
+    return Session(survey, machine, settings, RunWriter.reopen(info.path), list(read_run(info.path).trials))
 
 
 def _header(survey: Survey, machine: Machine, settings: LiveSettings, labels: Labels | None = None) -> RunHeader:

@@ -44,6 +44,7 @@ from planebench.report.setup import calibration_words
 from planebench.store.calibration import condition_of, load, save
 from planebench.testbed.placement import Placement, place
 from planebench.testbed.request import Ends
+from planebench.testbed.tester_config import KERNEL_GAP_NS
 
 Stats = dict[str, Any]
 HZ = 2_000_000_000
@@ -315,6 +316,11 @@ def test_one_worker_polls_receivers_before_senders() -> None:
         ("vhost-user", "/run/x/loop/sock"),
         ("virtio-user", "/run/x/loop/sock"),
     ]
+
+
+def test_system_calls_of_the_tester_are_no_gaps_of_its_polls() -> None:
+    links = Ends("pbt0", "pbs0")
+    assert [it.gap_threshold_ns for it in loop((0,), Path("/run/x"), "veth", ends=links).workers] == [KERNEL_GAP_NS]
 
 
 def test_the_end_that_listens_is_opened_first() -> None:
