@@ -61,7 +61,7 @@ CONNECT_DEADLINE_S = 15.0
 DURATION_MIN_S, DURATION_MAX_S = 0.01, 60.0
 """Limits of one send: a shorter one has too few packets, with a longer one a frame size takes over fifteen minutes."""
 
-ReadClock = Callable[[LatencyRecord, Statistics], LatencyRecord]
+ReadClock = Callable[[LatencyRecord, Statistics], LatencyRecord | None]
 CalibrationListener = Callable[[str, float], None]
 Send = Callable[[Flow, int, float | None, int], Statistics]
 """Sends flow, frame size in bytes, rate in pps (None: maximum), probes per second; returns ``stats.get``."""
@@ -143,9 +143,10 @@ def calibrate(
             sampled = settings.check == "sampled" and not probes
             return sender.send(Sending((flow,), size, duration_s, pps, probes, clocks=clocked, sampled=sampled))
 
-        def read_clock(latency: LatencyRecord, stats: Statistics) -> LatencyRecord:
+        def read_clock(latency: LatencyRecord, stats: Statistics) -> LatencyRecord | None:
             readings.append(clock_readings(get_ports(sender.call)))
-            return by_clock(latency, clock, sender.call, (THERE,), stats, readings)
+            timed = by_clock(latency, clock, sender.call, (THERE,), stats, readings)
+            return timed if timed.clock == clock else None  # it stamped no probe
 
         reader = None if clock == "software" else read_clock
         found = [measure_frame_size(size, wire, placement, send, reader) for size in sizes]
@@ -164,7 +165,8 @@ def measure_frame_size(
 ) -> tuple[tuple[Ceiling, ...], tuple[LatencyFloor, ...]]:
     """Return ceilings and latency baselines of one frame size. Raises DiedError if no frame arrives.
 
-    ``read_clock`` returns the latency just measured by the clock of the ports: that has a baseline of its own.
+    ``read_clock`` returns the latency just measured by the clock of the ports, which has a baseline of its own, or None
+    where that stamped no probe.
     """
     there, told = _best(THERE, size, send), wire_kind(wire).ceilings
     if told == "measured":
@@ -186,7 +188,7 @@ def measure_frame_size(
         software.append(latency_floor(size, background, record))
         if record is not None and read_clock is not None:
             other.append(latency_floor(size, background, read_clock(record, stats)))
-    floors = (median_floor(size, found) for found in (software, other) if found)
+    floors = (median_floor(size, found) for found in (software, other) if found is software or any(found))
     return ceilings, tuple(floors)
 
 

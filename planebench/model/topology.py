@@ -115,8 +115,7 @@ class Topology:
     @property
     def hosted_numbers(self) -> tuple[int, ...]:
         """Return the positions of the hosted VNFs among all VNFs."""
-        hosted = self.hosted_vnfs
-        return tuple(number for number, vnf in enumerate(self.vnfs) if vnf in hosted)
+        return tuple(number for number, vnf in enumerate(self.vnfs) if vnf in self.hosted_vnfs)
 
     @property
     def hosted_ports(self) -> frozenset[str]:

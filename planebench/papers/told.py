@@ -155,8 +155,7 @@ def told(a: FigureSample, b: FigureSample, limit: float = 1.0) -> Told:
         hidden = bounds.hide(above_limit)
         why = "tester-limited: the direction is unknown" if hidden else "difference below the measurement noise"
     p_value = 1.0 if bounds.hide(above_limit) else above_limit.p_value()
-    above = None if why else effect.ratio > 1
-    return Told(math.exp(estimate.mean), low, high, above, why, p_value, estimate)
+    return Told(math.exp(estimate.mean), low, high, None if why else effect.ratio > 1, why, p_value, estimate)
 
 
 def reached(sample: FigureSample, value: float) -> Told:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 from collections.abc import Mapping
@@ -257,6 +258,18 @@ def test_a_clock_of_the_ports_has_a_floor_of_its_own() -> None:
         ("software", 100.0, 100.0),
         ("kernel", 40.0, 40.0),
     ]
+
+
+@pytest.mark.parametrize(("stamped_from", "clocks"), [(5, ["software", "hardware"]), (99, ["software"])])
+def test_a_clock_that_stamps_no_probe_is_tried_again(stamped_from: int, clocks: list[str]) -> None:
+    """Its latency is not that of the software, which stays where it stamped none."""
+    tried = itertools.count(1)
+
+    def by_nic(found: LatencyRecord, _stats: object) -> LatencyRecord | None:
+        return replace(found, clock="hardware") if next(tried) >= stamped_from else None
+
+    _, floors = measure_frame_size(64, "pci", ONE, FakeTester(), by_nic)
+    assert [floor.clock for floor in floors] == clocks
 
 
 def test_a_slow_tester_has_less_behind_its_probes() -> None:
