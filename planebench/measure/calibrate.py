@@ -41,7 +41,7 @@ from planebench.store.calibration import CalibrationCondition, version_of
 from planebench.switches.adapter import Adapter
 from planebench.testbed.placement import Placement, place
 from planebench.testbed.request import Ends, LinkSettings, memory
-from planebench.testbed.tester_config import KERNEL_GAP_NS, assign_tasks, tester_tasks
+from planebench.testbed.tester_config import assign_tasks, tester_tasks, with_gaps
 from planebench.testbed.wires.base import named_ends, wire_kind
 
 TRIES = 3
@@ -296,9 +296,7 @@ def loop_document(
         queues=queues,
     )
     tasks, workers = tester_tasks(ends_of_loop, queues), assign_tasks(placement, ends_of_loop, queues)
-    if kind.kernel_interfaces or near.kind == "netmap":
-        workers = tuple(replace(worker, gap_threshold_ns=KERNEL_GAP_NS) for worker in workers)
-    return Document(name, needed, both, tasks, workers, nice=-20)
+    return with_gaps(Document(name, needed, both, tasks, workers, nice=-20))
 
 
 @contextlib.contextmanager

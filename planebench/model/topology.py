@@ -115,7 +115,8 @@ class Topology:
     @property
     def hosted_numbers(self) -> tuple[int, ...]:
         """Return the positions of the hosted VNFs among all VNFs."""
-        return tuple(number for number, vnf in enumerate(self.vnfs) if vnf in self.hosted_vnfs)
+        hosted = self.hosted_vnfs
+        return tuple(number for number, vnf in enumerate(self.vnfs) if vnf in hosted)
 
     @property
     def hosted_ports(self) -> frozenset[str]:

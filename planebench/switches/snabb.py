@@ -22,7 +22,7 @@ from planebench.model.records import SwitchCycles
 from planebench.switches import common
 from planebench.switches.adapter import STANDARD_FRAME_BYTES, Adapter, Situation, Traits
 from planebench.switches.common import manifest
-from planebench.testbed.request import SwitchPort, SwitchRequest
+from planebench.testbed.request import SwitchRequest
 
 SCRIPT = Path(__file__).with_name("snabb_patch.lua")
 LINK_FRAMES = 1023
@@ -98,9 +98,10 @@ def cores_of(request: SwitchRequest) -> tuple[int, ...]:
 
 def script_arguments(request: SwitchRequest) -> list[list[str]]:
     """Return the ports and pairs of each process, which have the hops in turn."""
-    ports, count = {port.name: port for port in request.ports}, len(cores_of(request))
+    count = len(cores_of(request))
+    apps = {it.name: f"vhost:{it.path}" if it.kind == "vhost-user" else f"raw:{it.interface}" for it in request.ports}
     return [
-        [f"{name}={_app(ports[name])}" for pair in pairs for name in pair] + [f"{a}-{b}" for a, b in pairs]
+        [f"{name}={apps[name]}" for pair in pairs for name in pair] + [f"{a}-{b}" for a, b in pairs]
         for pairs in (request.cross_connects[number::count] for number in range(count))
     ]
 
@@ -145,10 +146,6 @@ def read_link(state: Path, pid: int, link: str) -> dict[str, int] | None:
         }
     except (OSError, struct.error):
         return None
-
-
-def _app(port: SwitchPort) -> str:
-    return f"vhost:{port.path}" if port.kind == "vhost-user" else f"raw:{port.interface}"
 
 
 ADAPTER = SnabbAdapter()

@@ -23,9 +23,8 @@ from planebench.testbed.wires.base import af_packet_port, cabled, is_kernel_inte
 
 CACHED_MBUFS = 256
 """Mbufs of a function beside its rings, whose buffers hold the frames."""
-# A turn at ports of the kernel takes 100 to 500 us, as its system calls carry bursts to the next interface, or through
-# VALE: what is shorter than this is the tester's own work, and not what the host took.
 KERNEL_GAP_NS = 2_000_000
+KERNEL_DEVICES = ("net_af_packet", "net_af_xdp")
 CONTROL = "fib_source"
 """Kind of the task that is the control plane of a VNF whose forwarding the switch has."""
 CONTROL_ADDRESS = "198.18.4.{}"
@@ -120,11 +119,19 @@ def full_stage(topology: Topology, workers: Sequence[Worker], links: LinkSetting
     if queue := wire_kind(links.wire).receive_queue(links):  # the switch sends on another queue
         at_wire = {task.name for task in tasks if task.kind == "monitor" and task.ports[0] in topology.wire_ports}
         tasks = tuple(replace(task, queue=queue) if task.name in at_wire else task for task in tasks)
-    own = _own_ports(topology, links)
-    made = _document(topology, links, own, tasks, workers)
-    if any(is_kernel_interface(port, links) for port in own) or any(port.kind == "netmap" for port in made.ports):
-        made = replace(made, workers=tuple(replace(worker, gap_threshold_ns=KERNEL_GAP_NS) for worker in workers))
+    made = with_gaps(_document(topology, links, _own_ports(topology, links), tasks, workers))
     return made if links.inside is None else replace(made, ports=(*made.ports, *links.inside.ports))
+
+
+def with_gaps(document: Document) -> Document:
+    """Return a document that says how long a turn may take before it is a gap of its workers, which the host caused.
+
+    A turn at ports of the kernel takes 100 to 500 us: its system calls carry bursts to the next interface, or through
+    VALE. What is shorter than KERNEL_GAP_NS is the tester's own work there.
+    """
+    in_kernel = any(port.kind == "netmap" or port.device.startswith(KERNEL_DEVICES) for port in document.ports)
+    gap_ns = KERNEL_GAP_NS if in_kernel else None
+    return replace(document, workers=tuple(replace(it, gap_threshold_ns=gap_ns) for it in document.workers))
 
 
 def _own_ports(topology: Topology, links: LinkSettings) -> list[TopologyPort]:

@@ -153,7 +153,6 @@ def refused(switch: str) -> dict[str, object]:
     wire = f"pci:{TESTER}={switch}"
     sys.argv = ["planebench", "switch", "check", "planed", "--scenario", "p2v", "--check", "forwards", "--wire", wire]
     before, said = state(), io.StringIO()
-    code: object = 0
     with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
         try:
             cli.main()
