@@ -84,7 +84,7 @@ STARTED: Mapping[str, Callable[[Any, SwitchRequest], object]] = {
     "vpp": _vpp,
     "bess": _bess,
     "fastclick": _fastclick,
-    "snabb": lambda adapter, request: [snabb._app(port) for port in request.ports],
+    "snabb": lambda adapter, request: snabb.script_arguments(request),
     "t4p4s": lambda adapter, request: t4p4s.arguments(request, request.ports, "x"),
     "grout": lambda adapter, request: grout.commands(request),
     "linux-bridge": _kernel,
