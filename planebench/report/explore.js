@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Exploration of the report: filters, words at the pointer and at the focus, a test point with its trials and losses.
+// Exploration of the report: filters, words at the pointer and at the focus, a test point with its figures and losses.
 // The page is complete without this script, and it adds nothing that is not on the page: it hides, and it copies rows.
 "use strict";
 (() => {
@@ -41,7 +41,7 @@
   });
   filter();
 
-  // A test point with its figures, its trials and its losses: every row of the page that is about it
+  // A test point with its figures and its losses: every row of the page that is about it
   function copied(table, number) {
     const rows = all("tbody tr[data-cells]", table).filter((row) => numbers(row.dataset.cells).includes(number));
     if (!rows.length) return [];
@@ -63,12 +63,12 @@
     return [box];
   }
   function open(number) {
-    const rank = (table) => (table.closest("#losses") ? 1 : table.closest("#disturbed") ? 2 : 3);
+    const lost = (table) => table.closest("#losses") !== null;
     const [first, ...others] = all("table", main)
       .filter((it) => !dialog.contains(it))
-      .map((it) => [rank(it), copied(it, number)])
+      .map((it) => [lost(it), copied(it, number)])
       .filter((it) => it[1].length);
-    others.sort((a, b) => a[0] - b[0]);
+    others.sort((a, b) => b[0] - a[0]);
     dialog.querySelector("h2").textContent = cells[number][3];
     dialog.querySelector("p").textContent = cells[number][4];
     dialog.querySelector("div").replaceChildren(...[first, ...others].flatMap((it) => it[1]));
@@ -89,7 +89,7 @@
     holder.append(button);
   }
   for (const it of all("[data-open]", main)) opener(it, +it.dataset.open);
-  for (const row of all("section:not(#disturbed) tbody tr[data-cells]", main)) {
+  for (const row of all("tbody tr[data-cells]", main)) {
     const head = row.querySelector("th");
     if (head && /^\d+$/.test(row.dataset.cells)) opener(head, +row.dataset.cells);
   }
