@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Make docs/results from runs of the papers' suites: record.py [RUN ... | --measure | --check].
 
-A run replaces the kept one of its plan: its records and its tables as Parquet in docs/results/runs. --measure runs all
-plans first. Page, data files and drawings are made from what is kept, so that without a run they are made anew. --check
-changes nothing; exit code 1 if a page or a data file would change.
+A run replaces the kept one of its suite and seed, in docs/results/runs. --measure first runs each suite twice, in two
+orders; what a former call has measured stays. Page, data files and drawings are made from what is kept, so that without
+a run they are made anew. --check changes nothing; exit code 1 if a page or a data file would change.
 
 In README.md and docs/results/README.md, a part is between ``<!-- made NAME -->`` and ``<!-- end -->``.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -21,14 +22,14 @@ from pathlib import Path
 from record_data import concluded, files
 from record_drawings import draw
 from record_kept import (
+    AGAIN,
     ENDS,
-    FOLLOW_UPS,
-    KEPT,
     MAIN,
     PATHS,
     RESULTS,
     ROOT,
     ROUTER,
+    SEEDS,
     SMALL,
     SUITES,
     chosen,
@@ -36,7 +37,6 @@ from record_kept import (
     keep_run,
     kept,
     path,
-    plan_file,
     run_of,
     small,
     standings,
@@ -64,11 +64,12 @@ from planebench.papers.judge import Conclusion
 from planebench.papers.told import ClaimOutcome
 from planebench.report.answers import STATES, missing_words
 from planebench.report.setup import conditions_remark
-from planebench.store import find_run
+from planebench.store import default_runs_dir, find_run, list_runs
+from planebench.store.folder import is_complete
 
 DATA = RESULTS / "data"
 FINDINGS = RESULTS / "findings.yaml"
-MAX_BYTES = 20_000_000
+MAX_BYTES = 10_000_000
 """The largest size of all kept runs together."""
 ALIKE = 0.05
 """Paths that are one experiment do not differ by more."""
@@ -92,8 +93,7 @@ def table(head: Line, rows: Iterable[Line], numbers: int = 0) -> str:
 
 def setup() -> str:
     """Return what the machine is, and what differs between the suites."""
-    rows = [_setup_row(name, [name]) for name in SUITES]
-    rows.append(_setup_row(f"{len(FOLLOW_UPS)} [follow-ups](follow-ups)", FOLLOW_UPS))
+    rows = [_setup_row(name) for name in kept()]
     head = ("suite", "date", "minutes", "clock, MHz", "in place of NICs", "pages", "switches", "test points", "trials")
     host = run_of(MAIN).run.header.host
     trials = [t for it in kept().values() for t in saturating(it.run.trials).trials]
@@ -107,26 +107,22 @@ def setup() -> str:
     )
 
 
-def _setup_row(title: str, names: Sequence[str]) -> Line:
-    headers = [run_of(name).run.header for name in names]
-    wires = [header.wire for header in headers if header.wire is not None]
-    switches = {label for name in names for label in run_of(name).run.switch_labels}
-    ends = [run_of(name).run.finished for name in names]
-    took_s = sum(
-        seconds_since_epoch(end.finished_at) - seconds_since_epoch(header.started_at)
-        for header, end in zip(headers, ends, strict=True)
-        if end is not None
-    )
-    facts = (
-        [header.started_at.partition("T")[0] for header in headers],
-        [f"{header.host.get('cpu_mhz')}" for header in headers],
-        [wire.name for wire in wires],
-        ["2 MiB" if header.settings["hugepages"] else "4 KiB" for header in headers],
-    )
-    date, clock, wire, pages = (", ".join(sorted(set(found))) for found in facts)
-    points = sum(len(standings(name).throughput) for name in names)
-    trials = sum(t.role != "warmup" for name in names for t in run_of(name).run.trials)
-    return [title, date, f"{took_s / 60:.0f}", clock, wire, pages, f"{len(switches)}", f"{points}", f"{trials}"]
+def _setup_row(name: str) -> Line:
+    run = run_of(name).run
+    header, end = run.header, run.finished
+    assert header.wire is not None and end is not None
+    took_s = seconds_since_epoch(end.finished_at) - seconds_since_epoch(header.started_at)
+    return [
+        name,
+        header.started_at.partition("T")[0],
+        f"{took_s / 60:.0f}",
+        f"{header.host.get('cpu_mhz')}",
+        header.wire.name,
+        "2 MiB" if header.settings["hugepages"] else "4 KiB",
+        f"{len(run.switch_labels)}",
+        f"{len(standings(name).throughput)}",
+        f"{sum(t.role != 'warmup' for t in run.trials)}",
+    ]
 
 
 def versions() -> str:
@@ -217,7 +213,7 @@ def cost_table() -> str:
 def latency_table() -> str:
     """Return p50 / p99 of each switch by path and load."""
     labels, rows = run_of(MAIN).run.switch_labels, {}
-    for it in chosen(MAIN, "p2p →", "loopback-1 →", "loopback-4 →"):
+    for it in chosen(MAIN, "p2p →", "loopback-1 →", "loopback-4 →", line=True):
         for result in same_cell(run_of(MAIN).results)[it.point]:
             for summary in result.latency:
                 key = path(it.point), load_words(summary.load)
@@ -366,11 +362,19 @@ def _with_part(match: re.Match[str]) -> str:
 
 
 def measure() -> Iterator[str]:
-    """Run all plans and yield the names of their runs."""
+    """Run each suite twice, but for what is there already; yield the names of the runs."""
     program = Path(sys.executable).parent / "planebench"
-    for name in KEPT:
-        subprocess.run([program, "run", plan_file(name), "--name", f"record-{name}"], check=True)
-        yield f"record-{name}"
+    suites = json.loads(subprocess.check_output([program, "list", "suites", "--json"]))["suites"]
+    print("each suite twice:", ", ".join(f"{it['suite']} {it['takes']}" for it in suites if it["suite"] in SUITES))
+    for name, seed in SEEDS.items():
+        run = f"record-{name}"
+        command = [program, "run", name.removesuffix(AGAIN), "--seed", str(seed)]
+        there = next((it for it in list_runs(default_runs_dir()) if it.header.name == run), None)
+        if there is None:
+            subprocess.run([*command, "--name", run], check=True)
+        elif not is_complete(there):
+            subprocess.run([*command, "--resume"], check=True)
+        yield run
 
 
 def main() -> int:

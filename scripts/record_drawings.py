@@ -23,9 +23,9 @@ from planebench.report.vnfs import over_vnfs
 IMAGES = RESULTS / "img"
 
 
-def switch_rows(*paths: str) -> list[tuple[Result, str]]:
+def switch_rows(*paths: str, line: bool = False) -> list[tuple[Result, str]]:
     """Return the results of the main suite on some paths, each with its path."""
-    return [(r, path(it.point)) for it in chosen(MAIN, *paths) for r in (*it.results, *it.missing)]
+    return [(r, path(it.point)) for it in chosen(MAIN, *paths, line=line) for r in (*it.results, *it.missing)]
 
 
 def draw_throughput() -> str:
@@ -63,7 +63,7 @@ def cost_bars(rows: Sequence[ChartRow], width: float) -> Canvas:
 
 def draw_latency() -> str:
     """Draw latency against load of one hop."""
-    found = [result for result, _ in switch_rows("p2p →")]
+    found = [result for result, _ in switch_rows("p2p →", line=True)]
     return figure_svg(next(load_figures(found, colors(), run_of(MAIN).run.header.calibration)))
 
 

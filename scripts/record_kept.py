@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The kept runs of docs/results, for record.py: a run folder for each plan, its records and its tables as Parquet."""
+"""The kept runs of docs/results, for record.py: a run folder for each suite and its repetition, records as Parquet."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import sys
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -13,9 +14,7 @@ from pathlib import Path
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, same_cell
 from planebench.analysis.standings import Standing, Standings
-from planebench.loaded import Loaded
 from planebench.model.errors import StoreError
-from planebench.model.plan import Plan
 from planebench.model.records import Point
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
@@ -31,35 +30,22 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"
 _RECORDS = (TRIALS_FILE, CONDITIONS_FILE, SKIPPED_FILE)
 RUNS = RESULTS / "runs"
-FOLLOWED = RESULTS / "follow-ups"
-"""The plans of the follow-ups: more starts of the test points at which a suite leaves claims open."""
 SUITES = ("conext19", "netsoft19", "can17", "ic16")
-FOLLOW_UPS = tuple(sorted(path.stem for path in FOLLOWED.glob("*.yaml")))
-KEPT = (*SUITES, *FOLLOW_UPS)
+AGAIN = "-again"
+"""After the name of a suite: all of it a second time, in another order. All claims are told by both, none by choice."""
+SEEDS = {name: 1 for name in SUITES} | {f"{name}{AGAIN}": 2 for name in SUITES}
+"""The seed of the order of each kept run, by its name."""
 MAIN = "conext19"
 """The suite that most of the page is of: the one with all switches."""
 PATHS = ("p2p →", *(f"loopback-{length} →" for length in range(1, 6)))
 """One hop, and the chains."""
 ENDS = (PATHS[0], PATHS[1], PATHS[-1])
+FILLED = "closed-loop"
+"""The traffic that fills the ring of a wire, however fast: of the parts without a line."""
 SMALL = 64
 """The frame size of the page, in bytes."""
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1M"
 """The L3 VNF of ic16."""
-
-
-def plan_file(name: str) -> str | Path:
-    """Return what names the plan of a kept run: the suite, or the file of a follow-up."""
-    return name if name in SUITES else FOLLOWED / f"{name}.yaml"
-
-
-def plan_of(name: str) -> Plan:
-    """Return the plan of a kept run."""
-    return load_plan(plan_file(name))
-
-
-def folder_of(name: str) -> Path:
-    """Return the folder of a kept run."""
-    return RUNS / name if name in SUITES else RUNS / "follow-ups" / name
 
 
 def keep(folder: Path, out: Path) -> Path:
@@ -93,7 +79,7 @@ def keep(folder: Path, out: Path) -> Path:
     with duckdb.connect() as database:
         database.execute(
             "COPY (SELECT unnest($files) AS file, unnest($lines)::INTEGER AS line, unnest($records) AS record) "
-            "TO $out (FORMAT parquet, COMPRESSION zstd)",
+            "TO $out (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 19, ROW_GROUP_SIZE 1000000)",
             {
                 "files": [file for file, _, _ in rows],
                 "lines": [line for _, line, _ in rows],
@@ -105,25 +91,24 @@ def keep(folder: Path, out: Path) -> Path:
 
 
 def keep_run(folder: Path) -> str:
-    """Keep a run in place of the one of its plan; return the name of the plan."""
-    description = read_run(folder).header.plan.description
-    name = next((it for it in KEPT if plan_of(it).description == description), None)
-    if name is None:
-        sys.exit(f"{folder}: not a run of one of {', '.join(KEPT)}, by its description: {description}")
-    out = keep(folder, folder_of(name))
-    Loaded([Derived(read_run(out))]).parquet(out / "tables")
-    return name
+    """Keep a run in place of the one of its suite and seed; return its name."""
+    plan = read_run(folder).header.plan
+    found = [it for it in SEEDS if it.removesuffix(AGAIN) == plan.name and SEEDS[it] == plan.seed]
+    if not found or load_plan(plan.name).description != plan.description:
+        sys.exit(f"{folder}: not a run of {', '.join(SUITES)} with seed 1 or 2: {plan.name}, seed {plan.seed}")
+    keep(folder, RUNS / found[0])
+    return found[0]
 
 
 @cache
 def run_of(name: str) -> Derived:
     """Return a kept run."""
-    return Derived(read_run(folder_of(name)))
+    return Derived(read_run(RUNS / name))
 
 
 def kept() -> dict[str, Derived]:
     """Return the kept runs by name, those of the suites first."""
-    return {name: run_of(name) for name in KEPT if folder_of(name).is_dir()}
+    return {name: run_of(name) for name in SEEDS if (RUNS / name).is_dir()}
 
 
 @cache
@@ -147,14 +132,15 @@ def small(point: Point) -> bool:
     return plain and point.frame_size_bytes == SMALL and of_the_plan(point)
 
 
-def chosen(name: str, *paths: str) -> list[Standing]:
-    """Return the standings of small frames on some paths of a kept run, in this order."""
-    found = {
-        f"{it.point.scenario_label} {ARROWS[it.point.direction]}": it
-        for it in standings(name).throughput
-        if small(it.point)
-    }
-    return [found[wanted] for wanted in paths if wanted in found]
+def chosen(name: str, *paths: str, line: bool = False) -> list[Standing]:
+    """Return the standings of small frames on some paths of a kept run, in this order.
+
+    Those that fill the ring, where a path has such and is not asked for on its ``line``.
+    """
+    found = [it for it in standings(name).throughput if small(replace(it.point, traffic=""))]
+    ways = {(f"{it.point.scenario_label} {ARROWS[it.point.direction]}", it.point.traffic): it for it in found}
+    wanted = [((path, "" if line else FILLED), (path, "")) for path in paths]
+    return [ways[own] if own in ways else ways[usual] for own, usual in wanted if {own, usual} & ways.keys()]
 
 
 def core_cycles(run: Derived, result: Result) -> float | None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import psutil
@@ -84,6 +85,14 @@ def run_ns(tid: int) -> int | None:
     """Return the CPU time of a thread in ns; None if it is gone or the kernel keeps no schedstat."""
     text = read_text(f"/proc/{tid}/schedstat")
     return int(text.split()[0]) if text else None
+
+
+def cpu_time_s(pid: int) -> float | None:
+    """Return the CPU time of a process up to now, its running threads included; None if it is gone."""
+    try:
+        return time.clock_gettime(~pid << 3 | 2)  # clock_getcpuclockid(3)
+    except OSError:
+        return None
 
 
 def boot_id(root: Path = Path("/")) -> str:

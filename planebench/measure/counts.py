@@ -346,6 +346,8 @@ def _policy(task: TaskStatistics) -> dict[str, int]:
 STRAGGLER_DEADLINE_S = 1.0
 STRAGGLER_STEP_S = 0.005
 STRAGGLER_STEPS = 8
+MAX_STILL_STEPS = 8
+"""How long late frames are waited for while a poller that may hold them is not given a CPU."""
 SLICE_S = 0.008
 """Twice what the kernel gives a thread on a busy core before the next one has its turn (CFS: 3 to 4 ms)."""
 START_DELAY_S = 0.002
@@ -384,16 +386,23 @@ class Sending:
 class Sender:
     """Sends through one planed, or several that answer as one, and numbers its sendings.
 
-    ``check`` raises if a process has died. ``epoch`` is the number of the last sending, 1 to 65535 in a cycle; 0 marks
+    ``check`` raises if a process has died. ``ran`` says whether all pollers had a CPU since it was last asked, without
+    which silence says nothing of late frames. ``epoch`` is the number of the last sending, 1 to 65535 in a cycle; 0 marks
     no sending. ``nonce`` is the secret in all its frames: a frame without it is foreign, whoever made it.
     """
 
     def __init__(
-        self, call: Call, *, queues: int = 1, epoch: int = 0, check: Callable[[], None] = lambda: None
+        self,
+        call: Call,
+        *,
+        queues: int = 1,
+        epoch: int = 0,
+        check: Callable[[], None] = lambda: None,
+        ran: Callable[[], bool] = lambda: True,
     ) -> None:
         self.call, self.queues, self.epoch = call, queues, epoch
         self.nonce = 1 + secrets.randbelow(NONCE_MAX)
-        self._check = check
+        self._check, self._ran = check, ran
 
     @property
     def next_epoch(self) -> int:
@@ -464,11 +473,17 @@ class Sender:
         deadline = time.monotonic() + max(STRAGGLER_DEADLINE_S, STRAGGLER_STEPS * step_s)
         time.sleep(2 * step_s)
         stats = get_statistics(self.call)
-        while counted and time.monotonic() < deadline:
+        self._ran()
+        still = 0
+        while counted and time.monotonic() < deadline and still < MAX_STILL_STEPS:
             time.sleep(step_s)
             later = get_statistics(self.call)
-            if received_total(later) == received_total(stats):
-                return later
+            if received_total(later) != received_total(stats):
+                still = 0
+            elif self._ran():
+                still = MAX_STILL_STEPS
+            else:
+                still += 1
             stats = later
         return stats
 

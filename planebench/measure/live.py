@@ -21,7 +21,7 @@ from planebench.host.facts import cpu_model
 from planebench.host.netns import VethWire
 from planebench.host.pci_binding import virtual_functions
 from planebench.host.process import Process, Supervisor, stretched
-from planebench.host.procfs import is_kernel_thread
+from planebench.host.procfs import cpu_time_s, is_kernel_thread
 from planebench.measure.conditions import KernelWires, PlacedOwner, misplaced, read_conditions, read_memory
 from planebench.measure.counts import (
     READY_DURATION_S,
@@ -146,7 +146,9 @@ class LiveTopology:
         """The clock at which CPUs are kept in a trial; None for their own."""
         self.sampled = False
         """Sendings without time stamps are checked by samples."""
-        self.sender = Sender(self.traffic, queues=links.queues, check=partial(self.check, here=True))
+        self.sender = Sender(self.traffic, queues=links.queues, check=partial(self.check, here=True), ran=self._ran)
+        self._cpu_s: dict[int, float | None] = {}
+        """The CPU time of tester and switch when :meth:`_ran` was last asked."""
         self.pollers_on_core = 1
         """How many pollers share the busiest core: a frame may wait for all of them."""
         self._tsc_hz = 0
@@ -360,6 +362,13 @@ class LiveTopology:
         """Return the tester, then the processes of the switch, then those of hosted VNFs."""
         vnfs = self.hosted.vnfs if self.hosted is not None else ()
         return (self._tester.process, *self._switch_processes, *(vnf.process for vnf in vnfs))
+
+    def _ran(self) -> bool:
+        """Return whether tester and switch, if it is here and polls, had a CPU since this was last asked."""
+        own = {it.pid for it in self._switch_processes}
+        polling = own & {it.pid for it in self.switch.polling_threads()} if own else own
+        before, self._cpu_s = self._cpu_s, {pid: cpu_time_s(pid) for pid in (self._tester.process.pid, *polling)}
+        return all(now != before.get(pid) or now is None for pid, now in self._cpu_s.items())
 
     def threads(self) -> tuple[ThreadRef, ...]:
         """Return every polling thread here: workers of the tester with hosted ends, of the switch, of hosted VNFs."""

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 from planed_answers import answered, whole
 
-from planebench.measure.counts import Sender, Sending, not_as_intended, traffic_sent
+from planebench.measure.counts import (
+    MAX_STILL_STEPS,
+    Sender,
+    Sending,
+    not_as_intended,
+    received_total,
+    traffic_sent,
+)
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import TrafficSent
 from planebench.model.scenarios import build, flows
@@ -137,3 +144,23 @@ def test_planed_is_told_size_and_rate_where_the_profile_has_none(profile: Any, p
     assert begin["stamps"] is True
     assert 0 < begin["nonce"] < 2**63
     assert begin["generators"] == [{"task": "gen-n0", "probe_rate_pps": 0.0, **keys}]
+
+
+@pytest.mark.parametrize(("stopped", "received"), [(0, 0), (2, 7), (MAX_STILL_STEPS + 1, 0)])
+def test_silence_counts_where_all_pollers_had_a_cpu(stopped: int, received: int) -> None:
+    """A switch that other programs keep from its CPU has frames in its rings, which come when it goes on."""
+    asked = iter(range(100))  # before the first wait, then after each
+    polled = [0]
+
+    def ran() -> bool:
+        polled[0] = next(asked)
+        return polled[0] > stopped
+
+    def call(method: str, params: Any = None) -> dict[str, Any]:
+        came = 7 if received and polled[0] >= stopped else 0
+        monitor = {"name": "mon-n1", "kind": "monitor", "monitor": {"received_packets": came}}
+        return whole({"tasks": [monitor]}) | {"running": False}
+
+    stats = Sender(call, ran=ran).end()
+    assert received_total(stats) == received
+    assert polled[0] == min(stopped + 1, MAX_STILL_STEPS)
