@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from planebench.analysis.disturbance import ALONE, OWNERS, core_shares
-from planebench.analysis.noise import Noise, figure_of, fit_noise
+from planebench.analysis.noise import CELLS_MIN, Estimate, Noise, figure_of, fit_noise
 from planebench.model import time_had
 from planebench.model.records import Point, Trial
 from planebench.model.results import Stratum
@@ -114,6 +114,58 @@ def _at_one_distance(values: Sequence[tuple[float, Hashable]]) -> list[float]:
     return [mean + scale * (value - statistics.fmean(groups[distance])) for value, distance in values]
 
 
+def at_one_distance(blocks: Blocks) -> list[float]:
+    """Return the mean logarithm of each start, with the variance that they have at the same core distance."""
+    groups: dict[tuple[int, str | None], list[float]] = {}
+    for block in blocks:
+        groups.setdefault((block.start, block.band), []).append(block.log)
+    return _at_one_distance([(statistics.fmean(logs), band) for (_, band), logs in groups.items()])
+
+
+def by_distance(blocks: Blocks, noise: Noise) -> dict[str | None, Estimate]:
+    """Return the estimate of a cell at each core distance, by the noise of :func:`at_one_distance`.
+
+    Empty where nothing is known of the noise.
+    """
+    groups: dict[str | None, list[Block]] = {}
+    for block in blocks:
+        groups.setdefault(block.band, []).append(block)
+    logs = {band: by_start(tuple(mine)) for band, mine in groups.items()}
+    left = sum(len(mine) - 1 for mine in logs.values())
+    degrees = min(2.0 * max(left, 1), noise.degrees_max)
+    if degrees <= 0 or (not left and noise.cells < CELLS_MIN):
+        return {}
+    own = sum(len(mine) * statistics.pvariance(mine) for mine in logs.values()) / max(left, 1)
+    variance = max(own, noise.variance)
+    return {
+        band: Estimate(statistics.fmean(mine), math.sqrt(variance / len(mine)), degrees, len(mine))
+        for band, mine in logs.items()
+    }
+
+
+def at_same_distance(
+    a: Mapping[str | None, Estimate], b: Mapping[str | None, Estimate]
+) -> tuple[Estimate | None, tuple[Estimate, ...]]:
+    """Return the difference a - b of two cells at the core distances that both had, of all and of each.
+
+    Cells that are not measured together had near cores in different shares, which no switch chooses. None where the
+    distances in common have less than half of the starts of either.
+    """
+    both = a.keys() & b.keys()
+    known = both - {None} or both
+    enough = all(2 * sum(it[band].n for band in known) >= sum(one.n for one in it.values()) for it in (a, b))
+    if not known or not enough:
+        return None, ()
+    found = tuple(a[band].minus(b[band]) for band in sorted(known, key=str))
+    if len(found) == 1:
+        return found[0], found
+    weights = [1 / it.error**2 for it in found]
+    mean = sum(w * it.mean for w, it in zip(weights, found, strict=True)) / sum(weights)
+    # All of them rest on the same variances, so their degrees of freedom do not add up.
+    degrees = min(it.degrees for it in found)
+    return Estimate(mean, 1 / math.sqrt(sum(weights)), degrees, sum(it.n for it in found)), found
+
+
 def ratios_by_distance(a: Blocks, b: Blocks) -> dict[str, float]:
     """Return the ratio of the geometric means of b and a at each core distance that both had in common blocks."""
     of_a = {block.number: block for block in a}
@@ -125,14 +177,18 @@ def ratios_by_distance(a: Blocks, b: Blocks) -> dict[str, float]:
     return {band: figure_of(statistics.fmean(logs)) for band, logs in found.items()}
 
 
-def noise_of_sides(cells: Iterable[tuple[Point, Blocks]], one_topology: bool = False) -> Noise:
+def noise_of_sides(
+    cells: Iterable[tuple[Point, Blocks]],
+    one_topology: bool = False,
+    sample: Callable[[Blocks], list[float]] = by_start,
+) -> Noise:
     """Return what the noise of the starts of single switches has in common, over the cells of a run.
 
-    ``one_topology``: all cells share the starts, because a "start" is a whole run.
+    ``one_topology``: all cells share the starts, because a "start" is a whole run. ``sample``: or at_one_distance.
     """
     cells = list(cells)
     starts = _starts(cells, one_topology)
-    return fit_noise([by_start(blocks) for _, blocks in cells], sum(len(own) - 1 for own in starts.values()))
+    return fit_noise([sample(blocks) for _, blocks in cells], sum(len(own) - 1 for own in starts.values()))
 
 
 def noise_of_pairs(pairs: Iterable[tuple[Point, Blocks, Point, Blocks]]) -> Noise:

@@ -10,17 +10,25 @@ from functools import cache, cached_property
 from itertools import product
 
 from planebench.analysis.compare import Derived
-from planebench.analysis.counting import Counted, counts, latency_counts, saturating
+from planebench.analysis.counting import counts, latency_counts, saturating
 from planebench.analysis.histogram import merge, summarise
 from planebench.analysis.noise import Noise
-from planebench.analysis.starts import Blocks, blocks_of, by_start, noise_of_sides, throughput_blocks
+from planebench.analysis.starts import (
+    Blocks,
+    at_one_distance,
+    blocks_of,
+    by_distance,
+    by_start,
+    noise_of_sides,
+    throughput_blocks,
+)
 from planebench.model.chain_name import OWN
 from planebench.model.dimensions import HostingName
 from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
 from planebench.model.server import NEAR, OWN_CLOCK, mhz_of, speed_of
-from planebench.model.words import NOTHING, count, mpps, throughput, us
+from planebench.model.words import count, mpps, throughput, us
 from planebench.papers.claims import ANY, IP_PIPELINE, ClaimCell, ClaimMetric, Each
 from planebench.papers.told import FigureSample, middle
 
@@ -42,6 +50,8 @@ UNITS: Mapping[ClaimMetric, str] = {
     "deviation": "µs",
     "jitter": "µs",
 }
+Noises = tuple[Noise, Noise]
+"""Of starts, and of starts at one core distance."""
 LATENCIES: tuple[ClaimMetric, ...] = ("latency", "deviation", "jitter")
 """The metrics that are taken at a load."""
 
@@ -109,47 +119,41 @@ class RunFigures:
             return FigureSample((), result.verdict.kind, throughput(result))
         counted = saturating(self.derived.trials[point])
         if metric == "updates":
-            logs = by_start(_updates_blocks(counted.trials))
-            values = tuple(map(math.exp, logs))
-            shown = f"{count(round(sum(values) / len(values)))}" if values else NOTHING
-            return (
-                FigureSample(values, VerdictKind.VALID, shown, self._updates_noise.estimate(logs)) if values else None
-            )
-        rates = self._rates(counted, result.verdict.kind, throughput(result))
-        if metric == "throughput":
-            return rates
-        size = result.mean_frame_bytes or point.frame_size_bytes
-        gbits = (size + L1_OVERHEAD_BYTES) * 8 / 1e9
-        estimate = rates.estimate and replace(rates.estimate, mean=rates.estimate.mean + math.log(gbits))
-        mark = rates.shown.removesuffix(mpps(result.throughput_pps))
-        shown = f"{mark}{result.throughput_l1_gbps or 0.0:.2f}"
-        return FigureSample(tuple(rate * gbits for rate in rates.values), rates.kind, shown, estimate)
+            blocks = _updates_blocks(counted.trials)
+            if not blocks:
+                return None
+            rates = list(map(math.exp, by_start(blocks)))
+            return _figure(blocks, self._updates_noise, VerdictKind.VALID, count(round(sum(rates) / len(rates))))
+        blocks, shown = throughput_blocks(counted.trials), throughput(result)
+        if metric == "gbps":
+            size = result.mean_frame_bytes or point.frame_size_bytes
+            gbits = math.log((size + L1_OVERHEAD_BYTES) * 8 / 1e9)
+            blocks = tuple(replace(block, log=block.log + gbits) for block in blocks)
+            mark = shown.removesuffix(mpps(result.throughput_pps))
+            shown = f"{mark}{result.throughput_l1_gbps or 0.0:.2f}"
+        return _figure(blocks, self._rates_noise, result.verdict.kind, shown)
 
     def in_band(self, point: Point, band: str) -> FigureSample | None:
         """Return the throughput of a point at a core distance; None without a trial there."""
         counted = saturating(t for t in self.derived.trials[point] if t.band == band)
-        rates = self._rates(counted, counted.verdict.kind, "")
+        rates = _figure(throughput_blocks(counted.trials), self._rates_noise, counted.verdict.kind, "")
         return replace(rates, shown=mpps(middle(rates))) if rates.values else None
 
-    def _rates(self, counted: Counted, kind: VerdictKind, shown: str) -> FigureSample:
-        logs = by_start(throughput_blocks(counted.trials))
-        return FigureSample(tuple(map(math.exp, logs)), kind, shown, self._rates_noise.estimate(logs))
-
     @cached_property
-    def _rates_noise(self) -> Noise:
+    def _rates_noise(self) -> Noises:
         """Return what the noise of the throughputs of the run has in common."""
         accepted = [result.point for result in self.derived.results if counts(result)]
         trials = self.derived.trials
-        return noise_of_sides((point, throughput_blocks(saturating(trials[point]).trials)) for point in accepted)
+        return _noises((point, throughput_blocks(saturating(trials[point]).trials)) for point in accepted)
 
     @cached_property
-    def _updates_noise(self) -> Noise:
+    def _updates_noise(self) -> Noises:
         """Return what the noise of the rates of FIB updates of the run has in common."""
         trials = self.derived.trials
-        return noise_of_sides((point, _updates_blocks(saturating(trials[point]).trials)) for point in self.by_point)
+        return _noises((point, _updates_blocks(saturating(trials[point]).trials)) for point in self.by_point)
 
     @cached_property
-    def _latency_noise(self) -> Mapping[ClaimMetric, Noise]:
+    def _latency_noise(self) -> Mapping[ClaimMetric, Noises]:
         """Return what the noise of each metric of latency has in common."""
         chosen = [
             (result.point, counted.trials)
@@ -157,7 +161,7 @@ class RunFigures:
             for counted in self.derived.latency_trials(result).values()
         ]
         return {
-            metric: noise_of_sides((point, _latency_blocks(trials, metric)) for point, trials in chosen)
+            metric: _noises((point, _latency_blocks(trials, metric)) for point, trials in chosen)
             for metric in LATENCIES
         }
 
@@ -172,9 +176,8 @@ class RunFigures:
         counted = self.derived.latency_trials(result)[load]
         if not latency_counts(summary):
             return FigureSample((), summary.verdict.kind, f"({us(figure)})")
-        logs = by_start(_latency_blocks(counted.trials, metric))
-        estimate = self._latency_noise[metric].estimate(logs)
-        return FigureSample(tuple(map(math.exp, logs)), VerdictKind.VALID, us(figure), estimate)
+        blocks = _latency_blocks(counted.trials, metric)
+        return _figure(blocks, self._latency_noise[metric], VerdictKind.VALID, us(figure))
 
 
 def _paper_name(adapter: str) -> str:
@@ -239,6 +242,17 @@ def expanded(each: Each, *cells: ClaimCell) -> Iterator[tuple[ClaimCell, ...]]:
     used = {name: values for name, values in each if values}
     for values in product(*used.values()):
         yield tuple(cell.model_copy(update=dict(zip(used, values, strict=True))) for cell in cells)
+
+
+def _noises(cells: Iterable[tuple[Point, Blocks]]) -> Noises:
+    known = list(cells)
+    return noise_of_sides(known), noise_of_sides(known, sample=at_one_distance)
+
+
+def _figure(blocks: Blocks, noises: Noises, kind: VerdictKind, shown: str) -> FigureSample:
+    logs, (noise, at_distances) = by_start(blocks), noises
+    values = tuple(map(math.exp, logs))
+    return FigureSample(values, kind, shown, noise.estimate(logs), by_distance(blocks, at_distances))
 
 
 def _updates_blocks(trials: Iterable[Trial]) -> Blocks:

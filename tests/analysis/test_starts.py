@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import random
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,10 @@ from builders import make_point, make_trial
 from planebench.analysis.starts import (
     Block,
     Blocks,
+    at_one_distance,
+    at_same_distance,
     blocks_of,
+    by_distance,
     by_start,
     geometric_mean,
     noise_of_pairs,
@@ -68,6 +72,41 @@ def test_blocks_at_the_same_core_distance_are_enough_where_they_are_half() -> No
     assert paired(a, alike) == pytest.approx([-math.log(2)] * 2)
     fewer = at(blocks(20, 5, 20, 20), "near", "far", "near", "near")
     assert len(paired(a, fewer)) == 4, "else all are taken"
+
+
+def test_cells_of_other_times_compare_at_the_core_distances_that_both_had() -> None:
+    a = at(blocks(40, 40.4, 10, 10.1), "near", "near", "far", "far")
+    b = at(blocks(5, 5.05, 5.1, 20, 20.2), "far", "far", "far", "near", None)
+    noise = noise_of_sides([(make_point(), a), (make_point("vpp"), b)], sample=at_one_distance)
+    whole, each = at_same_distance(by_distance(a, noise), by_distance(b, noise))
+    assert whole is not None and math.exp(whole.mean) == pytest.approx(2, rel=0.02) and whole.error < 0.02
+    assert [round(math.exp(it.mean), 1) for it in each] == [2.0, 2.0]
+    other = by_distance(at(b, *["other"] * 5), noise)
+    assert at_same_distance(by_distance(a, noise), other) == (None, ()), "no distance in common"
+    mostly = by_distance(at(b, "near", "other", "other", "other", None), noise)
+    assert at_same_distance(by_distance(a, noise), mostly) == (None, ()), "of too few starts"
+    unknown = by_distance(at(b, *[None] * 5), noise)
+    assert at_same_distance(unknown, unknown)[0] == unknown[None].minus(unknown[None])
+
+
+def test_what_compares_at_the_same_core_distance_covers_the_ratio() -> None:
+    """Twelve cells of five starts, near or far by chance, which differ by 5 %; far is 2.5 times as slow."""
+    chance, covered, narrow, runs = random.Random(1), 0, 0, 400
+    for _ in range(runs):
+        cells = []
+        for cell in range(12):
+            bands = [chance.choice(("near", "far")) for _ in range(5)]
+            logs = [chance.gauss(0.05 * cell - 0.9 * (band == "far"), 0.03) for band in bands]
+            cells.append(tuple(Block(i, i, log, band) for i, (log, band) in enumerate(zip(logs, bands, strict=True))))
+        points = [make_point("vpp", "loopback", chain_length=1 + cell) for cell in range(12)]
+        noise = noise_of_sides(zip(points, cells, strict=True), sample=at_one_distance)
+        found, _ = at_same_distance(by_distance(cells[1], noise), by_distance(cells[0], noise))
+        if found is None:
+            runs -= 1
+            continue
+        covered += abs(found.mean - 0.05) < found.half_width()
+        narrow += found.half_width() < 0.15
+    assert runs > 300 and covered / runs > 0.93 and narrow / runs > 0.9
 
 
 def test_a_block_has_the_core_distance_that_all_its_trials_had() -> None:
