@@ -34,8 +34,10 @@ from record_kept import (
     SUITES,
     chosen,
     costs,
+    figures,
     keep_run,
     kept,
+    near,
     path,
     run_of,
     small,
@@ -61,7 +63,7 @@ from planebench.model.words import (
 )
 from planebench.papers.claims import all_claims
 from planebench.papers.judge import Conclusion
-from planebench.papers.told import ClaimOutcome
+from planebench.papers.told import ClaimOutcome, told
 from planebench.report.answers import STATES, missing_words
 from planebench.report.setup import conditions_remark
 from planebench.store import default_runs_dir, find_run, list_runs
@@ -234,7 +236,7 @@ def chains_table() -> str:
     labels = run_of(MAIN).run.switch_labels
     rates = {(r.point.switch, it.point.chain_length): r for it in chosen(MAIN, *ENDS) for r in it.results}
     errors = {
-        (it.point.switch, it.point.chain_length): NOTHING if it.is_bound or it.error is None else f"{it.error:+.0%}"
+        (it.point.switch, it.point.chain_length): NOTHING if it.is_bound else f"{it.error:+.0%}"
         for it in predictions(run_of(MAIN))
         if small(it.point) and it.point.direction == "unidirectional"
     }
@@ -243,7 +245,9 @@ def chains_table() -> str:
         one, five = rates.get((name, 1)), rates.get((name, 5))
         if one is None or five is None or one.verdict.kind.is_bound or five.verdict.kind.is_bound:
             return NOTHING
-        return f"{(five.throughput_pps or 0) / (one.throughput_pps or 1):.2f}"
+        samples = (figures(MAIN).sample(it.point, "throughput", None) for it in (five, one))
+        found = told(*(it for it in samples if it is not None))
+        return NOTHING if found.ratio is None else f"{found.ratio:.2f}"
 
     rows = [["5 VNFs / 1 VNF", *map(left, labels)]]
     rows += [[f"prediction, {n} VNFs", *(errors.get((name, n), NOTHING) for name in labels)] for n in range(2, 6)]
@@ -264,7 +268,7 @@ def vnfs_table() -> str:
         if it.point.chain_text in kinds:
             where = "in one process" if scenario_named(it.point.scenario).bare else "VNFs"
             key = kinds[it.point.chain_text], where, it.point.switch
-            rows.setdefault(key, {})[it.point.chain_length] = throughput(it)
+            rows.setdefault(key, {})[it.point.chain_length] = throughput(near("ic16", it))
     cells = ([*key, *(found.get(n, NOTHING) for n in numbers)] for key, found in sorted(rows.items()))
     return table(("VNF", "where", "switch", *map(str, numbers)), cells, len(numbers))
 

@@ -96,6 +96,7 @@ def _chains() -> Iterator[Row]:
                 "predicted_pps": it.pps,
                 "is_lower_bound": it.is_bound,
                 "measured_pps": it.measured_pps,
+                "error": it.error,
             }
 
 

@@ -13,13 +13,14 @@ from pathlib import Path
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, same_cell
+from planebench.analysis.noise import figure_of
 from planebench.analysis.standings import Standing, Standings
 from planebench.model.errors import StoreError
 from planebench.model.records import Point
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
 from planebench.model.words import ARROWS, printable
-from planebench.papers.measured import of_the_plan
+from planebench.papers.measured import RunFigures, of_the_plan
 from planebench.plan.schema import load_plan
 from planebench.store import read_run
 from planebench.store.codec import sealed, unsealed
@@ -33,7 +34,7 @@ RUNS = RESULTS / "runs"
 SUITES = ("conext19", "netsoft19", "can17", "ic16")
 AGAIN = "-again"
 """After the name of a suite: all of it a second time, in another order. All claims are told by both, none by choice."""
-SEEDS = {name: 1 for name in SUITES} | {f"{name}{AGAIN}": 2 for name in SUITES}
+SEEDS = dict.fromkeys(SUITES, 1) | {f"{name}{AGAIN}": 2 for name in SUITES}
 """The seed of the order of each kept run, by its name."""
 MAIN = "conext19"
 """The suite that most of the page is of: the one with all switches."""
@@ -132,15 +133,36 @@ def small(point: Point) -> bool:
     return plain and point.frame_size_bytes == SMALL and of_the_plan(point)
 
 
+@cache
+def figures(name: str) -> RunFigures:
+    """Return the figures of a kept run as claims have them."""
+    return RunFigures(run_of(name))
+
+
+@cache
+def near(name: str, result: Result) -> Result:
+    """Return a result with its throughput where the cores were near, in the starts in which they were.
+
+    The host of a virtual machine moves its CPUs, and far ones halve every rate.
+    """
+    found = figures(name).in_band(result.point, "near")
+    estimate = None if found is None else found.by_distance.get("near")
+    if estimate is None or not counts(result):
+        return result
+    low, high = estimate.interval()
+    return replace(result, throughput_pps=figure_of(estimate.mean), throughput_low_pps=low, throughput_high_pps=high)
+
+
 def chosen(name: str, *paths: str, line: bool = False) -> list[Standing]:
-    """Return the standings of small frames on some paths of a kept run, in this order.
+    """Return the standings of small frames on some paths of a kept run, in this order, their rates near.
 
     Those that fill the ring, where a path has such and is not asked for on its ``line``.
     """
     found = [it for it in standings(name).throughput if small(replace(it.point, traffic=""))]
     ways = {(f"{it.point.scenario_label} {ARROWS[it.point.direction]}", it.point.traffic): it for it in found}
     wanted = [((path, "" if line else FILLED), (path, "")) for path in paths]
-    return [ways[own] if own in ways else ways[usual] for own, usual in wanted if {own, usual} & ways.keys()]
+    taken = [ways[own] if own in ways else ways[usual] for own, usual in wanted if {own, usual} & ways.keys()]
+    return [replace(it, results=tuple(near(name, result) for result in it.results)) for it in taken]
 
 
 def core_cycles(run: Derived, result: Result) -> float | None:
@@ -163,7 +185,7 @@ def costs(name: str, point: Point) -> dict[str, tuple[float, bool]]:
     counted = ((r.point.switch, r.switch_cycles_per_packet) for r in cost.results)
     found = {switch: (value, True) for switch, value in counted if value is not None}
     for result in same_cell(run.results)[point]:
-        value = core_cycles(run, result)
+        value = core_cycles(run, near(name, result))
         if value is not None:
             found.setdefault(result.point.switch, (value, False))
     return found

@@ -12,7 +12,15 @@ from typing import Literal
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, saturating
 from planebench.analysis.noise import Estimate
-from planebench.analysis.starts import by_start, noise_of_sides, throughput_blocks
+from planebench.analysis.starts import (
+    Distances,
+    at_one_distance,
+    at_same_distance,
+    by_distance,
+    by_start,
+    noise_of_sides,
+    throughput_blocks,
+)
 from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
@@ -178,20 +186,23 @@ def carried(results: Iterable[Result]) -> tuple[Carried, ...]:
 class Prediction:
     """The predicted throughput of a chain, all directions, beside the measured one.
 
-    ``estimate`` is that of its logarithm, None where nothing is known of the noise; ``is_bound``: the chain of one or
-    v2v was tester-limited, so it is a lower bound.
+    ``estimate`` is that of its logarithm, None where nothing is known of the noise, ``by_distance`` that at each core
+    distance; ``is_bound``: the chain of one or v2v was tester-limited, so it is a lower bound.
     """
 
     point: Point
     pps: float
     estimate: Estimate | None
+    by_distance: Distances
     is_bound: bool
     measured_pps: float
+    measured_by_distance: Distances
 
     @property
     def error(self) -> float:
-        """Return predicted / measured - 1."""
-        return self.pps / self.measured_pps - 1
+        """Return predicted / measured - 1, at the core distances that all three paths had where they have such."""
+        alike, _ = at_same_distance(self.by_distance, self.measured_by_distance)
+        return (self.pps / self.measured_pps if alike is None else math.exp(alike.mean)) - 1
 
 
 def predictions(derived: Derived) -> tuple[Prediction, ...]:
@@ -199,22 +210,41 @@ def predictions(derived: Derived) -> tuple[Prediction, ...]:
     accepted = {r.point: r for r in derived.results if counts(r) and not r.point.chain and r.point.placement == NEAR}
     blocks = {point: throughput_blocks(saturating(derived.trials[point]).trials) for point in accepted}
     rates = {point: result.throughput_pps for point, result in accepted.items() if result.throughput_pps}
-    noise = noise_of_sides(blocks.items())
+    noise, at_distances = (noise_of_sides(blocks.items(), sample=it) for it in (by_start, at_one_distance))
+    distances = {point: by_distance(found, at_distances) for point, found in blocks.items()}
     lengths = sorted({point.chain_length for point in rates if point.chain_length > 1})
     found = []
     for one in rates:
         scenario, hop = scenario_named(one.scenario), replace(one, scenario="v2v", chain_length=0, hosting="process")
         if one.chain_length != 1 or not scenario.chained or scenario.two_switches or hop not in rates:
             continue
-        known = [it for part in (one, hop) if (it := noise.estimate(by_start(blocks[part]))) is not None]
+        whole = noise.estimate(by_start(blocks[one])), noise.estimate(by_start(blocks[hop]))
         is_bound = any(accepted[part].verdict.kind.is_bound for part in (one, hop))
         for point in (replace(one, chain_length=length) for length in lengths):
             if point in rates:
-                seconds = 1 / rates[one], (point.chain_length - 1) / rates[hop]
-                estimate = None
-                if len(known) == 2:  # of different topologies, so independent
-                    error = math.hypot(*(its / sum(seconds) * it.error for its, it in zip(seconds, known, strict=True)))
-                    degrees, n = min(it.degrees for it in known), min(it.n for it in known)
-                    estimate = Estimate(-math.log(sum(seconds)), error, degrees, n)
-                found.append(Prediction(point, 1 / sum(seconds), estimate, is_bound, rates[point]))
+                more = point.chain_length - 1
+                found.append(
+                    Prediction(
+                        point,
+                        1 / (1 / rates[one] + more / rates[hop]),
+                        _one_and_more(*whole, more),
+                        {
+                            band: it
+                            for band, first in distances[one].items()
+                            if (it := _one_and_more(first, distances[hop].get(band), more)) is not None
+                        },
+                        is_bound,
+                        rates[point],
+                        distances[point],
+                    )
+                )
     return tuple(found)
+
+
+def _one_and_more(one: Estimate | None, hop: Estimate | None, more: int) -> Estimate | None:
+    """Return the estimate of a chain from those of a chain of one and v2v: of different topologies, so independent."""
+    if one is None or hop is None:
+        return None
+    seconds = math.exp(-one.mean), more * math.exp(-hop.mean)
+    error = math.hypot(*(its / sum(seconds) * it.error for its, it in zip(seconds, (one, hop), strict=True)))
+    return Estimate(-math.log(sum(seconds)), error, min(one.degrees, hop.degrees), min(one.n, hop.n))

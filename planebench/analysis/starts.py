@@ -33,6 +33,8 @@ class Block:
 
 
 Blocks = tuple[Block, ...]
+Distances = Mapping[str | None, Estimate]
+"""The estimate of a cell at each core distance that it had."""
 
 
 def blocks_of(trials: Iterable[Trial], figure: Callable[[Trial], float | None]) -> Blocks:
@@ -122,7 +124,7 @@ def at_one_distance(blocks: Blocks) -> list[float]:
     return _at_one_distance([(statistics.fmean(logs), band) for (_, band), logs in groups.items()])
 
 
-def by_distance(blocks: Blocks, noise: Noise) -> dict[str | None, Estimate]:
+def by_distance(blocks: Blocks, noise: Noise) -> Distances:
     """Return the estimate of a cell at each core distance, by the noise of :func:`at_one_distance`.
 
     Empty where nothing is known of the noise.
@@ -143,9 +145,7 @@ def by_distance(blocks: Blocks, noise: Noise) -> dict[str | None, Estimate]:
     }
 
 
-def at_same_distance(
-    a: Mapping[str | None, Estimate], b: Mapping[str | None, Estimate]
-) -> tuple[Estimate | None, tuple[Estimate, ...]]:
+def at_same_distance(a: Distances, b: Distances) -> tuple[Estimate | None, tuple[Estimate, ...]]:
     """Return the difference a - b of two cells at the core distances that both had, of all and of each.
 
     Cells that are not measured together had near cores in different shares, which no switch chooses. None where the

@@ -387,8 +387,8 @@ class Sender:
     """Sends through one planed, or several that answer as one, and numbers its sendings.
 
     ``check`` raises if a process has died. ``ran`` says whether all pollers had a CPU since it was last asked, without
-    which silence says nothing of late frames. ``epoch`` is the number of the last sending, 1 to 65535 in a cycle; 0 marks
-    no sending. ``nonce`` is the secret in all its frames: a frame without it is foreign, whoever made it.
+    which silence says nothing of late frames. ``epoch`` is the number of the last sending, 1 to 65535 in a cycle; 0
+    marks no sending. ``nonce`` is the secret in all its frames: a frame without it is foreign, whoever made it.
     """
 
     def __init__(

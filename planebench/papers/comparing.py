@@ -281,7 +281,7 @@ def predicted(claim: Claim, shape: Predicted, measured: RunFigures, labels: Sequ
             continue
         kind = VerdictKind.TESTER_LIMITED if it.is_bound else VerdictKind.VALID
         shown = ("≥" if it.is_bound else "") + mpps(it.pps)
-        wanted = FigureSample((it.pps,), kind, shown, it.estimate)
+        wanted = FigureSample((it.pps,), kind, shown, it.estimate, it.by_distance)
         holds, answer = judged(sample, wanted, (1 - shape.within, 1 + shape.within))
         figures = f"{sample.shown} against {shown} Mpps"
         found.add(Compared(f"{words} against loopback-1 and v2v", figures, holds, answer))

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
 
 from planebench.analysis.answers import ALPHA, Bounds, effect_of, holm
 from planebench.analysis.noise import Estimate
-from planebench.analysis.starts import at_same_distance
+from planebench.analysis.starts import Distances, at_same_distance
 from planebench.model.records import VerdictKind
 from planebench.papers.claims import Claim
 
@@ -32,7 +32,7 @@ class FigureSample:
     kind: VerdictKind
     shown: str
     estimate: Estimate | None = None
-    by_distance: Mapping[str | None, Estimate] = field(default_factory=dict)
+    by_distance: Distances = field(default_factory=dict)
 
     @property
     def counts(self) -> bool:

@@ -12,9 +12,6 @@ import pytest
 
 from planebench.model.text import parse_yaml
 from planebench.papers.claims import all_claims
-from planebench.plan.expand import expand
-from planebench.plan.override import override
-from planebench.plan.schema import list_suites, load_plan
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -78,19 +75,3 @@ def test_every_data_file_is_on_the_page() -> None:
 def test_every_claim_belongs_to_one_finding() -> None:
     found = parse_yaml(record.FINDINGS.read_text(encoding="utf-8"), "findings")
     assert sorted(name for it in found for name in it["claims"]) == sorted(claim.id for claim in all_claims())
-
-
-@pytest.mark.parametrize("name", record_kept.FOLLOW_UPS)
-def test_a_follow_up_has_points_of_the_suites_of_its_papers_in_more_starts(name: str) -> None:
-    """Its figures are those of the same test points, so that claims of the suites can be told by them."""
-    plan = record_kept.plan_of(name)
-    suites = [load_plan(paper) for paper in plan.papers]
-    assert name not in list_suites() and set(plan.papers) <= set(record_kept.SUITES)
-    assert all(plan.throughput.repetitions > (suite.throughput.repetitions_max or 0) for suite in suites)
-    switch = plan.switches[0]
-    # Clock and wire may be others: those at which the tester is no limit, and that all switches have.
-    mine, theirs = (
-        {replace(point, cpu_clock="", wire="") for it in plans for point in expand(override(it, switch=switch))}
-        for plans in ([plan], suites)
-    )
-    assert mine and mine <= theirs
