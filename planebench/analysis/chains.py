@@ -16,8 +16,16 @@ from typing import Generic, TypeVar
 from planebench.analysis.answers import EXACT, MARGIN, Answer, Bounds, OneOfMany, answers
 from planebench.analysis.counting import VALID, counts, saturating
 from planebench.analysis.histogram import decode, summarise
-from planebench.analysis.noise import Estimate, Noise
-from planebench.analysis.starts import Blocks, blocks_of, by_start, geometric_mean, noise_of_sides, throughput_blocks
+from planebench.analysis.noise import Estimate
+from planebench.analysis.starts import (
+    Blocks,
+    SidesNoise,
+    at_same_distance,
+    blocks_of,
+    geometric_mean,
+    noise_of_sides,
+    throughput_blocks,
+)
 from planebench.model.chain_name import as_chains_of_one, vnf_texts
 from planebench.model.header import Run
 from planebench.model.records import Point, Trial
@@ -137,19 +145,29 @@ def _with_effects(drafts: Sequence[_ClaimDraft[ChainClaim]]) -> Iterator[ChainCl
         yield replace(draft.claim, effect=effect, note="; ".join(filter(None, (draft.claim.note, note))))
 
 
-def _estimate(draft: _ClaimDraft[ChainClaim], noise: Noise) -> Estimate | None:
-    """Return the estimate of the logarithm of the whole over the sum of its parts."""
-    whole = noise.estimate(by_start(draft.whole))
+def _estimate(draft: _ClaimDraft[ChainClaim], noise: SidesNoise) -> Estimate | None:
+    """Return the estimate of the logarithm of the whole over the sum of its parts, where all had the same core distance
+    if they had one in common."""
     times = Counter(draft.parts)
-    parts = {part: noise.estimate(by_start(part[1])) for part in times}
-    if whole is None or any(part is None for part in parts.values()):
-        return None
-    known = [(part, math.exp(part.mean) * times[key]) for key, part in parts.items() if part is not None]
+    parts = {part: noise.by_distance(part[1]) for part in times}
+    bands = set.intersection(*(set(it) for it in parts.values()))
+    totals = {band: _sum([(it[band], times[part]) for part, it in parts.items()]) for band in bands}
+    alike, _ = at_same_distance(noise.by_distance(draft.whole), totals)
+    if alike is not None:
+        return alike
+    whole, known = noise.estimate(draft.whole), [(noise.estimate(part[1]), times[part]) for part in times]
+    found = [(it, number) for it, number in known if it is not None]
+    return None if whole is None or len(found) < len(known) else whole.minus(_sum(found))
+
+
+def _sum(parts: Sequence[tuple[Estimate, int]]) -> Estimate:
+    """Return the estimate of the logarithm of a sum of independent parts, each with how often it is in it."""
+    known = [(part, math.exp(part.mean) * number) for part, number in parts]
     total = sum(us for _, us in known)
     variances = [((us / total * part.error) ** 2, part.degrees) for part, us in known]
     variance = sum(it for it, _ in variances)
     degrees = variance**2 / sum(it**2 / d for it, d in variances)
-    return whole.minus(Estimate(math.log(total), math.sqrt(variance), degrees, min(part.n for part, _ in known)))
+    return Estimate(math.log(total), math.sqrt(variance), degrees, min(part.n for part, _ in known))
 
 
 def part_points(point: Point, measured: Collection[Point] = ()) -> tuple[Point, ...]:

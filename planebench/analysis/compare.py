@@ -23,6 +23,7 @@ from planebench.analysis.outages import compare_outages
 from planebench.analysis.results import derive_results, lower_bounds, widths, with_a_rate
 from planebench.analysis.starts import (
     Blocks,
+    at_same_distance,
     by_start,
     counted_blocks,
     cycles_blocks,
@@ -532,8 +533,10 @@ def _estimates(
     for draft, (a, b) in zip(family, blocks, strict=True):
         estimate = pairs.estimate(paired(a, b)) if unit in ("block", "pair") else None
         if estimate is None and unit != "pair":
-            one, other = sides.estimate(by_start(a)), sides.estimate(by_start(b))
-            estimate = None if one is None or other is None else other.minus(one)
+            estimate, _ = at_same_distance(sides.by_distance(b), sides.by_distance(a))
+            one, other = sides.estimate(a), sides.estimate(b)
+            if estimate is None and one is not None and other is not None:
+                estimate = other.minus(one)
         for error in draft.errors if estimate else ():
             estimate = estimate.minus(error) if estimate else None
         yield estimate

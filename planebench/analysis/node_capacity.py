@@ -12,15 +12,7 @@ from typing import Literal
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, saturating
 from planebench.analysis.noise import Estimate
-from planebench.analysis.starts import (
-    Distances,
-    at_one_distance,
-    at_same_distance,
-    by_distance,
-    by_start,
-    noise_of_sides,
-    throughput_blocks,
-)
+from planebench.analysis.starts import Distances, at_same_distance, noise_of_sides, throughput_blocks
 from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
@@ -210,15 +202,15 @@ def predictions(derived: Derived) -> tuple[Prediction, ...]:
     accepted = {r.point: r for r in derived.results if counts(r) and not r.point.chain and r.point.placement == NEAR}
     blocks = {point: throughput_blocks(saturating(derived.trials[point]).trials) for point in accepted}
     rates = {point: result.throughput_pps for point, result in accepted.items() if result.throughput_pps}
-    noise, at_distances = (noise_of_sides(blocks.items(), sample=it) for it in (by_start, at_one_distance))
-    distances = {point: by_distance(found, at_distances) for point, found in blocks.items()}
+    noise = noise_of_sides(blocks.items())
+    distances = {point: noise.by_distance(found) for point, found in blocks.items()}
     lengths = sorted({point.chain_length for point in rates if point.chain_length > 1})
     found = []
     for one in rates:
         scenario, hop = scenario_named(one.scenario), replace(one, scenario="v2v", chain_length=0, hosting="process")
         if one.chain_length != 1 or not scenario.chained or scenario.two_switches or hop not in rates:
             continue
-        whole = noise.estimate(by_start(blocks[one])), noise.estimate(by_start(blocks[hop]))
+        whole = noise.estimate(blocks[one]), noise.estimate(blocks[hop])
         is_bound = any(accepted[part].verdict.kind.is_bound for part in (one, hop))
         for point in (replace(one, chain_length=length) for length in lengths):
             if point in rates:

@@ -15,13 +15,14 @@ from planebench.analysis.counting import VALID, latency_counts, saturating, sear
 from planebench.analysis.disturbance import disturbed_switches
 from planebench.analysis.latency import control_summary, finding, latency_groups, percentile_blocks, summarise_latency
 from planebench.analysis.ledger import ledger, mean_forwarded_bytes, merge, sent_traffic
-from planebench.analysis.noise import Estimate, Noise
+from planebench.analysis.noise import Estimate
 from planebench.analysis.search.methods import METHODS
 from planebench.analysis.search.replay import repetitions, so_far
 from planebench.analysis.search.task import search_settings
 from planebench.analysis.starts import (
     Block,
     Blocks,
+    SidesNoise,
     by_start,
     counted_blocks,
     cycles_blocks,
@@ -167,7 +168,7 @@ def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
         )
 
 
-def _search_figures(result: Result, noise: Mapping[str, Noise]) -> Iterator[SearchFigure]:
+def _search_figures(result: Result, noise: Mapping[str, SidesNoise]) -> Iterator[SearchFigure]:
     """Yield the figure of each search for a rate. Its interval reaches over the bounds: the rate is between them."""
     for method, of_search in noise.items():
         ended = with_a_rate(result.searches, method)
@@ -182,9 +183,9 @@ def _search_figures(result: Result, noise: Mapping[str, Noise]) -> Iterator[Sear
         yield SearchFigure(method, pps, len(blocks), is_bound, low, high)
 
 
-def _ends(noise: Noise, blocks: Blocks, scale: float = 1.0, fit: Estimate | None = None) -> IntervalEnds:
+def _ends(noise: SidesNoise, blocks: Blocks, scale: float = 1.0, fit: Estimate | None = None) -> IntervalEnds:
     """Return both ends of the interval; None where nothing is known of the noise. ``fit``: an error that adds to it."""
-    estimate = noise.estimate(by_start(blocks))
+    estimate = noise.estimate(blocks)
     if estimate is None:
         return None, None
     low, high = (estimate.minus(fit) if fit else estimate).interval()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -116,35 +117,6 @@ def _at_one_distance(values: Sequence[tuple[float, Hashable]]) -> list[float]:
     return [mean + scale * (value - statistics.fmean(groups[distance])) for value, distance in values]
 
 
-def at_one_distance(blocks: Blocks) -> list[float]:
-    """Return the mean logarithm of each start, with the variance that they have at the same core distance."""
-    groups: dict[tuple[int, str | None], list[float]] = {}
-    for block in blocks:
-        groups.setdefault((block.start, block.band), []).append(block.log)
-    return _at_one_distance([(statistics.fmean(logs), band) for (_, band), logs in groups.items()])
-
-
-def by_distance(blocks: Blocks, noise: Noise) -> Distances:
-    """Return the estimate of a cell at each core distance, by the noise of :func:`at_one_distance`.
-
-    Empty where nothing is known of the noise.
-    """
-    groups: dict[str | None, list[Block]] = {}
-    for block in blocks:
-        groups.setdefault(block.band, []).append(block)
-    logs = {band: by_start(tuple(mine)) for band, mine in groups.items()}
-    left = sum(len(mine) - 1 for mine in logs.values())
-    degrees = min(2.0 * max(left, 1), noise.degrees_max)
-    if degrees <= 0 or (not left and noise.cells < CELLS_MIN):
-        return {}
-    own = sum(len(mine) * statistics.pvariance(mine) for mine in logs.values()) / max(left, 1)
-    variance = max(own, noise.variance)
-    return {
-        band: Estimate(statistics.fmean(mine), math.sqrt(variance / len(mine)), degrees, len(mine))
-        for band, mine in logs.items()
-    }
-
-
 def at_same_distance(a: Distances, b: Distances) -> tuple[Estimate | None, tuple[Estimate, ...]]:
     """Return the difference a - b of two cells at the core distances that both had, of all and of each.
 
@@ -177,18 +149,73 @@ def ratios_by_distance(a: Blocks, b: Blocks) -> dict[str, float]:
     return {band: figure_of(statistics.fmean(logs)) for band, logs in found.items()}
 
 
-def noise_of_sides(
-    cells: Iterable[tuple[Point, Blocks]],
-    one_topology: bool = False,
-    sample: Callable[[Blocks], list[float]] = by_start,
-) -> Noise:
+@dataclass(frozen=True, slots=True)
+class SidesNoise:
+    """What the noise of the starts of single switches has in common, over the cells of a run.
+
+    ``noise``: whatever their core distance; ``at_one``: of starts at the same. ``shares``: of the starts of all cells
+    at each distance.
+    """
+
+    noise: Noise
+    at_one: Noise
+    shares: Mapping[str | None, int]
+
+    def estimate(self, blocks: Blocks) -> Estimate | None:
+        """Return the estimate of a cell; None where nothing is known of its noise.
+
+        That of one which had several core distances knows what they change, and the run how often each comes.
+        """
+        logs, distances = by_start(blocks), self.by_distance(blocks)
+        mixed = {band: it.mean for band, it in distances.items() if band is not None}
+        if len(mixed) < 2:
+            return self.noise.estimate(logs)
+        total, n = sum(self.shares[band] for band in mixed), len(logs)
+        middle = sum(self.shares[band] * mean for band, mean in mixed.items()) / total
+        between = sum(self.shares[band] * (mean - middle) ** 2 for band, mean in mixed.items()) / total
+        within = next(it.error**2 * it.n for it in distances.values())
+        degrees = min(2.0 * max(n - 1, 1), self.noise.degrees_max)
+        return Estimate(statistics.fmean(logs), math.sqrt((within + between) / n), degrees, n)
+
+    def by_distance(self, blocks: Blocks) -> Distances:
+        """Return the estimate of a cell at each core distance; empty where nothing is known of the noise at one."""
+        logs = {band: list(mine.values()) for band, mine in _by_distance(blocks).items()}
+        left = sum(len(mine) - 1 for mine in logs.values())
+        degrees = min(2.0 * max(left, 1), self.at_one.degrees_max)
+        if degrees <= 0 or (not left and self.at_one.cells < CELLS_MIN):
+            return {}
+        own = sum(len(mine) * statistics.pvariance(mine) for mine in logs.values()) / max(left, 1)
+        variance = max(own, self.at_one.variance)
+        return {
+            band: Estimate(statistics.fmean(mine), math.sqrt(variance / len(mine)), degrees, len(mine))
+            for band, mine in logs.items()
+        }
+
+
+def noise_of_sides(cells: Iterable[tuple[Point, Blocks]], one_topology: bool = False) -> SidesNoise:
     """Return what the noise of the starts of single switches has in common, over the cells of a run.
 
-    ``one_topology``: all cells share the starts, because a "start" is a whole run. ``sample``: or at_one_distance.
+    ``one_topology``: all cells share the starts, because a "start" is a whole run.
     """
     cells = list(cells)
-    starts = _starts(cells, one_topology)
-    return fit_noise([sample(blocks) for _, blocks in cells], sum(len(own) - 1 for own in starts.values()))
+    degrees_max = sum(len(own) - 1 for own in _starts(cells, one_topology).values())
+    distances = [_by_distance(blocks) for _, blocks in cells]
+    alike = [
+        _at_one_distance([(log, band) for band, logs in found.items() for log in logs.values()]) for found in distances
+    ]
+    return SidesNoise(
+        fit_noise([by_start(blocks) for _, blocks in cells], degrees_max),
+        fit_noise(alike, degrees_max),
+        Counter(band for found in distances for band, logs in found.items() for _ in logs),
+    )
+
+
+def _by_distance(blocks: Blocks) -> dict[str | None, dict[int, float]]:
+    """Return the mean logarithm of each start at each core distance."""
+    groups: dict[str | None, dict[int, list[float]]] = {}
+    for block in blocks:
+        groups.setdefault(block.band, {}).setdefault(block.start, []).append(block.log)
+    return {band: {start: statistics.fmean(logs) for start, logs in own.items()} for band, own in groups.items()}
 
 
 def noise_of_pairs(pairs: Iterable[tuple[Point, Blocks, Point, Blocks]]) -> Noise:

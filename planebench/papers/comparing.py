@@ -379,7 +379,7 @@ def share(claim: Claim, shape: ShareClaim, measured: RunFigures, labels: Sequenc
             logs = by_start(blocks)
             shares = tuple(map(math.exp, logs))
             words.append(percent(sum(shares) / len(shares)))
-            sample = FigureSample(shares, VerdictKind.VALID, words[-1], noise.estimate(logs))
+            sample = FigureSample(shares, VerdictKind.VALID, words[-1], noise.estimate(blocks))
             answers.append(reached(sample, shape.above))
         # The lower bound is above the limit, or the upper one below, or neither.
         low_end, high_end = answers

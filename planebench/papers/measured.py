@@ -12,12 +12,10 @@ from itertools import product
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, latency_counts, saturating
 from planebench.analysis.histogram import merge, summarise
-from planebench.analysis.noise import Noise
 from planebench.analysis.starts import (
     Blocks,
-    at_one_distance,
+    SidesNoise,
     blocks_of,
-    by_distance,
     by_start,
     noise_of_sides,
     throughput_blocks,
@@ -50,8 +48,6 @@ UNITS: Mapping[ClaimMetric, str] = {
     "deviation": "µs",
     "jitter": "µs",
 }
-Noises = tuple[Noise, Noise]
-"""Of starts, and of starts at one core distance."""
 LATENCIES: tuple[ClaimMetric, ...] = ("latency", "deviation", "jitter")
 """The metrics that are taken at a load."""
 
@@ -140,20 +136,20 @@ class RunFigures:
         return replace(rates, shown=mpps(middle(rates))) if rates.values else None
 
     @cached_property
-    def _rates_noise(self) -> Noises:
+    def _rates_noise(self) -> SidesNoise:
         """Return what the noise of the throughputs of the run has in common."""
         accepted = [result.point for result in self.derived.results if counts(result)]
         trials = self.derived.trials
-        return _noises((point, throughput_blocks(saturating(trials[point]).trials)) for point in accepted)
+        return noise_of_sides((point, throughput_blocks(saturating(trials[point]).trials)) for point in accepted)
 
     @cached_property
-    def _updates_noise(self) -> Noises:
+    def _updates_noise(self) -> SidesNoise:
         """Return what the noise of the rates of FIB updates of the run has in common."""
         trials = self.derived.trials
-        return _noises((point, _updates_blocks(saturating(trials[point]).trials)) for point in self.by_point)
+        return noise_of_sides((point, _updates_blocks(saturating(trials[point]).trials)) for point in self.by_point)
 
     @cached_property
-    def _latency_noise(self) -> Mapping[ClaimMetric, Noises]:
+    def _latency_noise(self) -> Mapping[ClaimMetric, SidesNoise]:
         """Return what the noise of each metric of latency has in common."""
         chosen = [
             (result.point, counted.trials)
@@ -161,7 +157,7 @@ class RunFigures:
             for counted in self.derived.latency_trials(result).values()
         ]
         return {
-            metric: _noises((point, _latency_blocks(trials, metric)) for point, trials in chosen)
+            metric: noise_of_sides((point, _latency_blocks(trials, metric)) for point, trials in chosen)
             for metric in LATENCIES
         }
 
@@ -244,15 +240,9 @@ def expanded(each: Each, *cells: ClaimCell) -> Iterator[tuple[ClaimCell, ...]]:
         yield tuple(cell.model_copy(update=dict(zip(used, values, strict=True))) for cell in cells)
 
 
-def _noises(cells: Iterable[tuple[Point, Blocks]]) -> Noises:
-    known = list(cells)
-    return noise_of_sides(known), noise_of_sides(known, sample=at_one_distance)
-
-
-def _figure(blocks: Blocks, noises: Noises, kind: VerdictKind, shown: str) -> FigureSample:
-    logs, (noise, at_distances) = by_start(blocks), noises
-    values = tuple(map(math.exp, logs))
-    return FigureSample(values, kind, shown, noise.estimate(logs), by_distance(blocks, at_distances))
+def _figure(blocks: Blocks, noise: SidesNoise, kind: VerdictKind, shown: str) -> FigureSample:
+    values = tuple(map(math.exp, by_start(blocks)))
+    return FigureSample(values, kind, shown, noise.estimate(blocks), noise.by_distance(blocks))
 
 
 def _updates_blocks(trials: Iterable[Trial]) -> Blocks:

@@ -13,10 +13,8 @@ from builders import make_point, make_trial
 from planebench.analysis.starts import (
     Block,
     Blocks,
-    at_one_distance,
     at_same_distance,
     blocks_of,
-    by_distance,
     by_start,
     geometric_mean,
     noise_of_pairs,
@@ -77,15 +75,15 @@ def test_blocks_at_the_same_core_distance_are_enough_where_they_are_half() -> No
 def test_cells_of_other_times_compare_at_the_core_distances_that_both_had() -> None:
     a = at(blocks(40, 40.4, 10, 10.1), "near", "near", "far", "far")
     b = at(blocks(5, 5.05, 5.1, 20, 20.2), "far", "far", "far", "near", None)
-    noise = noise_of_sides([(make_point(), a), (make_point("vpp"), b)], sample=at_one_distance)
-    whole, each = at_same_distance(by_distance(a, noise), by_distance(b, noise))
+    noise = noise_of_sides([(make_point(), a), (make_point("vpp"), b)])
+    whole, each = at_same_distance(noise.by_distance(a), noise.by_distance(b))
     assert whole is not None and math.exp(whole.mean) == pytest.approx(2, rel=0.02) and whole.error < 0.02
     assert [round(math.exp(it.mean), 1) for it in each] == [2.0, 2.0]
-    other = by_distance(at(b, *["other"] * 5), noise)
-    assert at_same_distance(by_distance(a, noise), other) == (None, ()), "no distance in common"
-    mostly = by_distance(at(b, "near", "other", "other", "other", None), noise)
-    assert at_same_distance(by_distance(a, noise), mostly) == (None, ()), "of too few starts"
-    unknown = by_distance(at(b, *[None] * 5), noise)
+    other = noise.by_distance(at(b, *["other"] * 5))
+    assert at_same_distance(noise.by_distance(a), other) == (None, ()), "no distance in common"
+    mostly = noise.by_distance(at(b, "near", "other", "other", "other", None))
+    assert at_same_distance(noise.by_distance(a), mostly) == (None, ()), "of too few starts"
+    unknown = noise.by_distance(at(b, *[None] * 5))
     assert at_same_distance(unknown, unknown)[0] == unknown[None].minus(unknown[None])
 
 
@@ -99,14 +97,32 @@ def test_what_compares_at_the_same_core_distance_covers_the_ratio() -> None:
             logs = [chance.gauss(0.05 * cell - 0.9 * (band == "far"), 0.03) for band in bands]
             cells.append(tuple(Block(i, i, log, band) for i, (log, band) in enumerate(zip(logs, bands, strict=True))))
         points = [make_point("vpp", "loopback", chain_length=1 + cell) for cell in range(12)]
-        noise = noise_of_sides(zip(points, cells, strict=True), sample=at_one_distance)
-        found, _ = at_same_distance(by_distance(cells[1], noise), by_distance(cells[0], noise))
+        noise = noise_of_sides(zip(points, cells, strict=True))
+        found, _ = at_same_distance(noise.by_distance(cells[1]), noise.by_distance(cells[0]))
         if found is None:
             runs -= 1
             continue
         covered += abs(found.mean - 0.05) < found.half_width()
         narrow += found.half_width() < 0.15
     assert runs > 300 and covered / runs > 0.93 and narrow / runs > 0.9
+
+
+def test_a_figure_knows_what_core_distances_change_and_no_more_than_that() -> None:
+    """Of twelve cells, near or far by chance, one is as fast far as near: a full line."""
+    chance, covered, narrow, runs = random.Random(2), 0, 0, 400
+    for _ in range(runs):
+        cells = []
+        for cell in range(12):
+            bands = [chance.choice(("near", "far")) for _ in range(5)]
+            logs = [chance.gauss(-0.9 * (band == "far" and cell > 0), 0.03) for band in bands]
+            cells.append(tuple(Block(i, i, log, band) for i, (log, band) in enumerate(zip(logs, bands, strict=True))))
+        points = [make_point("vpp", "loopback", chain_length=1 + cell) for cell in range(12)]
+        noise = noise_of_sides(zip(points, cells, strict=True))
+        full, mixed = noise.estimate(cells[0]), noise.estimate(cells[1])
+        assert full is not None and mixed is not None
+        covered += abs(mixed.mean + 0.45) < mixed.half_width()
+        narrow += full.half_width() < 0.1
+    assert covered / runs > 0.93 and narrow / runs > 0.9
 
 
 def test_a_block_has_the_core_distance_that_all_its_trials_had() -> None:
@@ -120,9 +136,9 @@ def test_a_block_has_the_core_distance_that_all_its_trials_had() -> None:
 def test_cells_of_a_topology_share_starts_and_those_of_another_do_not() -> None:
     sizes = [make_point("a", frame_size_bytes=size) for size in (64, 128, 256)]
     own = blocks(10, 10.1, 10.2)
-    assert noise_of_sides([(point, own) for point in sizes]).degrees_max == 2
-    assert noise_of_sides([(make_point("a", scenario), own) for scenario in ("p2p", "v2v")]).degrees_max == 4
-    assert noise_of_sides([(make_point("a", s), own) for s in ("p2p", "v2v")], one_topology=True).degrees_max == 2
+    assert noise_of_sides([(point, own) for point in sizes]).noise.degrees_max == 2
+    assert noise_of_sides([(make_point("a", scenario), own) for scenario in ("p2p", "v2v")]).noise.degrees_max == 4
+    assert noise_of_sides([(make_point("a", s), own) for s in ("p2p", "v2v")], one_topology=True).noise.degrees_max == 2
 
 
 def test_pairs_of_several_switches_are_not_independent() -> None:
