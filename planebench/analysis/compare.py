@@ -564,12 +564,17 @@ def _flat_out(a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
             yield _left_out(a, b, FLAT_OUT, f"{side.name} forwarded no packets; ratio undefined")
             return
     kinds = [it.verdict.kind for it in counted]
-    bounds, n = Bounds(*(kind.is_bound for kind in kinds)), (len(counted[0].trials), len(counted[1].trials))
+    n = len(counted[0].trials), len(counted[1].trials)
+    full = all(kind is VerdictKind.LINE_RATE for kind in kinds)  # both are as fast as this line
+    bounds = EXACT if full else Bounds(*(kind.is_bound for kind in kinds))
     disturbed = a.result.disturbed or b.result.disturbed
     plain = (counted_blocks(counted[0].trials), counted_blocks(counted[1].trials)) if disturbed else None
     names = _called(a, b)
-    draft = _Draft("throughput", a, b, rates, n, tuple(_bound_notes(names, kinds)), bounds, counted=plain)
+    notes = ("both fill the line",) if full else tuple(_bound_notes(names, kinds))
+    draft = _Draft("throughput", a, b, rates, n, notes, bounds, counted=plain)
     yield draft
+    if full:
+        return
     if any(kind.is_bound for kind in kinds):
         yield from _capacities(draft, kinds)
         return

@@ -106,7 +106,8 @@ def judge(
             for d, share in zip(directions, shares, strict=True)
         )
     line_packets = None if trial.line_rate_pps is None else trial.line_rate_pps * duration_ns / 1e9
-    loses = any(d.lost_packets > LOSS_SHARE * d.offered_packets for d in directions)
+    # A switch without its CPU loses what a ring does not hold: that is the host's share, not what it cannot forward.
+    loses = any(d.lost_packets > (LOSS_SHARE + 1 - stand.had) * d.offered_packets for d in directions)
     limited: list[Reason] = []
     if not (saturating and line_packets is not None and loses):
         # Saturated is saturated: a tester slower than the links does not matter then.
@@ -128,8 +129,8 @@ def judge(
             limited.append(Reason(ReasonCode.TESTER_CEILING, text, {"pps": rate, "ceiling_pps": ceiling_pps}))
     line_rate: list[Reason] = []
     if saturating and line_packets and not loses:
-        share = min(d.forwarded_packets for d in directions) / line_packets
-        if share >= 1 - LINE_RATE_SHARE:
+        share = min(d.forwarded_packets for d in directions) / (line_packets * stand.had)
+        if share >= 1 - LINE_RATE_SHARE - STOOD_ERROR * (1 - stand.had):
             text = f"line rate: the switch forwarded all that the links carry ({share:.1%} of each direction)"
             line_rate = [Reason(ReasonCode.LINE_RATE, text, {"share": share})]
     one_cpu = "switch and tester share one CPU: rates and latencies are those of its scheduler"

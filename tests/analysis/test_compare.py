@@ -130,6 +130,13 @@ def test_a_lower_bound_leaves_its_side_open(
     assert found.note == f"{bound} is tester-limited (lower bound)"
 
 
+def test_two_that_fill_the_line_are_the_same_and_not_compared_by_what_else_they_could() -> None:
+    found = _one(*(_flat(s, 14.86, 14.88, 14.87, verdict="line-rate") for s in ("a", "b")))
+    assert (found.metric, found.answer, found.note) == ("throughput", "same", "both fill the line")
+    one = _one(_flat("a", 14.86, 14.88, 14.87, verdict="line-rate"), _flat("b", 10.0, 10.1, 9.9))
+    assert (one.answer, one.note) == ("different", "a is at line rate (lower bound)")
+
+
 def test_two_lower_bounds_tell_nothing() -> None:
     a, b = (_flat(s, *[m] * 3, verdict="tester-limited") for s, m in (("a", 10.0), ("b", 20.0)))
     found = _one(a, b)

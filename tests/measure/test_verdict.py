@@ -512,6 +512,17 @@ def test_full_links_without_loss_are_the_line_rate() -> None:
     assert half.kind is VerdictKind.TESTER_LIMITED, "neither the links nor the switch were full"
 
 
+def test_what_the_host_took_of_a_full_link_leaves_it_full() -> None:
+    idle = SwitchCycles(busy_cycles=50, idle_cycles=50)
+    gap = Evidence(poll_gaps=9, poll_gap_sum_ns=SECOND_NS // 20, poll_gap_threshold_ns=100_000)
+    late = counts(intended_packets=1000, offered_packets=950, unsent_late_packets=50, forwarded_packets=945)
+    how = {"role": "r_plus", "flat_out": False, "switch": idle, "line_rate_pps": LINE_PPS}
+    assert verdict(late, **how, evidence=gap).kind is VerdictKind.LINE_RATE
+    assert verdict(late, **how).kind is not VerdictKind.LINE_RATE, "nobody took the rest"
+    lost = counts(intended_packets=1000, offered_packets=950, unsent_late_packets=50, forwarded_packets=880)
+    assert verdict(lost, **how, evidence=gap).kind is not VerdictKind.LINE_RATE, "more is lost than the host explains"
+
+
 def test_a_search_at_the_line_rate_judges_itself() -> None:
     assert verdict(flat_out=False, role="search", line_rate_pps=LINE_PPS).kind is VerdictKind.VALID
 
