@@ -285,8 +285,8 @@ class _ComparedSide:
 class _Draft:
     """A comparison of which the noise is not known yet: it is estimated over all of a run.
 
-    ``blocks``: the figures of both sides. ``counted``: the same with what the host took, where a side is disturbed more
-    often than the others. ``errors``: of both sides, beside their noise.
+    ``blocks``: the figures of both sides, of a ``full`` line in every trial. ``counted``: the same with what the host
+    took, where a side is disturbed more often than the others. ``errors``: of both sides, beside their noise.
     """
 
     metric: Metric
@@ -299,6 +299,7 @@ class _Draft:
     load: str = ""
     counted: tuple[Blocks, Blocks] | None = None
     errors: tuple[Estimate, ...] = ()
+    full: bool = False
 
     @property
     def ratio(self) -> float:
@@ -457,9 +458,12 @@ def _answers(
 ) -> list[tuple[Estimate | None, Answer]]:
     """Return the estimate of log(b / a) of each comparison, None where its error is not known, and the answer."""
     estimates: list[Estimate | None] = [None] * len(drafts)
-    of_metric = {metric: [i for i, draft in enumerate(drafts) if draft.metric == metric] for metric in OF_POINTS}
-    for metric, at in of_metric.items():
-        lent = of_metric["throughput"] if metric in SEARCHES else []  # searches are few, and starts differ alike
+    of_metric: dict[tuple[Metric, bool], list[int]] = {}
+    for i, draft in enumerate(drafts):
+        of_metric.setdefault((draft.metric, draft.full), []).append(i)  # a full line has none of the noise of others
+    for (metric, _), at in of_metric.items():
+        # Searches are few, and starts differ alike.
+        lent = of_metric.get(("throughput", False), []) if metric in SEARCHES else []
         taken = [*at, *lent]
         found = list(_estimates([drafts[i] for i in taken], [blocks[i] for i in taken], unit))
         for i, estimate in zip(at, found, strict=False):
@@ -565,15 +569,16 @@ def _flat_out(a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
             return
     kinds = [it.verdict.kind for it in counted]
     n = len(counted[0].trials), len(counted[1].trials)
-    full = all(kind is VerdictKind.LINE_RATE for kind in kinds)  # both are as fast as this line
-    bounds = EXACT if full else Bounds(*(kind.is_bound for kind in kinds))
+    full = all(t.verdict.kind is VerdictKind.LINE_RATE for it in counted for t in it.trials)
+    one_line = all(kind is VerdictKind.LINE_RATE for kind in kinds)
+    bounds = EXACT if one_line else Bounds(*(kind.is_bound for kind in kinds))
     disturbed = a.result.disturbed or b.result.disturbed
     plain = (counted_blocks(counted[0].trials), counted_blocks(counted[1].trials)) if disturbed else None
     names = _called(a, b)
-    notes = ("both fill the line",) if full else tuple(_bound_notes(names, kinds))
-    draft = _Draft("throughput", a, b, rates, n, notes, bounds, counted=plain)
+    notes = (f"both fill the line{'' if full else ' in some trials'}",) if one_line else _bound_notes(names, kinds)
+    draft = _Draft("throughput", a, b, rates, n, tuple(notes), bounds, counted=plain, full=full)
     yield draft
-    if full:
+    if one_line:  # what either could do without it is another question
         return
     if any(kind.is_bound for kind in kinds):
         yield from _capacities(draft, kinds)

@@ -92,7 +92,15 @@ class Standing:
         """Return the others whose throughput is a lower bound, so that they may be faster than the first."""
         if self.metric != "throughput":
             return ()
-        return tuple(r for r, c in self.level if is_limited(r) and (c is None or c.answer != "same"))
+        first = self.results[0].verdict.kind if self.results else VerdictKind.VALID
+        return tuple(
+            r
+            for r, c in self.level
+            if is_limited(r)
+            and (c is None or c.answer != "same")
+            # Two that fill one line are compared by what they do on it.
+            and (c is None or not first is r.verdict.kind is VerdictKind.LINE_RATE)
+        )
 
     @property
     def at_line_rate(self) -> bool:
