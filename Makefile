@@ -35,7 +35,7 @@ bench-fib: setup ## the FIB at up to a billion routes against its bars; ENTRIES=
 	@$(MAKE) unit-tests
 	$(BIN)/python bench/fib.py $(if $(ENTRIES),--entries $(ENTRIES))
 
-record: setup ## docs/results made anew: measures the suites of the papers and their follow-ups, six hours; RUNS="runs/A runs/B": from these runs
+record: setup ## docs/results made anew: measures the suites of the papers, each twice, four to six hours; RUNS="runs/A runs/B": from these runs
 	$(BIN)/python scripts/record.py $(or $(RUNS),--measure)
 
 smoke: setup ## the tests that start no data plane, side by side: two minutes

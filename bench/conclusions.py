@@ -83,6 +83,26 @@ def estimates(mean: Array, variance: Array, n: Array, degrees_max: Array) -> Est
     return Estimates(mean, np.sqrt(np.maximum(variance, typical.reshape(each)) / n), degrees)
 
 
+def at_distances(sample: Array, far: Flags, degrees_max: Array) -> Estimates:
+    """Return what SidesNoise.estimate of analysis/starts.py says of cells whose starts were near or far."""
+    mean, variance, n = moments(sample)
+    groups = [np.where(flags & ~np.isnan(sample), sample, np.nan) for flags in (~far, far)]
+    numbers = np.stack([np.sum(~np.isnan(it), axis=-1) for it in groups])
+    with np.errstate(invalid="ignore"):
+        means = np.stack([np.nansum(it, axis=-1) for it in groups]) / numbers
+    squares = sum(np.nansum((it - m[..., None]) ** 2, axis=-1) for it, m in zip(groups, means, strict=True))
+    left = n - np.sum(numbers > 0, axis=0)
+    within = squares / np.maximum(left, 1)
+    one = estimates(mean, within, np.ones_like(n), degrees_max).error ** 2  # at least what is typical at one distance
+    each = (2, len(sample), *[1] * (mean.ndim - 1))
+    shares = numbers.reshape(2, len(sample), -1).sum(axis=-1).reshape(each) / 1.0
+    middle = np.sum(shares * means, axis=0) / np.sum(shares, axis=0)
+    between = np.sum(shares * (means - middle) ** 2, axis=0) / np.sum(shares, axis=0)
+    found = estimates(mean, variance, n, degrees_max)
+    both = (numbers > 0).all(axis=0)
+    return Estimates(mean, np.where(both, np.sqrt((one + between) / n), found.error), found.degrees)
+
+
 def called(found: Estimates, alpha: float) -> tuple[Flags, Flags]:
     """Return which comparisons are different and which the same; axes are run, pair of switches and cell."""
     p = 2 * special.stdtr(found.degrees, -np.abs(found.mean / found.error))
@@ -187,9 +207,14 @@ def covers(
 
     ``true``: the mean logarithm of the rate. That of a search reaches from its lower bounds over its upper ones.
     """
-    mean, variance, n = moments(printed(kind, plan, drawn, generator, blocks))
+    sample = printed(kind, plan, drawn, generator, blocks)
+    mean, variance, n = moments(sample)
     starts = plan.switches - (1 if kind == "ratio" else 0)
-    found = estimates(mean, variance, n, np.full(len(mean), len(plan.cells) * starts * (blocks - 1.0)))
+    degrees_max = np.full(len(mean), len(plan.cells) * starts * (blocks - 1.0))
+    if drawn.far is None or kind == "ratio":
+        found = estimates(mean, variance, n, degrees_max)
+    else:
+        found = at_distances(sample, drawn.far[..., :blocks], degrees_max)
     alone = special.stdtrit(n - 1, 0.975) * np.sqrt(np.maximum(variance, RESOLUTION**2) / n)
     half, reach = found.half(), STEP if kind == "search" else 0.0
     off = mean - (-true if kind in ("cycles", "p50", "p99") else true)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import make_point
 
 from planebench.analysis.answers import EXACT, OneOfMany, answers
 from planebench.analysis.noise import fit_noise
-from planebench.analysis.starts import Block, paired
+from planebench.analysis.starts import Block, noise_of_sides, paired
 
 sys.path.append(str(Path(__file__).parents[2] / "bench"))  # after tests, which has a folder nf of its own
 
@@ -23,6 +24,29 @@ def test_intervals_cover_and_equal_switches_are_not_told_apart(name: str) -> Non
     found = conclusions.measure(name, seeds=40)
     assert found.ended > 0.90 or name in EXEMPT
     assert max(found.different.values()) <= 0.15 or name in EXEMPT
+
+
+def test_figures_at_two_core_distances_are_those_of_the_analysis() -> None:
+    generator = np.random.default_rng(3)
+    far = generator.random((4, 6, 5)) < 0.5
+    sample = generator.normal(0, 0.02, far.shape) - 0.7 * far
+    told = conclusions.at_distances(sample, far, np.full(4, 24.0))
+    for run in range(4):
+        cells = [
+            tuple(
+                Block(i, i, float(log), "far" if flag else "near")
+                for i, (log, flag) in enumerate(zip(*it, strict=True))
+            )
+            for it in zip(sample[run], far[run], strict=True)
+        ]
+        points = [make_point("vpp", "loopback", chain_length=1 + i) for i in range(6)]
+        noise = noise_of_sides(zip(points, cells, strict=True))
+        for cell, blocks in enumerate(cells):
+            one = noise.estimate(blocks)
+            assert one is not None
+            assert (one.mean, one.error, one.degrees) == pytest.approx(
+                (told.mean[run, cell], told.error[run, cell], told.degrees[run, cell])
+            )
 
 
 @pytest.mark.parametrize("name", ["starts 2 %", "0.3 to 6 % by topology"])
