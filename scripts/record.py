@@ -99,13 +99,15 @@ def setup() -> str:
     head = ("suite", "date", "minutes", "clock, MHz", "in place of NICs", "pages", "switches", "test points", "trials")
     host = run_of(MAIN).run.header.host
     trials = [t for it in kept().values() for t in saturating(it.run.trials).trials]
-    disturbed = sum(map(is_disturbed, trials))
+    disturbed, bands = sum(map(is_disturbed, trials)), Counter(t.band or "both" for t in trials)
     return (
         f"A virtual machine ({host['hypervisor']}) with {host['cores_allowed']} CPUs ({host['cpu_model']}), "
         f"{host['memory_total_bytes'] / 2**30:.0f} GiB, Linux {str(host['kernel']).partition('-')[0]}. The switch has "
         "one CPU; the tester shares the other with all VNFs. Ratios within a row hold; rates of two rows are not "
         f"compared. Other work took more than 2 % of the CPU time in {percent(disturbed / len(trials))} of "
-        f"{len(trials)} saturating trials; rates are per time that was left.\n\n{table(head, rows)}\n{versions()}"
+        f"{len(trials)} saturating trials; rates are per time that was left. Switch and tester had near CPUs in "
+        f"{percent(bands['near'] / len(trials))} of them, far ones in {percent(bands['far'] / len(trials))}. "
+        f"{len(rows) - len(SUITES)} of {len(SUITES)} suites were measured a second time.\n\n{table(head, rows)}\n{versions()}"
     )
 
 
