@@ -107,7 +107,8 @@ def setup() -> str:
         f"compared. Other work took more than 2 % of the CPU time in {percent(disturbed / len(trials))} of "
         f"{len(trials)} saturating trials; rates are per time that was left. Switch and tester had near CPUs in "
         f"{percent(bands['near'] / len(trials))} of them, far ones in {percent(bands['far'] / len(trials))}. "
-        f"{len(rows) - len(SUITES)} of {len(SUITES)} suites were measured a second time.\n\n{table(head, rows)}\n{versions()}"
+        f"{len(rows) - len(SUITES)} of {len(SUITES)} suites were measured a second time.\n\n"
+        f"{table(head, rows)}\n{versions()}"
     )
 
 
