@@ -17,7 +17,7 @@ from pathlib import Path
 
 from planebench.host import procfs
 from planebench.host.launch import NAMESPACE_REMEDY
-from planebench.host.process import Process, Supervisor, stretched, wait_ready
+from planebench.host.process import Process, Supervisor, on_failure, stretched, wait_ready
 from planebench.model.errors import StartError, UsageError
 
 INTERFACE_NAME_MAX = 15
@@ -50,7 +50,7 @@ class VethWire:
         if too_long:
             raise UsageError(f"wire name {too_long[0]!r} is too long for an interface; use 8 characters at most")
         holder = supervisor.spawn("netns", ["sleep", "infinity"], cpus=cpus, new_netns=True, high_priority=False)
-        try:
+        with on_failure(holder.terminate):
             # The holder executes ``sleep`` when it is in its namespace.
             command = Path(f"/proc/{holder.pid}/comm")
             wait_ready("the network namespace", lambda: procfs.read_text(command) == "sleep", [holder])
@@ -67,9 +67,6 @@ class VethWire:
                 text = setup.exit_report()
                 setup.terminate()
                 raise StartError(f"cannot make veth pairs {', '.join(ends)}: {text}\n{NAMESPACE_REMEDY}")
-        except BaseException:
-            holder.terminate()
-            raise
         return cls(pairs, holder)
 
     def close(self) -> None:

@@ -411,6 +411,16 @@ def _open_log(where: Path, name: str) -> IO[bytes]:
 
 
 @contextlib.contextmanager
+def on_failure(undo: Callable[[], object]) -> Iterator[None]:
+    """Undo what was begun if the block raises, also by Ctrl-C."""
+    try:
+        yield
+    except BaseException:
+        undo()
+        raise
+
+
+@contextlib.contextmanager
 def high_priority() -> Iterator[bool]:
     """Run a block of the harness at nice -20, and restore its nice value and autogroup. Yields whether it was allowed.
 

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from planebench.analysis.histogram import encode
 from planebench.host.evidence import HostSample, ThreadSampler, sample_host
-from planebench.host.process import Supervisor, stretched
+from planebench.host.process import Supervisor, on_failure, stretched
 from planebench.measure.conditions import read_conditions
 from planebench.measure.distance import REUSE_S, measure_distance, near_limit_ns
 from planebench.measure.live import LiveSettings, LiveTopology, link_settings
@@ -162,7 +162,7 @@ class ExternalRunner:
             switch = start_switches(adapter, requests, supervisor)
         runner = cls(tester, switch, links, placement)
         runner._fills_line = not settings.has_rate
-        try:
+        with on_failure(runner.stop):
             tester.connect([port_name(links.ends[port].tester) for port in topology.wire_ports])
             streams = [runner._stream(flow, 64, READY_PPS) for flow in all_flows(topology)]
             deadline = time.monotonic() + stretched(READY_S)
@@ -177,9 +177,6 @@ class ExternalRunner:
                         "cabling as --wire says?"
                     )
             runner.conditions = read_conditions(topology, links.wire, switch, lambda: ())
-        except BaseException:
-            runner.stop()
-            raise
         return runner
 
     def run(self, request: TrialRequest) -> Trial:

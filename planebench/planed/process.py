@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
-from planebench.host.process import Process, Supervisor
+from planebench.host.process import Process, Supervisor, on_failure
 from planebench.model.errors import DiedError, StartError
 from planebench.planed.client import PlanedClient, RpcClosedError
 from planebench.planed.document import Document, Json
@@ -40,11 +40,8 @@ class PlanedProcess:
         self.title = title
         self._report = report or process.exit_report
         self._timeout_s, self._dying_s = timeout_s, dying_s
-        try:
+        with on_failure(process.terminate):
             self.client = PlanedClient(socket, deadline_s=connect_s, give_up=self._give_up)
-        except BaseException:
-            process.terminate()
-            raise
 
     @classmethod
     def start(

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from planebench.host import procfs
 from planebench.host.evidence import ThreadRef
-from planebench.host.process import Process, stretched
+from planebench.host.process import Process, on_failure, stretched
 from planebench.host.programs import Found, program_output, required
 from planebench.model.conditions import (
     MANIFEST_KEYS,
@@ -101,14 +101,9 @@ class ProcessGroup(RunningSwitch):
         except PlanebenchError as error:
             raise error if isinstance(error, DiedError) else self.died(error) from error
 
-    @contextlib.contextmanager
-    def stopped_on_failure(self) -> Iterator[None]:
+    def stopped_on_failure(self) -> contextlib.AbstractContextManager[None]:
         """Stop the switch if the block, which waits for it to come up, raises."""
-        try:
-            yield
-        except BaseException:
-            self.stop()
-            raise
+        return on_failure(self.stop)
 
 
 def nic_counters(ports: Mapping[str, Mapping[str, int]]) -> dict[str, int]:

@@ -20,7 +20,7 @@ from planebench.host import procfs
 from planebench.host.evidence import ThreadRef
 from planebench.host.facts import CAP_SYS_NICE, has_capability, is_machine_root
 from planebench.host.interfaces import interfaces_of
-from planebench.host.process import Process, Supervisor, stretched
+from planebench.host.process import Process, Supervisor, on_failure, stretched
 from planebench.host.programs import Found, NotFound
 from planebench.model.conditions import FeatureClaim, everywhere
 from planebench.model.cpus import cpu_text
@@ -100,14 +100,11 @@ class KernelAdapter(Adapter):
             raise UsageError(f"{self.name} needs interfaces in a network namespace; use the veth wire")
         whole = made and len(interfaces) == len(names)
         switch = RunningKernel(self.title, interfaces, request, supervisor, whole=whole)
-        try:
+        with on_failure(switch.stop):
             if made and has_core():
                 switch.place()
             pairs = tuple((names[a], names[b]) for a, b in request.cross_connects)
             switch.keeper = self.connect(request, supervisor, pairs)
-        except BaseException:
-            switch.stop()
-            raise
         return switch
 
 

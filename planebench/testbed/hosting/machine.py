@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from planebench.host.evidence import ThreadRef
-from planebench.host.process import Supervisor
+from planebench.host.process import Supervisor, on_failure
 from planebench.host.programs import Found, required
 from planebench.model.dimensions import HostingFacts, HostingName
 from planebench.model.errors import UsageError
@@ -116,12 +116,9 @@ def start(
     # The last vCPUs forward and are pinned, those before are for the guest's Linux.
     first = vcpus - len(request.cpus)
     places = (*(request.control_cpus,) * first, *(frozenset({cpu}) for cpu in request.cpus))
-    try:
+    with on_failure(process.terminate):
         vcpus_here = qemu.begin(process, monitor, places)
         planed = attach(request, process, f"VNF {request.name}") if guest.rpc else None
-    except BaseException:
-        process.terminate()
-        raise
     settings = guest.settings
     cpus = [", ".join(str(cpu) for cpu in sorted(place)) for place in places]
     queues = f", {settings.queues} queue pairs" if settings.queues > 1 else ""
