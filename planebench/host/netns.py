@@ -17,8 +17,8 @@ from pathlib import Path
 
 from planebench.host import procfs
 from planebench.host.launch import NAMESPACE_REMEDY
-from planebench.host.process import Process, Supervisor, on_failure, stretched, wait_ready
-from planebench.model.errors import StartError, UsageError
+from planebench.host.process import Process, Supervisor, on_failure, wait_ready
+from planebench.model.errors import UsageError
 
 INTERFACE_NAME_MAX = 15
 MTU_BYTES = 1500
@@ -63,10 +63,7 @@ class VethWire:
                 netns_pid=holder.pid,
                 high_priority=False,
             )
-            if setup.wait(stretched(SETUP_TIMEOUT_S)) != 0:
-                text = setup.exit_report()
-                setup.terminate()
-                raise StartError(f"cannot make veth pairs {', '.join(ends)}: {text}\n{NAMESPACE_REMEDY}")
+            setup.finish(SETUP_TIMEOUT_S, f"cannot make veth pairs {', '.join(ends)}", NAMESPACE_REMEDY)
         return cls(pairs, holder)
 
     def close(self) -> None:

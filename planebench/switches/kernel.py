@@ -20,7 +20,7 @@ from planebench.host import procfs
 from planebench.host.evidence import ThreadRef
 from planebench.host.facts import CAP_SYS_NICE, has_capability, is_machine_root
 from planebench.host.interfaces import interfaces_of
-from planebench.host.process import Process, Supervisor, on_failure, stretched
+from planebench.host.process import Process, Supervisor, on_failure
 from planebench.host.programs import Found, NotFound
 from planebench.model.conditions import FeatureClaim, everywhere
 from planebench.model.cpus import cpu_text
@@ -123,10 +123,7 @@ def in_namespace(what: str, argv: Sequence[str], request: SwitchRequest, supervi
     It runs at the priority of pollers; otherwise a tester that polls on the same CPU would leave it almost no time.
     """
     done = supervisor.spawn(what, argv, cpus=request.control_cpus, workdir=request.workdir, netns_pid=request.netns_pid)
-    if done.wait(stretched(SETUP_TIMEOUT_S)) != 0:
-        text = done.exit_report()
-        done.terminate()
-        raise StartError(f"the kernel could not be set up: {text}")
+    done.finish(SETUP_TIMEOUT_S, "the kernel could not be set up")
     return done.log_tail(1000)
 
 
