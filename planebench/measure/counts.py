@@ -384,14 +384,12 @@ class Sending:
 class Sender:
     """Sends through one planed, or several that answer as one, and numbers its sendings.
 
-    ``check`` raises if a process has died. ``epoch`` is the number of the last sending, 1 to 65535 in a cycle; 0 marks
-    no sending. ``nonce`` is the secret in all its frames: a frame without it is foreign, whoever made it.
+    ``check`` raises if a process has died. ``epoch`` is the number of the last sending, 1 to 65535 in a cycle; 0 before
+    the first. ``nonce`` is the secret in all its frames: a frame without it is foreign, whoever made it.
     """
 
-    def __init__(
-        self, call: Call, *, queues: int = 1, epoch: int = 0, check: Callable[[], None] = lambda: None
-    ) -> None:
-        self.call, self.queues, self.epoch = call, queues, epoch
+    def __init__(self, call: Call, *, queues: int = 1, check: Callable[[], None] = lambda: None) -> None:
+        self.call, self.queues, self.epoch = call, queues, 0
         self.nonce = 1 + secrets.randbelow(NONCE_MAX)
         self._check = check
 

@@ -340,7 +340,6 @@ class SimRunner:
     ) -> None:
         self.spec = spec
         self._seed = seed
-        self._starts = 0
         self._alive = True
         self._done = Counter(t.point.point_id for t in past)
         self._now = now or utc_now
@@ -349,12 +348,10 @@ class SimRunner:
         """Run one trial. Never raises; a switch that dies makes an invalid trial."""
         if self.spec.line:
             request = request.on_line(line_rate_pps(request.mean_frame_bytes, self.spec.line))
-        start = max(request.start, self._starts)
         number = self._done[request.point.point_id]
-        luck = draw(self.spec, self._seed, request.point, start, number, request.repetition)
+        luck = draw(self.spec, self._seed, request.point, request.start, number, request.repetition)
         self._done[request.point.point_id] += 1
         self._alive = not luck.dies
-        request = dataclasses.replace(request, start=start)
         if luck.dies:
             return failed_trial(request, f"{self.spec.name} died (simulated)", self._now())
         flows = request.flows()
@@ -377,10 +374,6 @@ class SimRunner:
             latency=latency,
         )
         return judged(trial, request.profile)
-
-    def restart(self) -> None:
-        """Start the switch anew: it may fall into its other mode."""
-        self._starts += 1
 
     def alive(self) -> bool:
         """Return whether the last trial found it alive."""
