@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -219,7 +218,7 @@ class ExternalRunner:
             latency=request.probe_rate_pps > 0,
             watch=lambda: kernel.append(self._sample(sampler)),
         )
-        cycles = cycles_of_trial(before, self._switch.counters(), 0)
+        cycles = cycles_of_trial(before, self._switch.counters())
         self._switch.check()
         return trial_of(
             request,
@@ -227,8 +226,7 @@ class ExternalRunner:
             offered_duration_ns=round(request.duration_s * 1e9),
             directions=tuple(_direction(stream, counts[stream.name], request.duration_s) for stream in streams),
             evidence=host_evidence(kernel[0], kernel[-1]),
-            # How long the TSC of the switch ran is not known: the tester, which measures that else, is elsewhere.
-            switch=dataclasses.replace(cycles, idle_cycles=None),
+            switch=cycles,  # without idle ones: how long the TSC ran is measured by the tester, which is elsewhere
             latency=_latency(list(counts.values())) if request.probe_rate_pps > 0 else None,
         )
 

@@ -173,7 +173,7 @@ class RunningKernel(RunningSwitch):
             if (name := procfs.read_text(folder / "comm")) in names:
                 threads.append(ThreadRef(int(folder.name), int(folder.name), name))
         self._threads = tuple(threads)
-        self._time = common.CpuTime((thread.tid for thread in self._threads), self._request.tsc_hz, len(cpus))
+        self._time = common.CpuTime((thread.tid for thread in self._threads), self._request.tsc_hz)
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
         """Return a kernel thread for each port, and the softirq threads of their cores, which continue their work."""
@@ -191,10 +191,8 @@ class RunningKernel(RunningSwitch):
         counts = interfaces_of(self._holder)
         ports = {port: counts[name] for port, name in self._ports.items() if name in counts}
         whole = len(ports) == len(self._ports)
-        busy, idle = self._time.cycles()
         return SwitchCycles(
-            busy_cycles=busy,
-            idle_cycles=idle,
+            busy_cycles=self._time.cycles(),
             packets=sum(count.rx_packets for count in ports.values()) if whole else None,
             forwarded_packets=sum(count.tx_packets for count in ports.values()) if whole else None,
             drops={

@@ -91,7 +91,6 @@ class LinkedSwitches(RunningSwitch):
             counters.update(part.counters)
         return SwitchCycles(
             busy_cycles=total(part.busy_cycles for part in parts),
-            idle_cycles=total(part.idle_cycles for part in parts),
             packets=total(part.packets for part in parts),
             drops=dict(drops),
             forwarded_packets=total(part.forwarded_packets for part in parts),

@@ -363,7 +363,6 @@ class RunningPlaned(common.ProcessGroup):
             drops |= common.nic_drops(nic)
         return SwitchCycles(
             busy_cycles=sum(task.busy_cycles for task in tasks),
-            idle_cycles=sum(task.idle_cycles for task in tasks),
             packets=sum(task.rx_packets for task in tasks),
             drops=drops,
             forwarded_packets=sum(task.tx_packets for task in tasks),

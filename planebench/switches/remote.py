@@ -190,7 +190,7 @@ class RemoteSwitch(RunningSwitch):
     def counters(self) -> SwitchCycles:
         """Return the counters; without cycles where the CPUs of both hosts differ, as their TSCs then do."""
         told = decoded(SwitchCycles, self._call("counters"))
-        return told if self._same_cpus else replace(told, busy_cycles=None, idle_cycles=None)
+        return told if self._same_cpus else replace(told, busy_cycles=None)
 
     def check(self) -> None:
         """Raise DiedError if a process of it, or the connection, is gone."""
