@@ -320,7 +320,6 @@ def _self_loop(settings: LiveSettings, placement: Placement, supervisor: Supervi
             planed=settings.planed,
             name="calibrate",
             title="the tester",
-            file="tester",
             workdir=workdir,
             cpus=frozenset({*control, *placement.tester_cpus}),
             netns_pid=veth.netns_pid if veth else None,

@@ -220,7 +220,6 @@ class LiveTopology:
                     planed=settings.planed,
                     name="tester",
                     title="the tester",
-                    file="tester",
                     workdir=links.workdir,
                     cpus=placement.control_cpus | placement.polled_by_tester,
                     netns_pid=netns_pid,

@@ -52,7 +52,6 @@ class PlanedProcess:
         planed: Path,
         name: str,
         title: str,
-        file: str,
         workdir: Path,
         cpus: frozenset[int],
         netns_pid: int | None = None,
@@ -61,10 +60,10 @@ class PlanedProcess:
     ) -> Self:
         """Start planed with a document and connect to it. Raise StartError, with its last log lines.
 
-        ``file``: its document and socket are ``file.json`` and ``file.rpc`` in ``workdir``. ``connect_s``: how long it
-        may take to fill its tables.
+        Its document and socket are ``name.json`` and ``name.rpc`` in ``workdir``. ``connect_s``: how long it may take
+        to fill its tables.
         """
-        config, socket = workdir / f"{file}.json", workdir / f"{file}.rpc"
+        config, socket = workdir / f"{name}.json", workdir / f"{name}.rpc"
         document.write(config)
         argv = [str(planed), "--config", str(config), "--rpc", str(socket), *arguments]
         process = supervisor.spawn(name, argv, cpus=cpus, workdir=workdir, netns_pid=netns_pid)

@@ -327,7 +327,6 @@ class PlanedAdapter(Adapter):
             planed=found.binary,
             name="planed-switch",
             title="planed",
-            file="planed-switch",
             workdir=request.workdir,
             cpus=request.control_cpus,  # workers pin themselves
             netns_pid=request.netns_pid,
