@@ -117,8 +117,6 @@ def calibrate(
     Raises UsageError for a value that makes no sense, StartError or DiedError if planed does not come up or stay.
     """
     sizes = tuple(dict.fromkeys(frame_sizes))
-    if not sizes:
-        raise UsageError("no frame size to calibrate; give one, such as 64")
     check_duration(duration_s)
     wire = wire_kind(settings.wire).name
     if settings.tester_cores > 1 and not (wire_kind(wire).queues_differ or wire in Adapter.queued_wires):

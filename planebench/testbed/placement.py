@@ -132,11 +132,8 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), idle_t
 
     ``hosted``: numbers of the VNFs that are processes of their own. They come before the others, which may take turns
     inside the tester; where no core is left for them they share that of the switch, not the tester's, which has to
-    keep its pace; but they get the core of an ``idle_tester``, which polls nothing. Raises UsageError when no CPU is
-    allowed.
+    keep its pace; but they get the core of an ``idle_tester``, which polls nothing.
     """
-    if not cpus.allowed:
-        raise UsageError("the set of allowed CPUs is empty; allow at least one CPU, preferably two or more")
     if cpus.switch_elsewhere:
         return _without_switch(cpus, vnf_count)
     switch = _switch_cpu(cpus)
@@ -395,8 +392,7 @@ def place(
 
     ``placing`` decides on VNFs only: switch and tester are where :func:`near` puts them. ``hosted`` and ``idle_tester``
     are as there.
-    Raises UsageError when no CPU is allowed, or for a placement that this machine or these VNFs cannot have
-    (:func:`refusal`).
+    Raises UsageError for a placement that this machine or these VNFs cannot have (:func:`refusal`).
     """
     placed = near(cpus, vnf_count, hosted=hosted, idle_tester=idle_tester)
     if placing != NEAR and vnf_count:
