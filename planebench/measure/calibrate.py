@@ -62,7 +62,6 @@ DURATION_MIN_S, DURATION_MAX_S = 0.01, 60.0
 """Limits of one send: a shorter one has too few packets, with a longer one a frame size takes over fifteen minutes."""
 
 ReadClock = Callable[[LatencyRecord, Statistics], LatencyRecord | None]
-CalibrationListener = Callable[[str, float], None]
 Send = Callable[[Flow, int, float | None, int], Statistics]
 """Sends flow, frame size in bytes, rate in pps (None: maximum), probes per second; returns ``stats.get``."""
 
@@ -109,7 +108,7 @@ def calibrate(
     cpus: Cpus,
     supervisor: Supervisor,
     duration_s: float = 0.2,
-    listener: CalibrationListener | None = None,
+    listener: Callable[[str, float], None] | None = None,
 ) -> Calibration:
     """Measure ceilings and latency baseline at each frame size: 6 or 9 sends of ``duration_s`` per size.
 

@@ -47,8 +47,6 @@ VALID = Verdict(VerdictKind.VALID)
 NO_EVIDENCE = Evidence()
 NOTHING: Mapping[str, int] = MappingProxyType({})
 
-Distance = Callable[[], CoreDistance | None]
-
 
 @dataclass(frozen=True, slots=True)
 class TrialRequest:
@@ -100,7 +98,7 @@ class TrialRequest:
 def run_trial(
     live: LiveTopology,
     request: TrialRequest,
-    distance: Distance,
+    distance: Callable[[], CoreDistance | None],
     calibration: Calibration | None = None,
     before: CoreDistance | None = None,
 ) -> Trial:

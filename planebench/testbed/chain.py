@@ -160,7 +160,8 @@ def _resolved(vnf: ChainVnf, base: Path) -> ChainVnf:
 
 def _options_of(hosting: HostingName | None) -> tuple[Option, ...]:
     """Return the options of a hosting; ``process``, and a text that names none, have none."""
-    return HOSTINGS[hosting].options if hosting in HOSTINGS else ()
+    found = HOSTINGS.get(hosting or "process")
+    return found.options if found else ()
 
 
 def _given(options: Iterable[Option], texts: Mapping[str, str]) -> Iterator[Option]:

@@ -7,7 +7,7 @@ import dataclasses
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any, Literal
@@ -26,7 +26,7 @@ from planebench.model.records import (
     Trial,
 )
 from planebench.model.scenarios import Flow
-from planebench.model.switch import Option, OptionKind, parse_values
+from planebench.model.switch import Option, OptionKind
 from planebench.model.text import utc_now
 from planebench.testbed.rates import line_rate_pps
 
@@ -74,12 +74,6 @@ class SimSpec:
     poll: float = _key(0.0, "amount", "cycles of a poll among those of its packets (0: polls are not reported)")
     burst: int = _key(32, "whole", "maximum number of frames that a poll finds")
     dies_share: float = _key(0.0, "share", "share of trials in which the switch dies")
-
-    @classmethod
-    def from_options(cls, label: str, options: Mapping[str, str]) -> SimSpec:
-        """Return the switch with these options. Raises UsageError, which names the key, the value and what is valid."""
-        values: Mapping[str, Any] = parse_values("switch sim", tuple(SIM_KEYS.values()), options)
-        return dataclasses.replace(cls(name=label), **values)
 
 
 SIM_KEYS = {
