@@ -14,6 +14,7 @@ from planebench.host.process import Supervisor, on_failure
 from planebench.host.programs import Found, required
 from planebench.model.dimensions import HostingFacts, HostingName
 from planebench.model.errors import UsageError
+from planebench.model.scenarios import FRAME_SIZE_MAX_BYTES
 from planebench.model.switch import Option
 from planebench.planed.document import Document, Port
 from planebench.testbed.hosting import base, bubblewrap, qemu
@@ -22,7 +23,6 @@ from planebench.testbed.hosting.bubblewrap import Shown
 from planebench.testbed.hosting.inside import RPC, attach, give, own_folder
 from planebench.testbed.hosting.qemu import Accelerator, NicSettings, Rings, device_address, pci_address
 
-STANDARD_FRAME_BYTES = 1518
 VCPUS_MAX = 64
 SCRATCH = Path("/var/tmp")
 """Where QEMU keeps what a guest writes to its disk."""
@@ -65,7 +65,7 @@ def nic_settings(request: HostedRequest) -> NicSettings:
     """Return the settings of the NICs. Only a user's image needs mergeable buffers: planed's hold the largest frame."""
     rings: Rings = "packed" if _text(request, "rings", "split") == "packed" else "split"
     own = request.document is None
-    return NicSettings(rings, request.ring_size, request.queues, own and request.max_frame_bytes > STANDARD_FRAME_BYTES)
+    return NicSettings(rings, request.ring_size, request.queues, own and request.max_frame_bytes > FRAME_SIZE_MAX_BYTES)
 
 
 def _text(request: HostedRequest, key: str, default: str) -> str:
