@@ -16,7 +16,7 @@ from rich.console import Console
 from planebench.analysis.compare import Derived
 from planebench.analysis.histogram import encode
 from planebench.analysis.standings import Standings
-from planebench.measure.sim.runner import SimSpec
+from planebench.measure.sim.runner import SIM_KEYS, SimSpec
 from planebench.measure.verdict import judge
 from planebench.model.header import Finished, Run, RunHeader, SwitchInfo
 from planebench.model.plan import LatencyPlan, Plan, Skipped, ThroughputPlan
@@ -33,7 +33,7 @@ from planebench.model.records import (
     Verdict,
     VerdictKind,
 )
-from planebench.model.switch import parse_switch
+from planebench.model.switch import parse_switch, parse_values
 from planebench.plan.estimate import expected_trials
 from planebench.plan.passes import group_points, latency_of, searches_of, visits_of
 from planebench.report.terminal.grid import Glyphs
@@ -63,7 +63,8 @@ VERSIONS = {
 def sim_spec(text: str) -> SimSpec:
     """Return the simulated switch of ``sim:key=value:...``."""
     switch = parse_switch(text)
-    return SimSpec.from_options(switch.label, switch.options)
+    values: dict[str, Any] = parse_values("switch sim", tuple(SIM_KEYS.values()), switch.options)
+    return SimSpec(switch.label, **values)
 
 
 def make_plan(switches: Sequence[str] = ("planed",), **changes: Any) -> Plan:

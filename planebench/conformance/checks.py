@@ -225,7 +225,7 @@ def counts_frames(rig: Rig) -> Remarks:
 def _counted(rig: Rig, before: SwitchCycles, wanted: int) -> SwitchCycles:
     """Return what the switch counted since ``before``, once that is as many as ``wanted``, or SETTLE_S later."""
     return read_until(
-        lambda: cycles_of_trial(before, rig.live.switch.counters(), 0),
+        lambda: cycles_of_trial(before, rig.live.switch.counters()),
         lambda found: all(n is None or n >= wanted for n in (found.packets, found.forwarded_packets)),
         SETTLE_S,
     )
@@ -290,7 +290,7 @@ def accounts_for_drops(rig: Rig) -> Remarks:
         counts = tester_counts(get_statistics(rig.live.call), rig.ways)
         came = sum(way.forwarded_packets + way.corrupt_packets for way in counts.directions)
         offered = sum(way.offered_packets for way in counts.directions)
-        switch = cycles_of_trial(before, rig.live.switch.counters(), 0)
+        switch = cycles_of_trial(before, rig.live.switch.counters())
         return DropAccount(offered, came, rig.hops, switch, counts.tester_drops)
 
     sent(rig, rig.ways, OVERLOAD_S, flood)

@@ -89,11 +89,10 @@ def survives_vnf_restart(rig: Rig) -> Remarks:
 class VnfProcess:
     """A VNF process beside the tester, which can be killed: a second planed has the VNFs' ports, the tester the wires.
 
-    Alone on its core until it is up; its ports connect to the switch. ``epoch`` is the last one that frames were sent
-    with: a switch may still have some of them. Raises StartError.
+    Alone on its core until it is up; its ports connect to the switch. Raises StartError.
     """
 
-    def __init__(self, rig: Rig, epoch: int = 0) -> None:
+    def __init__(self, rig: Rig) -> None:
         live, self.rig = rig.live, rig
         whole, vnf_ports = live.document(), set(rig.topology.vnf_ports)
         wires = whole.part(lambda port: port not in vnf_ports)
@@ -103,9 +102,8 @@ class VnfProcess:
             document,
             rig.supervisor,
             planed=rig.settings.planed,
-            name="vnf",
+            name=f"vnf{len(rig.supervisor.processes)}",
             title="the VNF",
-            file=f"vnf{len(rig.supervisor.processes)}",
             workdir=live.links.workdir,
             cpus=frozenset({*rig.placement.control_cpus, *rig.placement.tester_cpus, *rig.placement.vnf_cpus}),
             netns_pid=live.netns_pid,
@@ -113,7 +111,7 @@ class VnfProcess:
         live.apply(wires)
         tasks = frozenset(task.name for task in document.tasks)
         self.call = PlanedGroup((Member(live.call), Member(self.planed.call, tasks)))
-        self.sender = Sender(self.call, queues=live.links.queues, epoch=epoch, check=live.check)
+        self.sender = Sender(self.call, queues=live.links.queues, check=live.check)
 
     def count(self, flow: Flow) -> FrameCounts:
         counts = FrameCounts()
@@ -123,9 +121,9 @@ class VnfProcess:
 
 
 def survives_vnf_death(rig: Rig) -> Remarks:
-    epoch, sendings = 0, 0
+    sendings = 0
     for number in range(2):
-        vnf = VnfProcess(rig, epoch)
+        vnf = VnfProcess(rig)
         try:
             vnf.sender.wait_until_forwarding(rig.ways, CONNECT_DEADLINE_S)
             sendings = _count_through(vnf, f"start {number + 1} of the VNF process")
@@ -136,7 +134,6 @@ def survives_vnf_death(rig: Rig) -> Remarks:
                 with contextlib.suppress(PlanebenchError):  # the tester may have no generators
                     rig.live.call("traffic.stop")
                 rig.live.check()
-                epoch = vnf.sender.epoch
         finally:
             vnf.planed.stop()
     rig.live.apply(rig.live.document())

@@ -18,7 +18,6 @@ import psutil
 from planebench.host.pci import ROOT
 from planebench.host.procfs import link_name, read_text
 
-IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 _UP, _REJECT = 0x1, 0x200
 """Flags of a route (Linux, include/uapi/linux/route.h)."""
 _LINK_LOCAL = "20"
@@ -30,7 +29,7 @@ class Route:
     """A route of the kernel's main table. A default route has prefix length 0."""
 
     interface: str
-    network: IPNetwork
+    network: ipaddress.IPv4Network | ipaddress.IPv6Network
     metric: int
 
 

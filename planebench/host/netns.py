@@ -17,10 +17,8 @@ from pathlib import Path
 
 from planebench.host import procfs
 from planebench.host.launch import NAMESPACE_REMEDY
-from planebench.host.process import Process, Supervisor, stretched, wait_ready
-from planebench.model.errors import StartError, UsageError
+from planebench.host.process import Process, Supervisor, on_failure, wait_ready
 
-INTERFACE_NAME_MAX = 15
 MTU_BYTES = 1500
 """Frames of 1518 bytes with their FCS, the largest of this wire. AF_XDP and netmap take no larger MTU as they are."""
 SETUP_TIMEOUT_S = 20.0
@@ -43,14 +41,11 @@ class VethWire:
     def create(cls, supervisor: Supervisor, names: Sequence[str], *, cpus: frozenset[int]) -> VethWire:
         """Make one veth pair for each name, up and with IPv6 off. The helper processes run on ``cpus``.
 
-        Raises UsageError for a name that gives too long an interface name, StartError if the system refuses.
+        ``names`` have 8 characters at most. Raises StartError if the system refuses.
         """
         pairs = {name: (f"{name}-tester", f"{name}-switch") for name in names}
-        too_long = [name for name in names if len(f"{name}-tester") > INTERFACE_NAME_MAX]
-        if too_long:
-            raise UsageError(f"wire name {too_long[0]!r} is too long for an interface; use 8 characters at most")
         holder = supervisor.spawn("netns", ["sleep", "infinity"], cpus=cpus, new_netns=True, high_priority=False)
-        try:
+        with on_failure(holder.terminate):
             # The holder executes ``sleep`` when it is in its namespace.
             command = Path(f"/proc/{holder.pid}/comm")
             wait_ready("the network namespace", lambda: procfs.read_text(command) == "sleep", [holder])
@@ -63,13 +58,7 @@ class VethWire:
                 netns_pid=holder.pid,
                 high_priority=False,
             )
-            if setup.wait(stretched(SETUP_TIMEOUT_S)) != 0:
-                text = setup.exit_report()
-                setup.terminate()
-                raise StartError(f"cannot make veth pairs {', '.join(ends)}: {text}\n{NAMESPACE_REMEDY}")
-        except BaseException:
-            holder.terminate()
-            raise
+            setup.finish(SETUP_TIMEOUT_S, f"cannot make veth pairs {', '.join(ends)}", NAMESPACE_REMEDY)
         return cls(pairs, holder)
 
     def close(self) -> None:

@@ -21,7 +21,6 @@ from planebench.host.programs import NotFound, ProgramOutput, program_output, ru
 from planebench.model.errors import NotInstalledError, UsageError, unreadable
 
 Facts = dict[str, Any]
-FileStamp = tuple[Any, ...]
 
 PLANED_ENV = "PLANEBENCH_PLANED"
 REMEDY = f"build it with `make setup`, or set {PLANED_ENV} to the path of planed"
@@ -169,7 +168,7 @@ def planed_facts(kind: str, what: Mapping[str, Any], files: Iterable[Path] = ())
 
 
 @lru_cache(maxsize=16)
-def _facts(asked: str, stamps: tuple[FileStamp, ...], planed: Path) -> Facts:
+def _facts(asked: str, stamps: tuple[Any, ...], planed: Path) -> Facts:
     said = run_tool([planed, "--facts", "/dev/stdin"], FACTS_DEADLINE_S, stdin=asked)
     if not said.ok:
         raise UsageError(complaint(said))

@@ -120,6 +120,13 @@ class Process:
         except subprocess.TimeoutExpired:
             return None
 
+    def finish(self, timeout_s: float, failed: str, remedy: str = "") -> None:
+        """Wait for its end in order. Raises StartError, which begins with ``failed``, and ends it, if it does not."""
+        if self.wait(stretched(timeout_s)) != 0:
+            words = f"{failed}: {self.exit_report()}"
+            self.terminate()
+            raise StartError("\n".join(filter(None, (words, remedy))))
+
     def ask_to_end(self) -> None:
         """Send SIGCONT if it is paused, close its standard input, send SIGTERM; do not wait.
 
@@ -408,6 +415,16 @@ def _open_log(where: Path, name: str) -> IO[bytes]:
         with contextlib.suppress(FileExistsError):
             return path.open("xb")
     raise StartError(f"{where} already has 10000 log files named {name}; remove them")
+
+
+@contextlib.contextmanager
+def on_failure(undo: Callable[[], object]) -> Iterator[None]:
+    """Undo what was begun if the block raises, also by Ctrl-C."""
+    try:
+        yield
+    except BaseException:
+        undo()
+        raise
 
 
 @contextlib.contextmanager

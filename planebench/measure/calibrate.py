@@ -62,7 +62,6 @@ DURATION_MIN_S, DURATION_MAX_S = 0.01, 60.0
 """Limits of one send: a shorter one has too few packets, with a longer one a frame size takes over fifteen minutes."""
 
 ReadClock = Callable[[LatencyRecord, Statistics], LatencyRecord | None]
-CalibrationListener = Callable[[str, float], None]
 Send = Callable[[Flow, int, float | None, int], Statistics]
 """Sends flow, frame size in bytes, rate in pps (None: maximum), probes per second; returns ``stats.get``."""
 
@@ -109,7 +108,7 @@ def calibrate(
     cpus: Cpus,
     supervisor: Supervisor,
     duration_s: float = 0.2,
-    listener: CalibrationListener | None = None,
+    listener: Callable[[str, float], None] | None = None,
 ) -> Calibration:
     """Measure ceilings and latency baseline at each frame size: 6 or 9 sends of ``duration_s`` per size.
 
@@ -117,8 +116,6 @@ def calibrate(
     Raises UsageError for a value that makes no sense, StartError or DiedError if planed does not come up or stay.
     """
     sizes = tuple(dict.fromkeys(frame_sizes))
-    if not sizes:
-        raise UsageError("no frame size to calibrate; give one, such as 64")
     check_duration(duration_s)
     wire = wire_kind(settings.wire).name
     if settings.tester_cores > 1 and not (wire_kind(wire).queues_differ or wire in Adapter.queued_wires):
@@ -320,7 +317,6 @@ def _self_loop(settings: LiveSettings, placement: Placement, supervisor: Supervi
             planed=settings.planed,
             name="calibrate",
             title="the tester",
-            file="tester",
             workdir=workdir,
             cpus=frozenset({*control, *placement.tester_cpus}),
             netns_pid=veth.netns_pid if veth else None,

@@ -257,7 +257,8 @@ class Campaign:
     def run(self) -> None:
         """Measure everything. KeyboardInterrupt passes through; what was measured is on disk."""
         for visits in passes(self.plan, self.points, self._costs):
-            if visits[0].repetitions.start >= REPETITIONS_FLOOR and not self._in_time(visits):
+            takes_s = sum(visit_s(self.plan, visit, self._costs) for visit in visits)
+            if visits[0].repetitions.start >= REPETITIONS_FLOOR and takes_s > self._left_s():
                 break
             for visit in visits:
                 self._visit(visit)
@@ -286,10 +287,6 @@ class Campaign:
         # Starts and trials so far took the same when the run is resumed.
         first_s = sum(self._starts_s[trial.point.topology] for trial in self._seen[:1])
         return self.plan.time_budget_s - (first_s + spent_s(self._seen, lambda point: self._starts_s[point.topology]))
-
-    def _in_time(self, visits: Sequence[Visit]) -> bool:
-        """Return whether there is time for these visits."""
-        return sum(visit_s(self.plan, visit, self._costs) for visit in visits) <= self._left_s()
 
     def _fitting(self, wanted: Sequence[Open], number: int) -> tuple[Visit, ...]:
         """Return a pass over the points of as many open comparisons as there is time for, the cheapest ones first."""

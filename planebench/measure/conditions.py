@@ -18,12 +18,12 @@ from planebench.host.evidence import Owner, ThreadRef, thread_conditions
 from planebench.host.interfaces import interfaces_of
 from planebench.host.journal import Journal
 from planebench.host.memory import MemoryMap, bytes_by_node, memory_of
-from planebench.host.process import Supervisor, stretched
+from planebench.host.process import Supervisor
 from planebench.measure.distance import core_mhz
 from planebench.model.conditions import Conditions, PortConditions, ThreadConditions
 from planebench.model.cpus import range_text
 from planebench.model.dimensions import HostingFacts
-from planebench.model.errors import PlanebenchError, StartError
+from planebench.model.errors import PlanebenchError
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import MemoryEvidence
 from planebench.model.results import CORE_MHZ, WANTED_MHZ
@@ -161,10 +161,7 @@ class KernelWires:
         names = [name for end in self.ends.values() for name in end.of(None) if name]
         argv = [sys.executable, "-I", str(Path(af_xdp.__file__)), *names]  # in the namespace of the interfaces
         done = supervisor.spawn("xdp-mode", argv, cpus=cpus, netns_pid=self.pid)
-        if done.wait(stretched(ASK_TIMEOUT_S)) != 0:
-            text = done.exit_report()
-            done.terminate()
-            raise StartError(f"the XDP programs of {', '.join(names)} cannot be read: {text}")
+        done.finish(ASK_TIMEOUT_S, f"the XDP programs of {', '.join(names)} cannot be read")
         attached = {str(name): str(mode) for name, mode in json.loads(done.log_tail().splitlines()[-1]).items()}
         words = {
             side: af_xdp.mode_words(sockets, [attached[name] for name in names if name in attached])

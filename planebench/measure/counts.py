@@ -388,7 +388,7 @@ class Sender:
 
     ``check`` raises if a process has died. ``ran`` says whether all pollers had a CPU since it was last asked, without
     which silence says nothing of late frames. ``epoch`` is the number of the last sending, 1 to 65535 in a cycle; 0
-    marks no sending. ``nonce`` is the secret in all its frames: a frame without it is foreign, whoever made it.
+    before the first. ``nonce`` is the secret in all its frames: a frame without it is foreign, whoever made it.
     """
 
     def __init__(
@@ -396,11 +396,10 @@ class Sender:
         call: Call,
         *,
         queues: int = 1,
-        epoch: int = 0,
         check: Callable[[], None] = lambda: None,
         ran: Callable[[], bool] = lambda: True,
     ) -> None:
-        self.call, self.queues, self.epoch = call, queues, epoch
+        self.call, self.queues, self.epoch = call, queues, 0
         self.nonce = 1 + secrets.randbelow(NONCE_MAX)
         self._check, self._ran = check, ran
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from planebench.host.process import stretched
+from planebench.host.programs import run_tool
 from planebench.model.header import CoreNoise
 from planebench.model.records import CoreDistance
 
@@ -79,19 +80,14 @@ def measure_distance(
     """
     if cpu_a == cpu_b:
         return CoreDistance(0.0, "same")
+    done = run_tool([planed, "--core-distance", f"{cpu_a},{cpu_b}"], TIMEOUT_S)
+    if not done.ok:
+        return None
     try:
-        done = subprocess.run(
-            [str(planed), "--core-distance", f"{cpu_a},{cpu_b}"],
-            capture_output=True,
-            text=True,
-            timeout=stretched(TIMEOUT_S),
-            check=True,
-            stdin=subprocess.DEVNULL,
-        )
         told = json.loads(done.stdout)
         speeds = [float(speed) for speed in told.get("additions_per_cycle", ())]
         return band_of(float(told["median_ns"]), limit_ns, share_l3, speeds)
-    except (OSError, ValueError, KeyError, subprocess.SubprocessError):
+    except (ValueError, KeyError):
         return None
 
 

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from planebench.host.evidence import ThreadRef
 from planebench.host.facts import is_emulated
-from planebench.host.process import Supervisor
+from planebench.host.process import Supervisor, on_failure
 from planebench.measure.conditions import PlacedOwner
 from planebench.measure.counts import dropped, vnf_drops
 from planebench.model.cpus import cpu_text
@@ -151,18 +151,15 @@ class HostedVnfs:
         made = cls(topology, placement, links, planed, supervisor)
         requests = made._requests
         try:
-            started: list[Future[None]] = [made._pool.submit(made._start, n) for n in range(len(requests))]
-            wait(started)  # those that came up are ended even if another fails
-            for future in started:
-                future.result()
-            list(made._pool.map(lambda vnf: vnf.forward(), made.vnfs))
-            made._let_roam()
+            with on_failure(made.stop):
+                started: list[Future[None]] = [made._pool.submit(made._start, n) for n in range(len(requests))]
+                wait(started)  # those that came up are ended even if another fails
+                for future in started:
+                    future.result()
+                list(made._pool.map(lambda vnf: vnf.forward(), made.vnfs))
+                made._let_roam()
         except PlanebenchError as error:
-            made.stop()
             raise StartError(f"VNFs of {topology.scenario}-{len(requests)}: {error}") from error
-        except BaseException:
-            made.stop()
-            raise
         return made
 
     def _start(self, number: int) -> None:

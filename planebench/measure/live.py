@@ -20,7 +20,7 @@ from planebench.host.evidence import HostSample, ThreadRef, ThreadSampler, sampl
 from planebench.host.facts import cpu_model
 from planebench.host.netns import VethWire
 from planebench.host.pci_binding import virtual_functions
-from planebench.host.process import Process, Supervisor, stretched
+from planebench.host.process import Process, Supervisor, on_failure, stretched
 from planebench.host.procfs import cpu_time_s, is_kernel_thread
 from planebench.measure.conditions import KernelWires, PlacedOwner, misplaced, read_conditions, read_memory
 from planebench.measure.counts import (
@@ -222,7 +222,6 @@ class LiveTopology:
                     planed=settings.planed,
                     name="tester",
                     title="the tester",
-                    file="tester",
                     workdir=links.workdir,
                     cpus=placement.control_cpus | placement.polled_by_tester,
                     netns_pid=netns_pid,
@@ -251,11 +250,9 @@ class LiveTopology:
 
         Raises StartError, with the last log lines of what failed; then nothing is left running.
         """
-        with contextlib.ExitStack() as undo:
-            undo.callback(self.stop)
+        with on_failure(self.stop):
             self.resume()
             self._attach(adapter, supervisor)
-            undo.pop_all()
 
     def _attach(self, adapter: Adapter, supervisor: Supervisor) -> None:
         """Give the tester its VNF ports and tasks, and wait until frames pass through the switch, which is up."""

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from planebench.analysis.histogram import encode
 from planebench.host.evidence import HostSample, ThreadSampler, sample_host
-from planebench.host.process import Supervisor, stretched
+from planebench.host.process import Supervisor, on_failure, stretched
 from planebench.measure.conditions import read_conditions
 from planebench.measure.distance import REUSE_S, measure_distance, near_limit_ns
 from planebench.measure.live import LiveSettings, LiveTopology, link_settings
@@ -162,7 +161,7 @@ class ExternalRunner:
             switch = start_switches(adapter, requests, supervisor)
         runner = cls(tester, switch, links, placement)
         runner._fills_line = not settings.has_rate
-        try:
+        with on_failure(runner.stop):
             tester.connect([port_name(links.ends[port].tester) for port in topology.wire_ports])
             streams = [runner._stream(flow, 64, READY_PPS) for flow in all_flows(topology)]
             deadline = time.monotonic() + stretched(READY_S)
@@ -177,9 +176,6 @@ class ExternalRunner:
                         "cabling as --wire says?"
                     )
             runner.conditions = read_conditions(topology, links.wire, switch, lambda: ())
-        except BaseException:
-            runner.stop()
-            raise
         return runner
 
     def run(self, request: TrialRequest) -> Trial:
@@ -222,7 +218,7 @@ class ExternalRunner:
             latency=request.probe_rate_pps > 0,
             watch=lambda: kernel.append(self._sample(sampler)),
         )
-        cycles = cycles_of_trial(before, self._switch.counters(), 0)
+        cycles = cycles_of_trial(before, self._switch.counters())
         self._switch.check()
         return trial_of(
             request,
@@ -230,8 +226,7 @@ class ExternalRunner:
             offered_duration_ns=round(request.duration_s * 1e9),
             directions=tuple(_direction(stream, counts[stream.name], request.duration_s) for stream in streams),
             evidence=host_evidence(kernel[0], kernel[-1]),
-            # How long the TSC of the switch ran is not known: the tester, which measures that else, is elsewhere.
-            switch=dataclasses.replace(cycles, idle_cycles=None),
+            switch=cycles,  # without idle ones: how long the TSC ran is measured by the tester, which is elsewhere
             latency=_latency(list(counts.values())) if request.probe_rate_pps > 0 else None,
         )
 

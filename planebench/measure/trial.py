@@ -47,8 +47,6 @@ VALID = Verdict(VerdictKind.VALID)
 NO_EVIDENCE = Evidence()
 NOTHING: Mapping[str, int] = MappingProxyType({})
 
-Distance = Callable[[], CoreDistance | None]
-
 
 @dataclass(frozen=True, slots=True)
 class TrialRequest:
@@ -100,7 +98,7 @@ class TrialRequest:
 def run_trial(
     live: LiveTopology,
     request: TrialRequest,
-    distance: Distance,
+    distance: Callable[[], CoreDistance | None],
     calibration: Calibration | None = None,
     before: CoreDistance | None = None,
 ) -> Trial:
@@ -212,10 +210,10 @@ def host_evidence(before: HostSample, after: HostSample, tester: Evidence = NO_E
 
 
 def cycles_of_trial(
-    before: SwitchCycles, after: SwitchCycles, trial_cycles: int, further: Mapping[str, int] = NOTHING
+    before: SwitchCycles, after: SwitchCycles, trial_cycles: int | None = None, further: Mapping[str, int] = NOTHING
 ) -> SwitchCycles:
     """Return the counters of the switch for the trial alone, and ``further`` ones of it; idle cycles are
-    ``trial_cycles`` less the busy ones.
+    ``trial_cycles`` less the busy ones, unknown without them.
 
     The readings enclose more than the trial, and a polling switch is idle in the rest.
     """
@@ -227,7 +225,7 @@ def cycles_of_trial(
     counters = {name: count - before.counters.get(name, 0) for name, count in after.counters.items()}
     return SwitchCycles(
         **grown,
-        idle_cycles=None if busy is None else max(trial_cycles - busy, 0),
+        idle_cycles=None if busy is None or trial_cycles is None else max(trial_cycles - busy, 0),
         drops={reason: count - before.drops.get(reason, 0) for reason, count in after.drops.items()},
         counters={**counters, **further},
     )

@@ -213,12 +213,9 @@ def _named(what: str, names: Collection[T]) -> Callable[[Any], T]:
     return parse
 
 
-check_tester_cores: Callable[[Any], TesterCores] = _named("tester_cores", get_args(TesterCores))
 parse_hosting: Callable[[Any], HostingName] = _named("hosting", WHOLE)
-check_clock: Callable[[Any], ClockChoice] = _named("clock", get_args(ClockChoice))
 check_ring_size: Callable[[Any], RingSize] = _named("ring_size", get_args(RingSize))
 _wire_ring_size: Callable[[Any], WireRingSize] = _named("wire_ring_size", get_args(WireRingSize))
-parse_check: Callable[[Any], FrameCheck] = _named("check", get_args(FrameCheck))
 _parse_load: Callable[[Any], str] = _named("latency.of", [m.name for m in METHODS.values() if m.figure == "rate"])
 _parse_search: Callable[[Any], str] = _named("search", (R_PLUS, *METHODS))
 
@@ -262,9 +259,9 @@ TEXTS: Mapping[str, Callable[[Any], Any]] = {
     "ring_size": check_ring_size,
     "wire_ring_size": lambda value: _wire_ring_size(int(value) if str(value).isdecimal() else value),
     "switch_cores": _named("switch_cores", get_args(SwitchCores)),
-    "tester_cores": check_tester_cores,
-    "clock": check_clock,
-    "check": parse_check,
+    "tester_cores": _named("tester_cores", get_args(TesterCores)),
+    "clock": _named("clock", get_args(ClockChoice)),
+    "check": _named("check", get_args(FrameCheck)),
     "throughput.max_rate_pps": lambda value: parse_rate(value) if isinstance(value, str) else value,
     "throughput.line_bps": lambda value: parse_bits(value) if isinstance(value, str) else value,
     "latency.of": lambda value: value if value == R_PLUS else _parse_load(value),

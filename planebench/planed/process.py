@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
-from planebench.host.process import Process, Supervisor
+from planebench.host.process import Process, Supervisor, on_failure
 from planebench.model.errors import DiedError, StartError
 from planebench.planed.client import PlanedClient, RpcClosedError
 from planebench.planed.document import Document, Json
@@ -40,11 +40,8 @@ class PlanedProcess:
         self.title = title
         self._report = report or process.exit_report
         self._timeout_s, self._dying_s = timeout_s, dying_s
-        try:
+        with on_failure(process.terminate):
             self.client = PlanedClient(socket, deadline_s=connect_s, give_up=self._give_up)
-        except BaseException:
-            process.terminate()
-            raise
 
     @classmethod
     def start(
@@ -55,7 +52,6 @@ class PlanedProcess:
         planed: Path,
         name: str,
         title: str,
-        file: str,
         workdir: Path,
         cpus: frozenset[int],
         netns_pid: int | None = None,
@@ -64,10 +60,10 @@ class PlanedProcess:
     ) -> Self:
         """Start planed with a document and connect to it. Raise StartError, with its last log lines.
 
-        ``file``: its document and socket are ``file.json`` and ``file.rpc`` in ``workdir``. ``connect_s``: how long it
-        may take to fill its tables.
+        Its document and socket are ``name.json`` and ``name.rpc`` in ``workdir``. ``connect_s``: how long it may take
+        to fill its tables.
         """
-        config, socket = workdir / f"{file}.json", workdir / f"{file}.rpc"
+        config, socket = workdir / f"{name}.json", workdir / f"{name}.rpc"
         document.write(config)
         argv = [str(planed), "--config", str(config), "--rpc", str(socket), *arguments]
         process = supervisor.spawn(name, argv, cpus=cpus, workdir=workdir, netns_pid=netns_pid)

@@ -160,7 +160,6 @@ class TaskStatistics:
     name: str
     kind: str
     busy_cycles: Counter64
-    idle_cycles: Counter64
     rx_packets: Counter64
     tx_packets: Counter64
     drops: Mapping[str, Counter64]

@@ -8,14 +8,13 @@ import os
 import re
 import socket
 import stat
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
 from planebench.host import procfs
 from planebench.host.evidence import ThreadRef
-from planebench.host.process import Process, stretched
+from planebench.host.process import Process, on_failure, stretched
 from planebench.host.programs import Found, program_output, required
 from planebench.model.conditions import (
     MANIFEST_KEYS,
@@ -101,14 +100,9 @@ class ProcessGroup(RunningSwitch):
         except PlanebenchError as error:
             raise error if isinstance(error, DiedError) else self.died(error) from error
 
-    @contextlib.contextmanager
-    def stopped_on_failure(self) -> Iterator[None]:
+    def stopped_on_failure(self) -> contextlib.AbstractContextManager[None]:
         """Stop the switch if the block, which waits for it to come up, raises."""
-        try:
-            yield
-        except BaseException:
-            self.stop()
-            raise
+        return on_failure(self.stop)
 
 
 def nic_counters(ports: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
@@ -124,20 +118,15 @@ def nic_drops(counters: Mapping[str, int]) -> dict[str, int]:
 class CpuTime:
     """CPU time of threads from now on, in TSC cycles, for a switch that counts no cycles itself."""
 
-    def __init__(self, tids: Iterable[int], tsc_hz: int | None, cores: int = 1) -> None:
+    def __init__(self, tids: Iterable[int], tsc_hz: int | None) -> None:
         self._tids = tuple(tids)
         self._tsc_hz = tsc_hz
-        self._cores = cores
-        self._begun_ns, self._before_ns = time.monotonic_ns(), self._run_ns() or 0
+        self._before_ns = self._run_ns() or 0
 
-    def cycles(self) -> tuple[int | None, int | None]:
-        """Return busy and idle cycles; None without threads, TSC frequency, or an answer of the kernel."""
+    def cycles(self) -> int | None:
+        """Return the busy cycles; None without threads, TSC frequency, or an answer of the kernel."""
         run_ns = self._run_ns()
-        if run_ns is None or not self._tsc_hz:
-            return None, None
-        busy_ns = run_ns - self._before_ns
-        idle_ns = max(0, (time.monotonic_ns() - self._begun_ns) * self._cores - busy_ns)
-        return busy_ns * self._tsc_hz // 10**9, idle_ns * self._tsc_hz // 10**9
+        return None if run_ns is None or not self._tsc_hz else (run_ns - self._before_ns) * self._tsc_hz // 10**9
 
     def _run_ns(self) -> int | None:
         return total(map(procfs.run_ns, self._tids)) if self._tids else None

@@ -20,7 +20,7 @@ from planebench.host import procfs
 from planebench.host.evidence import ThreadRef
 from planebench.host.facts import CAP_SYS_NICE, has_capability, is_machine_root
 from planebench.host.interfaces import interfaces_of
-from planebench.host.process import Process, Supervisor, stretched
+from planebench.host.process import Process, Supervisor, on_failure
 from planebench.host.programs import Found, NotFound
 from planebench.model.conditions import FeatureClaim, everywhere
 from planebench.model.cpus import cpu_text
@@ -100,14 +100,11 @@ class KernelAdapter(Adapter):
             raise UsageError(f"{self.name} needs interfaces in a network namespace; use the veth wire")
         whole = made and len(interfaces) == len(names)
         switch = RunningKernel(self.title, interfaces, request, supervisor, whole=whole)
-        try:
+        with on_failure(switch.stop):
             if made and has_core():
                 switch.place()
             pairs = tuple((names[a], names[b]) for a, b in request.cross_connects)
             switch.keeper = self.connect(request, supervisor, pairs)
-        except BaseException:
-            switch.stop()
-            raise
         return switch
 
 
@@ -126,10 +123,7 @@ def in_namespace(what: str, argv: Sequence[str], request: SwitchRequest, supervi
     It runs at the priority of pollers; otherwise a tester that polls on the same CPU would leave it almost no time.
     """
     done = supervisor.spawn(what, argv, cpus=request.control_cpus, workdir=request.workdir, netns_pid=request.netns_pid)
-    if done.wait(stretched(SETUP_TIMEOUT_S)) != 0:
-        text = done.exit_report()
-        done.terminate()
-        raise StartError(f"the kernel could not be set up: {text}")
+    done.finish(SETUP_TIMEOUT_S, "the kernel could not be set up")
     return done.log_tail(1000)
 
 
@@ -179,7 +173,7 @@ class RunningKernel(RunningSwitch):
             if (name := procfs.read_text(folder / "comm")) in names:
                 threads.append(ThreadRef(int(folder.name), int(folder.name), name))
         self._threads = tuple(threads)
-        self._time = common.CpuTime((thread.tid for thread in self._threads), self._request.tsc_hz, len(cpus))
+        self._time = common.CpuTime((thread.tid for thread in self._threads), self._request.tsc_hz)
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
         """Return a kernel thread for each port, and the softirq threads of their cores, which continue their work."""
@@ -197,10 +191,8 @@ class RunningKernel(RunningSwitch):
         counts = interfaces_of(self._holder)
         ports = {port: counts[name] for port, name in self._ports.items() if name in counts}
         whole = len(ports) == len(self._ports)
-        busy, idle = self._time.cycles()
         return SwitchCycles(
-            busy_cycles=busy,
-            idle_cycles=idle,
+            busy_cycles=self._time.cycles(),
             packets=sum(count.rx_packets for count in ports.values()) if whole else None,
             forwarded_packets=sum(count.tx_packets for count in ports.values()) if whole else None,
             drops={

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 
 from planebench.host.evidence import ThreadRef
-from planebench.host.process import Supervisor
+from planebench.host.process import Supervisor, on_failure
 from planebench.model.records import SwitchCycles
 from planebench.model.topology import Topology
 from planebench.model.wire import wire_arguments
@@ -64,12 +63,10 @@ def requests_of(request: SwitchRequest, topology: Topology, links: LinkSettings)
 def start_switches(adapter: Adapter, requests: Sequence[SwitchRequest], supervisor: Supervisor) -> RunningSwitch:
     """Start the switches, the last one first, as it listens on the link. Raises what ``adapter.start`` raises."""
     running: list[RunningSwitch] = []
-    with ExitStack() as started:
+    with on_failure(lambda: LinkedSwitches(running).stop()):
         for request in reversed(requests):
             request.workdir.mkdir(mode=0o700, exist_ok=True)
             running.insert(0, adapter.start(request, supervisor))
-            started.callback(running[0].stop)
-        started.pop_all()
     return running[0] if len(running) == 1 else LinkedSwitches(running)
 
 
@@ -94,7 +91,6 @@ class LinkedSwitches(RunningSwitch):
             counters.update(part.counters)
         return SwitchCycles(
             busy_cycles=total(part.busy_cycles for part in parts),
-            idle_cycles=total(part.idle_cycles for part in parts),
             packets=total(part.packets for part in parts),
             drops=dict(drops),
             forwarded_packets=total(part.forwarded_packets for part in parts),

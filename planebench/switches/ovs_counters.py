@@ -86,7 +86,6 @@ def pmd_cycles(stats: str, perf: str, ports: PortCounters, workers: int = 1) -> 
     pmds, tried = stats.partition(MAIN_THREAD)[0], _of_threads("Tx packets", perf, workers)
     return SwitchCycles(
         busy_cycles=_of_threads("processing cycles", pmds, workers),
-        idle_cycles=_of_threads("idle cycles", pmds, workers),
         packets=_of_threads("packets received", pmds, workers),
         drops=ports.drops,
         forwarded_packets=None if tried is None or ports.tx_drops is None else tried - ports.tx_drops,

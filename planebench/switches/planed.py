@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Self
 
 from planebench.host.evidence import ThreadRef
 from planebench.host.planed_program import REMEDY, find_planed, missing_planed, planed_version
-from planebench.host.process import Supervisor
+from planebench.host.process import Supervisor, on_failure
 from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.conditions import LOOK_PER_RING
 from planebench.model.errors import UsageError
@@ -328,17 +327,14 @@ class PlanedAdapter(Adapter):
             planed=found.binary,
             name="planed-switch",
             title="planed",
-            file="planed-switch",
             workdir=request.workdir,
             cpus=request.control_cpus,  # workers pin themselves
             netns_pid=request.netns_pid,
             connect_s=CONNECT_DEADLINE_S + (request.bare.routes / ROUTES_PER_S if request.bare is not None else 0),
             arguments=("--isa", str(self.values["isa"])) if "isa" in self.values else (),
         )
-        with ExitStack() as started:
-            started.callback(planed.stop)
+        with on_failure(planed.stop):
             load(planed.call, request, self.value("offload", None))
-            started.pop_all()
         return RunningPlaned(planed, nics=any(port.kind == "pci" for port in request.ports))
 
 
@@ -366,7 +362,6 @@ class RunningPlaned(common.ProcessGroup):
             drops |= common.nic_drops(nic)
         return SwitchCycles(
             busy_cycles=sum(task.busy_cycles for task in tasks),
-            idle_cycles=sum(task.idle_cycles for task in tasks),
             packets=sum(task.rx_packets for task in tasks),
             drops=drops,
             forwarded_packets=sum(task.tx_packets for task in tasks),

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from planebench.host.evidence import HostSample
 from planebench.host.facts import cpu_model
 from planebench.host.link import Link, own_version, ssh_command
-from planebench.host.process import Supervisor
+from planebench.host.process import Supervisor, on_failure
 from planebench.host.programs import Found, NotFound
 from planebench.model import closed
 from planebench.model.conditions import ThreadConditions
@@ -84,7 +84,7 @@ class SwitchHost:
         """
         if self.link.alive:
             return
-        try:
+        with on_failure(self.link.close):
             self.link.open()
             told = self.call("hello", **asdict(self._hello))
             version = told.get("version") if isinstance(told, dict) else None
@@ -92,9 +92,6 @@ class SwitchHost:
                 words = f"host {self.name} has planebench {version}, here is {self._hello.version}"
                 raise UsageError(f"{words}: install the same version")
             self.answer = decoded(HostAnswer, told)
-        except BaseException:
-            self.link.close()
-            raise
         if self._held:
             self.call("hold", START_DEADLINE_S)
 
@@ -193,7 +190,7 @@ class RemoteSwitch(RunningSwitch):
     def counters(self) -> SwitchCycles:
         """Return the counters; without cycles where the CPUs of both hosts differ, as their TSCs then do."""
         told = decoded(SwitchCycles, self._call("counters"))
-        return told if self._same_cpus else replace(told, busy_cycles=None, idle_cycles=None)
+        return told if self._same_cpus else replace(told, busy_cycles=None)
 
     def check(self) -> None:
         """Raise DiedError if a process of it, or the connection, is gone."""

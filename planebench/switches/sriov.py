@@ -15,7 +15,7 @@ from typing import Any
 from planebench.host import pci, pci_binding
 from planebench.host.device_settings import IP_TIMEOUT_S, device_journal, device_path
 from planebench.host.journal import Journal
-from planebench.host.process import Supervisor
+from planebench.host.process import Supervisor, on_failure
 from planebench.host.programs import Found, NotFound, find_program, run_tool
 from planebench.model.conditions import FeatureClaim
 from planebench.model.errors import DiedError, PlanebenchError
@@ -87,12 +87,9 @@ class RunningNic(RunningSwitch):
         journal.undo_own({device_path(nic, "driver")})  # if this process bound it
         self._before = journal.owned()
         self._stopped = False
-        try:
+        with on_failure(self.stop):
             pci_binding.make_vfs(nic, len(ports), journal, macs=list(ports.values()))
             self._interface = pci.nic(nic, journal.root).interfaces[0]
-        except BaseException:
-            self.stop()
-            raise
 
     def counters(self) -> SwitchCycles:
         """Return what the NIC gave to virtual functions, took from them, and dropped; None where its driver does not

@@ -8,8 +8,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from planebench.host import procfs
-from planebench.host.evidence import ThreadRef
 from planebench.host.process import Process, Supervisor, stretched, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.cpus import cpu_text
@@ -49,7 +47,6 @@ ERRORS_IN_DROPPED = (23, 3)
 """From this DPDK on, what testpmd calls dropped includes what the driver counts as an error, and net_vhost counts what
 it could not send as an error since 23.11: such a frame is counted twice."""
 _CYCLES = re.compile(rb"\((?:total|busy) cycles=(\d+) / total \w+ packets=\d+\)")
-_TSC = re.compile(rb"TSC frequency is ~(\d+) KHz")
 
 
 class TestpmdAdapter(Adapter):
@@ -84,7 +81,6 @@ class TestpmdAdapter(Adapter):
             **common.offloads(request, mergeable_wires=True),
             buffers=f"{_mbuf_count(request)} mbufs, one pool",
             tx_retry="off (default)",
-            idle_cycles="worker CPU time minus busy cycles",
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningTestpmd:
@@ -94,7 +90,7 @@ class TestpmdAdapter(Adapter):
         process = self.spawn(["stdbuf", "-oL", *arguments], request, supervisor, pipe_stdin=True)
         nics = any(port.kind == "pci" for port in ports)
         names = [port.name for port in common.dpdk_order(ports)]
-        switch = RunningTestpmd(process, names, found.version, nics=nics, workers=len(request.worker_cpus))
+        switch = RunningTestpmd(process, names, found.version, nics=nics)
         with switch.stopped_on_failure():
             wait_ready("testpmd", lambda: process.log_path.read_bytes().endswith(PROMPT), [process])
             wait_ready("testpmd's vhost ports", lambda: common.sockets_exist(ports), [process])
@@ -110,31 +106,22 @@ class TestpmdAdapter(Adapter):
 class RunningTestpmd(common.ProcessGroup):
     thread_marks = common.DPDK_WORKER_NAMES
 
-    def __init__(
-        self, process: Process, ports: Sequence[str], version: str = "", *, nics: bool = False, workers: int = 1
-    ) -> None:
+    def __init__(self, process: Process, ports: Sequence[str], version: str, *, nics: bool = False) -> None:
         super().__init__("testpmd", [process])
         self._errors_in_dropped = common.release(version) >= ERRORS_IN_DROPPED
         self._ports = tuple(ports)
         self._nics = nics
-        self._workers = workers
-        self._threads: tuple[ThreadRef, ...] = ()
-        self._khz: int | None = None
 
     def counters(self) -> SwitchCycles:
         """Return the counters. Raises DiedError also if testpmd does not answer within 5 s.
 
         Busy cycles are TSC cycles of receive and send calls with packets (``--record-core-cycles``), without empty
-        polls, of all workers. testpmd has no idle counter: the rest of the CPU time of its worker threads is idle.
+        polls, of all workers.
         """
         output = self._ask("show fwd stats all")
-        run_ns = self._workers_run_ns()
         packets, cycles = _TOTAL.search(output), _CYCLES.search(output)
         if packets is None:
             raise DiedError(f"testpmd printed no statistics but:\n{output.decode(errors='replace')[-500:]}")
-        busy = int(cycles[1]) if cycles else 0  # no line before the first packet
-        khz = self._tsc_khz()
-        idle = max(0, run_ns * khz // 10**6 - busy) if khz and run_ns is not None else None
         if self._errors_in_dropped:
             output += self._ask("show port stats all")
         drops = parse_drops(output, self._ports, errors_in_dropped=self._errors_in_dropped)
@@ -144,27 +131,12 @@ class RunningTestpmd(common.ProcessGroup):
         )
         drops |= common.nic_drops(extended)
         return SwitchCycles(
-            busy_cycles=busy,
-            idle_cycles=idle,
+            busy_cycles=int(cycles[1]) if cycles else 0,  # no line before the first packet
             packets=int(packets[1]),
             drops=drops,
             forwarded_packets=sent,
             counters=extended,
         )
-
-    def _tsc_khz(self) -> int | None:
-        """Return the TSC frequency that EAL measured at the start."""
-        if self._khz is None:
-            match = _TSC.search(self.process.log_path.read_bytes())
-            self._khz = int(match[1]) if match else None
-        return self._khz
-
-    def _workers_run_ns(self) -> int | None:
-        """Return the CPU time of all forwarding threads in ns; None if it is not known of each of them."""
-        self._threads = self._threads or self.polling_threads()
-        if len(self._threads) != self._workers:
-            return None
-        return common.total(procfs.run_ns(thread.tid) for thread in self._threads)
 
     def _ask(self, command: str) -> bytes:
         self.check()
@@ -243,7 +215,6 @@ def _arguments(
         f"--lcores=0@({cpu_text(request.control_cpus)}),{workers}",
         "--main-lcore=0",
         "--no-telemetry",
-        "--log-level=lib.eal:debug",  # tells the TSC frequency
         f"--file-prefix={prefix}",
         *common.eal_memory_arguments(hugepages=request.hugepages, size_mb=size_mb),
         *common.devices(ports, request),

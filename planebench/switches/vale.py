@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import platform
 import sys
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from planebench.host import netns, procfs
-from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.host.process import Process, Supervisor, on_failure, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound, required
 from planebench.model.errors import StartError
 from planebench.switches import common, vale_guard
@@ -121,10 +121,8 @@ class ValeAdapter(KernelAdapter):
             high_priority=False,
         )
         try:
-            with ExitStack() as started:
-                started.callback(guard.terminate, ATTACH_DEADLINE_S)
+            with on_failure(partial(guard.terminate, ATTACH_DEADLINE_S)):
                 wait_ready(self.title, lambda: guard.log_tail(1) == "ready", [guard], ATTACH_DEADLINE_S)
-                started.pop_all()
         except StartError as error:
             more = f"`dmesg` shows netmap's reason; for want of memory reload it: {LOAD}"
             raise StartError(f"{error}\n{more}") from error

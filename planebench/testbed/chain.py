@@ -23,7 +23,6 @@ from planebench.model.scenario import ScenarioName, scenario_named
 from planebench.model.scenarios import build
 from planebench.model.switch import Option, Value, parse_options, parse_values
 from planebench.model.topology import Topology, Vnf
-from planebench.testbed.hosting.base import Hosting
 from planebench.testbed.hosting.registry import HOSTINGS
 from planebench.testbed.vnfs import CORES_OPTION, SENDING_OPTIONS, VNFS, VnfKind
 
@@ -56,23 +55,16 @@ class ChainVnf:
     def text(self) -> str:
         """Return the text of the function in a chain, with its options in one order: one chain has one text."""
         name = quote(self.subject) if self.own else self.kind.name
-        hosting = self._hosted_by()
-        of_hosting = hosting.options if hosting else ()
         given = [f"{o.name}={quote(self.options[o.name])}" for o in _given(self.kind.all_options, self.options)]
-        given += [f"{o.name}={quote(self.hosting_options[o.name])}" for o in _given(of_hosting, self.hosting_options)]
+        of_hosting = _given(_options_of(self.hosting), self.hosting_options)
+        given += [f"{option.name}={quote(self.hosting_options[option.name])}" for option in of_hosting]
         return ":".join([*([self.hosting] if self.hosting else []), name, *given])
 
     def hosting_values(self) -> dict[str, Value]:
         """Return the options of its hosting by key, including the subject of a VNF of the user."""
-        hosting = self._hosted_by()
-        if hosting is None:
-            return {}
-        subject = {hosting.options[0].name: self.subject} if self.own else {}
-        return parse_values(hosting.name, hosting.options, {**subject, **self.hosting_options})
-
-    def _hosted_by(self) -> Hosting | None:
-        """Return its hosting; None for ``process`` or if its text names none."""
-        return HOSTINGS.get(self.hosting or "process")
+        options = _options_of(self.hosting)
+        subject = {options[0].name: self.subject} if self.own else {}
+        return parse_values(str(self.hosting), options, {**subject, **self.hosting_options})
 
     def settings(self) -> dict[str, Any]:
         """Return the settings object of its task; empty for defaults."""
@@ -89,8 +81,7 @@ class ChainVnf:
 
     def files(self) -> tuple[Path, ...]:
         """Return every file that its settings name, and the files for its hosting."""
-        hosting = self._hosted_by()
-        keys = {option.key for option in (hosting.options if hosting else ()) if option.kind == "file"}
+        keys = {option.key for option in _options_of(self.hosting) if option.kind == "file"}
         of_hosting = [Path(str(value)) for key, value in self.hosting_values().items() if key in keys]
         return tuple(dict.fromkeys((*self.named_files(), *of_hosting)))
 
@@ -161,13 +152,16 @@ def hosted_chain(chain: str, length: int, usual: HostingName) -> tuple[str, Host
 def _resolved(vnf: ChainVnf, base: Path) -> ChainVnf:
     name = vnf.kind.name
     options = {o.name: o.resolved(vnf.options[o.name], name, base) for o in _given(vnf.kind.all_options, vnf.options)}
-    new = replace(vnf, options=options)
-    if hosting := HOSTINGS.get(vnf.hosting or "process"):
-        given = vnf.hosting_options
-        texts = {o.name: o.resolved(given[o.name], hosting.name, base) for o in _given(hosting.options, given)}
-        subject = hosting.options[0].resolved(vnf.subject, hosting.name, base) if vnf.own else ""
-        new = replace(new, hosting_options=texts, subject=subject)
-    return new
+    hosting, known, given = str(vnf.hosting), _options_of(vnf.hosting), vnf.hosting_options
+    texts = {o.name: o.resolved(given[o.name], hosting, base) for o in _given(known, given)}
+    subject = known[0].resolved(vnf.subject, hosting, base) if vnf.own else ""
+    return replace(vnf, options=options, hosting_options=texts, subject=subject)
+
+
+def _options_of(hosting: HostingName | None) -> tuple[Option, ...]:
+    """Return the options of a hosting; ``process``, and a text that names none, have none."""
+    found = HOSTINGS.get(hosting or "process")
+    return found.options if found else ()
 
 
 def _given(options: Iterable[Option], texts: Mapping[str, str]) -> Iterator[Option]:
@@ -188,8 +182,8 @@ def _parse_vnf(text: str) -> ChainVnf:
         raise UsageError(f'{told} stands before what runs in it, as in "{told}:{what}')
     if told not in OWN:
         return _function(rest[0], rest[1:], told)
-    hosting: Hosting = HOSTINGS[told]
-    options = _options(told, rest[1:], f"{told}:{hosting.options[0].name.upper()}:KEY=...", hosting.options)
+    known = _options_of(told)
+    options = _options(told, rest[1:], f"{told}:{known[0].name.upper()}:KEY=...", known)
     vnf = ChainVnf(NO_FUNCTION[told], {}, told, options, unquote(rest[0]))
     vnf.hosting_values()
     return vnf
@@ -199,8 +193,7 @@ def _function(name: str, parts: Sequence[str], told: HostingName | None) -> Chai
     if name not in VNFS:
         raise unknown("network function", name, tuple(VNFS))
     kind = VNFS[name]
-    hosting = HOSTINGS.get(told or "process")
-    of_hosting = hosting.options if hosting else ()
+    of_hosting = _options_of(told)
     known = (*kind.options, *of_hosting)
     options = _options(name, parts, f"{name}:{known[0].name}=..." if known else name, known)
     mine = {key: value for key, value in options.items() if key not in {o.name for o in of_hosting}}

@@ -132,32 +132,14 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), idle_t
 
     ``hosted``: numbers of the VNFs that are processes of their own. They come before the others, which may take turns
     inside the tester; where no core is left for them they share that of the switch, not the tester's, which has to
-    keep its pace; but they get the core of an ``idle_tester``, which polls nothing. Raises UsageError when no CPU is
-    allowed.
+    keep its pace; but they get the core of an ``idle_tester``, which polls nothing.
     """
-    if not cpus.allowed:
-        raise UsageError("the set of allowed CPUs is empty; allow at least one CPU, preferably two or more")
     if cpus.switch_elsewhere:
         return _without_switch(cpus, vnf_count)
-    if len(cpus.allowed) == 1:
-        only = cpus.allowed[0]
-        return Placement(
-            only,
-            (only,),
-            (only,) * vnf_count,
-            frozenset({only}),
-            shared=True,
-            warnings=(
-                f"only CPU {only} is allowed: switch and tester share it, so results are not valid; allow two CPUs or "
-                "more",
-            ),
-            hosted=frozenset(hosted),
-            idle_tester=idle_tester,
-            tester_by_queue=cpus.tester_cores > 1,
-        )
     switch = _switch_cpu(cpus)
     spare = _spare(cpus, switch, vnf_count)
-    first = next(cpu for cpu in ranked(cpus, switch, _tester_node(cpus, switch)) if cpu not in spare)
+    ranks = ranked(cpus, switch, _tester_node(cpus, switch))
+    first = next((cpu for cpu in ranks if cpu not in spare), switch)
     others = [cpu for cpu in ranked(cpus, switch, cpus.node(switch)) if cpu not in spare | {first}]
     whole = [cpu for cpu in others if _alike(cpus, cpu, switch)]
     whole.sort(key=lambda cpu: (cpu in cpus.isolated, _shares_l3(cpus, cpu, switch), cpu), reverse=True)
@@ -186,6 +168,7 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), idle_t
         tester_cpus=tester,
         vnf_cpus=vnf_cpus,
         control_cpus=control_cpus(cpus, [*sorted(spare), *left], used, first),
+        shared=first == switch,
         warnings=_warnings(cpus, (switch, *more), tester, used),
         more_switch_cpus=more,
         hosted=frozenset(hosted),
@@ -334,6 +317,9 @@ def _warnings(cpus: Cpus, switch_cpus: tuple[int, ...], tester: tuple[int, ...],
     """Return what is wrong with the places of switch and tester, and what to do."""
     found = []
     switch, cores = switch_cpus[0], len(switch_cpus)
+    if used == {switch}:
+        shared = f"only CPU {switch} is allowed: switch and tester share it, so results are not valid"
+        return (f"{shared}; allow two CPUs or more",)
     if cores < cpus.switch_cores:
         found.append(
             f"switch_cores is {cpus.switch_cores}, but beside the tester's there "
@@ -406,8 +392,7 @@ def place(
 
     ``placing`` decides on VNFs only: switch and tester are where :func:`near` puts them. ``hosted`` and ``idle_tester``
     are as there.
-    Raises UsageError when no CPU is allowed, or for a placement that this machine or these VNFs cannot have
-    (:func:`refusal`).
+    Raises UsageError for a placement that this machine or these VNFs cannot have (:func:`refusal`).
     """
     placed = near(cpus, vnf_count, hosted=hosted, idle_tester=idle_tester)
     if placing != NEAR and vnf_count:

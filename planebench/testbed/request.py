@@ -15,7 +15,6 @@ from planebench.planed.document import Document, Memory
 
 VnfInterface = Literal["vhost-user", "veth", "vf", "netmap"]
 """The interface of VNFs; ``vf`` is a virtual function of the NIC, which is the switch; ``netmap`` a port of VALE."""
-OfVnfs = Literal["", "alive", "idle"]
 LinkSide = Literal["tester", "switch"]
 """One end of a wire."""
 
@@ -169,7 +168,7 @@ class LinkSettings:
     """The queue on which a tester with a memif wire receives (``Adapter.memif_send_queue``); it sends on queue 0."""
     ends: Mapping[str, Ends] = field(default_factory=dict)
     vnf_interface: VnfInterface = "vhost-user"
-    controls: OfVnfs = ""
+    controls: Literal["", "alive", "idle"] = ""
     """The processes of VNFs side by side are control planes: ``alive`` of a switch that forwards in their place,
     ``idle`` beside a process that has the function of all; empty: they forward."""
     clock: ClockChoice = "auto"

@@ -36,7 +36,6 @@ def measured(text: str, seed: int = 1, starts: int = 3, loads: Sequence[float] =
         for role, load in asked:
             request = TrialRequest(POINT, role, load, 0.3, repetition=start, start=start)  # type: ignore[arg-type]
             trials.append(dataclasses.replace(runner.run(request), index=len(trials)))
-        runner.restart()
     return with_burst(Run(make_header(), tuple(trials)), spec.burst)
 
 

@@ -288,20 +288,13 @@ def test_nothing_that_comes_through_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "wire", "duration_s"),
-    [
-        ([], "virtio", 0.1),
-        ([64], "virtio", 0.0),
-        ([64], "virtio", float("nan")),
-        ([64], "virtio", float("inf")),
-        ([64], "virtio", 61.0),
-        ([64], "pci", 1),
-    ],
+    ("wire", "duration_s"),
+    [("virtio", 0.0), ("virtio", float("nan")), ("virtio", float("inf")), ("virtio", 61.0), ("pci", 1)],
 )
-def test_what_makes_no_sense_is_refused(sizes: list[int], wire: str, duration_s: float) -> None:
+def test_what_makes_no_sense_is_refused(wire: str, duration_s: float) -> None:
     with Supervisor(Path("/tmp")) as supervisor, pytest.raises(UsageError):
         calibrate(
-            sizes,
+            [64],
             LiveSettings(Path("/nowhere"), 256, False, 0, wire),  # type: ignore[arg-type]
             cpus=Cpus((0, 1)),
             supervisor=supervisor,

@@ -205,9 +205,8 @@ def test_noise_is_a_standard_deviation():
 def test_mode_is_of_the_start():
     one = runner("sim:modes=0.5")
     found = []
-    for _ in range(40):
-        found.append({one.run(wanted()).forwarded_packets for _ in range(3)})
-        one.restart()
+    for start in range(40):
+        found.append({one.run(wanted(start=start)).forwarded_packets for _ in range(3)})
     assert all(len(start) == 1 for start in found)
     modes = [start.pop() for start in found]
     assert set(modes) == {5_000_000, 10_000_000}

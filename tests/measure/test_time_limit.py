@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,7 +23,7 @@ from planebench.model.cpus import Cpus
 from planebench.model.header import Run
 from planebench.model.plan import Plan
 from planebench.model.records import Trial
-from planebench.model.switch import USUAL_COST, SwitchCost
+from planebench.model.switch import USUAL_COST, SwitchCost, Value
 from planebench.model.text import utc_text
 from planebench.plan.estimate import estimate, estimate_longest
 from planebench.plan.expand import expand, switch_labels
@@ -66,8 +66,8 @@ class TimedRunner(SimRunner):
 class TimedAdapter(SimAdapter):
     """A simulated switch whose start takes its time."""
 
-    def __init__(self, plan: Plan, spec: SimSpec, clock: Clock) -> None:
-        super().__init__(spec)
+    def __init__(self, plan: Plan, values: Mapping[str, Value], clock: Clock) -> None:
+        super().__init__(values)
         self._plan, self._clock = plan, clock
 
     def runner(self, label: str, seed: int, past: Sequence[Trial]) -> TimedRunner:
@@ -102,7 +102,7 @@ def run(plan: Plan, folder: Path, *, slower: float = 1.0, always_open: bool = Tr
         Campaign(
             plan=plan,
             points=expand(plan),
-            adapters={label: TimedAdapter(plan, it.spec, clock) for label, it in adapters.items()},
+            adapters={label: TimedAdapter(plan, it.values, clock) for label, it in adapters.items()},
             cpus=Cpus((0, 1)),
             settings=LiveSettings(Path("planed"), ring_size=256, hugepages=False, max_frame_bytes=1518, wire="memif"),
             writer=writer,

@@ -289,7 +289,7 @@ def test_near_and_far_are_clusters_of_the_machine(
 
 
 def test_one_cpu_is_at_no_distance_from_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(distance.subprocess, "run", lambda *_, **__: pytest.fail("nothing to measure"))
+    monkeypatch.setattr(distance, "run_tool", lambda *_, **__: pytest.fail("nothing to measure"))
     assert measure_distance("planed", 1, 1) == CoreDistance(0.0, "same")  # type: ignore[arg-type]
 
 

@@ -90,7 +90,7 @@ def test_every_frame_arrives_in_order(
 def test_tcp_is_not_merged_and_the_work_is_seen_on_the_switchs_core(supervisor: Supervisor, name: str) -> None:
     it = live(get_adapter(name), supervisor, "p2p", traffic="tcp:flows=4")
     cycles = crossed(it, "bidirectional", traffic="tcp:flows=4")
-    assert cycles["busy"][0] > cycles["busy"][1] and cycles["idle"][0] > cycles["idle"][1]
+    assert cycles["busy"][0] > cycles["busy"][1]
     threads = it.switch.polling_threads()
     assert [thread.name for thread in threads] == ["napi/n0-switch", "napi/n1-switch", f"ksoftirqd/{bench.SWITCH_CPU}"]
     assert all(os.sched_getaffinity(thread.tid) == {bench.SWITCH_CPU} for thread in threads)

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.dataplane
 JUMBO_BYTES = 9018
 
 COUNT_CYCLES = ("planed", "ovs-dpdk", "testpmd")
-"""Switches that count busy and idle cycles, whatever their version; of others they may be unknown."""
+"""Switches that count busy cycles, whatever their version; of others they may be unknown."""
 
 
 def assert_complete(tester: bench.Tester, frame_bytes: int, epoch: int) -> None:
@@ -62,7 +62,7 @@ def test_jumbo_frames_cross_the_switch_whole_and_are_counted(adapter: Adapter, s
     if after.busy_cycles is not None:
         assert after.busy_cycles > (before.busy_cycles or 0)
     if adapter.name in COUNT_CYCLES:
-        assert after.busy_cycles is not None and after.idle_cycles is not None
+        assert after.busy_cycles is not None
     switch.check()
 
 

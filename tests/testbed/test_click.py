@@ -15,7 +15,7 @@ from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.process import Supervisor, high_priority
 from planebench.host.programs import NotFound
 from planebench.switches.fastclick import ADAPTER
-from planebench.testbed.hosting.exec import HOSTING
+from planebench.testbed.hosting.exec import ExecHosting
 
 WAYS = (Way("a", "b", 0), Way("b", "a", 1))
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "switches"
@@ -32,7 +32,7 @@ def supervisor() -> Iterator[Supervisor]:
 def test_every_frame_crosses_a_function_of_clickos(name: str, supervisor: Supervisor) -> None:
     if find_planed() is None:
         pytest.skip(REMEDY)
-    for found in (HOSTING.find(), ADAPTER.find()):
+    for found in (ExecHosting().find(), ADAPTER.find()):
         if isinstance(found, NotFound):
             pytest.skip(found.remedy)
     folder = supervisor.workdir(name)
@@ -42,7 +42,7 @@ def test_every_frame_crosses_a_function_of_clickos(name: str, supervisor: Superv
     macs = "MAC0={mac0} MAC1={mac1}" if name == "click-router" else ""
     command = f"{ADAPTER.find().binary} --dpdk {{eal_main}} -- {configuration} {macs}"
     request = hosted_request("vnf0", port_sockets(folder, "a", "b"), supervisor, {"command": command})
-    vnf = start_vnf(HOSTING, replace(request, document=None), supervisor)
+    vnf = start_vnf(ExecHosting(), replace(request, document=None), supervisor)
     for way in WAYS:
         until_crossing(it, way, [vnf])
     until(lambda: exact(it, WAYS), "every frame crosses")

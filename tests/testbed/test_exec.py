@@ -21,11 +21,12 @@ from planebench.model.errors import DiedError, UsageError
 from planebench.model.switch import Value
 from planebench.testbed.hosting.base import HostedPort, HostedRequest, device_files
 from planebench.testbed.hosting.bubblewrap import around, shown
-from planebench.testbed.hosting.exec import FUNCTIONS, HOSTING, missing_program, words_of
+from planebench.testbed.hosting.exec import FUNCTIONS, ExecHosting, missing_program, words_of
 from planebench.testbed.hosting.inside import RunningCommand, own_folder
 
 WAYS = (Way("a", "b", 0), Way("b", "a", 1))
 MACS = ("02:00:00:00:04:01", "02:00:00:00:04:02")
+HOSTING = ExecHosting()
 
 
 def request_of(folder: Path, command: str, **values: Value) -> HostedRequest:

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planebench.model.cpus import Cpus
-from planebench.model.errors import UsageError
 from planebench.testbed.placement import Placement, place
 
 
@@ -162,11 +161,6 @@ def test_crossing_the_socket_is_a_warning() -> None:
     placement = place(Cpus((0, 1), numa_node={0: 0, 1: 1}))
     (warning,) = placement.warnings
     assert "NUMA node 1" in warning and "CPU 0 on node 0" in warning
-
-
-def test_no_cpu_is_an_error() -> None:
-    with pytest.raises(UsageError, match="allowed CPUs is empty"):
-        place(Cpus(()))
 
 
 @st.composite

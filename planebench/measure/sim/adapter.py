@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found
@@ -29,20 +30,18 @@ class SimAdapter(Adapter):
     is_program = False
     options = tuple(SIM_KEYS.values())
 
-    def __init__(self, spec: SimSpec | None = None) -> None:
-        super().__init__()
-        self.spec = spec or SimSpec()
+    @property
+    def spec(self) -> SimSpec:
+        """Return the switch with the options that were given."""
+        values: Mapping[str, Any] = self.values
+        return SimSpec(**values)
 
     def find(self) -> Found:
         return Found("simulated", Path(sys.executable))
 
-    def with_options(self, texts: Mapping[str, str]) -> SimAdapter:
-        """Return an adapter with these keys of the simulator. Raises UsageError for an unknown key or a bad value."""
-        return SimAdapter(SimSpec.from_options(self.name, texts))
-
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        usual = SimSpec()
-        changed = {key: getattr(self.spec, key) for key in SIM_KEYS if getattr(self.spec, key) != getattr(usual, key)}
+        spec, usual = self.spec, SimSpec()
+        changed = {key: getattr(spec, key) for key in SIM_KEYS if getattr(spec, key) != getattr(usual, key)}
         texts = {key: value if isinstance(value, str) else f"{value:.12g}" for key, value in changed.items()}
         return {"function": "simulated", **texts}
 

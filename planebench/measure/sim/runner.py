@@ -7,7 +7,7 @@ import dataclasses
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any, Literal
@@ -26,7 +26,7 @@ from planebench.model.records import (
     Trial,
 )
 from planebench.model.scenarios import Flow
-from planebench.model.switch import Option, OptionKind, parse_values
+from planebench.model.switch import Option, OptionKind
 from planebench.model.text import utc_now
 from planebench.testbed.rates import line_rate_pps
 
@@ -74,12 +74,6 @@ class SimSpec:
     poll: float = _key(0.0, "amount", "cycles of a poll among those of its packets (0: polls are not reported)")
     burst: int = _key(32, "whole", "maximum number of frames that a poll finds")
     dies_share: float = _key(0.0, "share", "share of trials in which the switch dies")
-
-    @classmethod
-    def from_options(cls, label: str, options: Mapping[str, str]) -> SimSpec:
-        """Return the switch with these options. Raises UsageError, which names the key, the value and what is valid."""
-        values: Mapping[str, Any] = parse_values("switch sim", tuple(SIM_KEYS.values()), options)
-        return dataclasses.replace(cls(name=label), **values)
 
 
 SIM_KEYS = {
@@ -340,7 +334,6 @@ class SimRunner:
     ) -> None:
         self.spec = spec
         self._seed = seed
-        self._starts = 0
         self._alive = True
         self._done = Counter(t.point.point_id for t in past)
         self._now = now or utc_now
@@ -349,12 +342,10 @@ class SimRunner:
         """Run one trial. Never raises; a switch that dies makes an invalid trial."""
         if self.spec.line:
             request = request.on_line(line_rate_pps(request.mean_frame_bytes, self.spec.line))
-        start = max(request.start, self._starts)
         number = self._done[request.point.point_id]
-        luck = draw(self.spec, self._seed, request.point, start, number, request.repetition)
+        luck = draw(self.spec, self._seed, request.point, request.start, number, request.repetition)
         self._done[request.point.point_id] += 1
         self._alive = not luck.dies
-        request = dataclasses.replace(request, start=start)
         if luck.dies:
             return failed_trial(request, f"{self.spec.name} died (simulated)", self._now())
         flows = request.flows()
@@ -377,10 +368,6 @@ class SimRunner:
             latency=latency,
         )
         return judged(trial, request.profile)
-
-    def restart(self) -> None:
-        """Start the switch anew: it may fall into its other mode."""
-        self._starts += 1
 
     def alive(self) -> bool:
         """Return whether the last trial found it alive."""

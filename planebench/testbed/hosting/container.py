@@ -81,6 +81,3 @@ def _files(request: HostedRequest) -> Iterator[Shown]:
             shutil.copyfile(file, source)
             give(request, source)
         yield Shown(source, file)
-
-
-HOSTING = ContainerHosting()

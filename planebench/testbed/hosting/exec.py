@@ -221,6 +221,3 @@ def _eal(request: HostedRequest, memory_mb: int, passed: Sequence[Nic], *, main:
             if not port.address
         ),
     ]
-
-
-HOSTING = ExecHosting()

@@ -77,6 +77,3 @@ def image_format(path: Path) -> Literal["qcow2", "raw"]:
         f'image "{path}" is neither qcow2 nor a raw disk with a boot sector; convert it: '
         f"`qemu-img convert -O qcow2 {path} {path.with_suffix('.qcow2')}`"
     )
-
-
-HOSTING = ImageHosting()

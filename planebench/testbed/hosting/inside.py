@@ -10,7 +10,7 @@ from pathlib import Path
 
 from planebench.host import procfs
 from planebench.host.evidence import ThreadRef
-from planebench.host.process import Process
+from planebench.host.process import Process, on_failure
 from planebench.model.dimensions import HostingFacts
 from planebench.model.errors import PlanebenchError, StartError
 from planebench.planed.client import apply, get_statistics
@@ -96,11 +96,8 @@ class HostedPlaned(RunningVnf):
     def __init__(self, request: HostedRequest, process: Process, facts: HostingFacts) -> None:
         super().__init__(process, facts)
         self._document = document_of(request)
-        try:
+        with on_failure(self.stop):
             self._planed = self.planed = attach(request, process, self._title, self._last_words)
-        except BaseException:
-            self.stop()
-            raise
 
     def forward(self) -> None:
         try:

@@ -10,10 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from planebench.host.evidence import ThreadRef
-from planebench.host.process import Supervisor
+from planebench.host.process import Supervisor, on_failure
 from planebench.host.programs import Found, required
 from planebench.model.dimensions import HostingFacts, HostingName
 from planebench.model.errors import UsageError
+from planebench.model.scenarios import FRAME_SIZE_MAX_BYTES
 from planebench.model.switch import Option
 from planebench.planed.document import Document, Port
 from planebench.testbed.hosting import base, bubblewrap, qemu
@@ -22,7 +23,6 @@ from planebench.testbed.hosting.bubblewrap import Shown
 from planebench.testbed.hosting.inside import RPC, attach, give, own_folder
 from planebench.testbed.hosting.qemu import Accelerator, NicSettings, Rings, device_address, pci_address
 
-STANDARD_FRAME_BYTES = 1518
 VCPUS_MAX = 64
 SCRATCH = Path("/var/tmp")
 """Where QEMU keeps what a guest writes to its disk."""
@@ -65,7 +65,7 @@ def nic_settings(request: HostedRequest) -> NicSettings:
     """Return the settings of the NICs. Only a user's image needs mergeable buffers: planed's hold the largest frame."""
     rings: Rings = "packed" if _text(request, "rings", "split") == "packed" else "split"
     own = request.document is None
-    return NicSettings(rings, request.ring_size, request.queues, own and request.max_frame_bytes > STANDARD_FRAME_BYTES)
+    return NicSettings(rings, request.ring_size, request.queues, own and request.max_frame_bytes > FRAME_SIZE_MAX_BYTES)
 
 
 def _text(request: HostedRequest, key: str, default: str) -> str:
@@ -116,12 +116,9 @@ def start(
     # The last vCPUs forward and are pinned, those before are for the guest's Linux.
     first = vcpus - len(request.cpus)
     places = (*(request.control_cpus,) * first, *(frozenset({cpu}) for cpu in request.cpus))
-    try:
+    with on_failure(process.terminate):
         vcpus_here = qemu.begin(process, monitor, places)
         planed = attach(request, process, f"VNF {request.name}") if guest.rpc else None
-    except BaseException:
-        process.terminate()
-        raise
     settings = guest.settings
     cpus = [", ".join(str(cpu) for cpu in sorted(place)) for place in places]
     queues = f", {settings.queues} queue pairs" if settings.queues > 1 else ""

@@ -40,6 +40,3 @@ class SeparateHosting:
         version = planed_version(request.planed) or "planed"
         facts = HostingFacts(request.name, "separate", version, details={"cpus": cpu_text(request.cpus)})
         return HostedPlaned(request, process, facts)
-
-
-HOSTING = SeparateHosting()

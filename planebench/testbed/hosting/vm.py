@@ -74,6 +74,3 @@ class VmHosting:
         )
         initramfs.unlink()  # QEMU has it in memory
         return running
-
-
-HOSTING = VmHosting()

@@ -15,8 +15,6 @@ from planebench.model.wire import Wire, wire_arguments, wire_named
 from planebench.planed.document import Port
 from planebench.testbed.request import Ends, LinkSettings, LinkSide, SwitchPort, VnfInterface, af_packet_devargs
 
-Ceilings = Literal["all", "wires", "drivers", "measured"]
-
 
 class WireKind(Wire, ABC):
     """A wire with everything that brings it up.
@@ -25,7 +23,7 @@ class WireKind(Wire, ABC):
     ``links.socket(cable)`` is its socket.
     """
 
-    ceilings: Ceilings
+    ceilings: Literal["all", "wires", "drivers", "measured"]
     """What a tester that is connected to itself by this wire tells of its ceilings.
 
     ``all``: the far end is driven as a VNF drives its interface, so the cycles of both ends give every pair of ends.
