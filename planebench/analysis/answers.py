@@ -9,6 +9,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from planebench.analysis.noise import Estimate, factor, figure_of, fit_noise
+from planebench.model.grouped import grouped
 from planebench.model.results import AnswerKind
 
 ALPHA = 0.05
@@ -100,10 +101,9 @@ def answers(family: Sequence[OneOfMany], alpha: float = ALPHA) -> list[Answer]:
     """
     from scipy.stats import false_discovery_control
 
-    units: dict[Hashable, list[tuple[int, Estimate, Bounds]]] = {}
-    for index, it in enumerate(family):
-        if it.estimate is not None:
-            units.setdefault(it.unit, []).append((index, it.estimate, it.bounds))
+    units = grouped(
+        (it.unit, (index, it.estimate, it.bounds)) for index, it in enumerate(family) if it.estimate is not None
+    )
     within: dict[Hashable, list[float]] = {}
     for unit, members in units.items():  # the least of them is that of Simes (Biometrika 73, 1986), that all are true
         p_values = [1.0 if bounds.hide(estimate) else estimate.p_value() for _, estimate, bounds in members]

@@ -32,6 +32,7 @@ from planebench.analysis.starts import (
     ratios_by_distance,
     throughput_blocks,
 )
+from planebench.model.grouped import grouped
 from planebench.model.header import Run
 from planebench.model.reasons import Reason
 from planebench.model.records import Point, Trial, VerdictKind
@@ -315,9 +316,7 @@ def switches_compared(derived: Derived, *, same_load: bool = False) -> Compariso
     What is left out has its reason, also a switch without a trial where the first has some. ``same_load``: latencies
     only where both had the same load, in packets per second.
     """
-    cells: dict[Point, list[_ComparedSide]] = {}
-    for point, side in _sides([derived]).items():
-        cells.setdefault(replace(point, switch=""), []).append(side)
+    cells = grouped((replace(point, switch=""), side) for point, side in _sides([derived]).items())
     found = [it for sides in cells.values() for pair in combinations(sides, 2) for it in _compare(*pair, same_load)]
     absent = []
     for first, *others in cells.values():

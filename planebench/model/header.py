@@ -11,6 +11,7 @@ from pydantic import StringConstraints
 
 from planebench.model.conditions import Conditions
 from planebench.model.dimensions import ClockChoice, LatencyClock
+from planebench.model.grouped import grouped
 from planebench.model.plan import FrameCheck, Plan, Skipped
 from planebench.model.records import Point, Trial
 from planebench.model.text import Moment
@@ -305,10 +306,7 @@ class Run:
 
     def by_point(self) -> dict[Point, list[Trial]]:
         """Return the trials of each point, in the order in which they ran; a new dictionary each time."""
-        trials: dict[Point, list[Trial]] = {}
-        for trial in self.trials:
-            trials.setdefault(trial.point, []).append(trial)
-        return trials
+        return grouped((trial.point, trial) for trial in self.trials)
 
     def version_of(self, label: str) -> str:
         """Return the version of the switch with this label; ``unknown`` if the header does not name it."""

@@ -12,6 +12,7 @@ from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, latency_compares, latency_counts, same_cell
 from planebench.analysis.metrics.results import JITTER, LATENCY, OfLatency
 from planebench.analysis.standings import Standings, latency_at
+from planebench.model.grouped import grouped
 from planebench.model.header import Calibration, Run
 from planebench.model.plan import Plan
 from planebench.model.records import Point
@@ -108,12 +109,8 @@ def scatter_latencies(results: Sequence[Result]) -> list[tuple[Result, LatencySu
 
     One that was not carried is in it, too: a chart without it would hide its switch.
     """
-    shares: dict[float, list[tuple[Result, LatencySummary]]] = {}
-    for result in results:
-        for latency in result.latency:
-            share = load_share(latency.load) if latency.samples and result.throughput_pps is not None else None
-            if share is not None:
-                shares.setdefault(share, []).append((result, latency))
+    every = ((r, s) for r in results if r.throughput_pps is not None for s in r.latency if s.samples)
+    shares = grouped((share, (r, s)) for r, s in every if (share := load_share(s.load)) is not None)
     found = max(shares.items(), key=lambda it: (len({r.point.switch for r, _ in it[1]}), it[0]), default=(0.0, []))[1]
     return found if len({r.point.switch for r, _ in found}) > 1 else []
 

@@ -8,6 +8,7 @@ from functools import partial
 
 from planebench.analysis.counting import same_cell, search_counts
 from planebench.analysis.search.methods import METHODS, short_name
+from planebench.model.grouped import grouped
 from planebench.model.results import Result, SearchResult
 from planebench.model.words import NOTHING, count, interval, mpps
 from planebench.report.charts import curves
@@ -83,14 +84,8 @@ def loss_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
 
 def deviations(results: Iterable[Result]) -> list[str]:
     """Return every deviation from a standard once, with its methods: ``NDR, PDR: trials of 0.1 s; ...``."""
-    methods: dict[str, list[str]] = {}
-    for search in (s for r in results for s in r.searches):
-        for text in search.deviations:
-            names = methods.setdefault(text, [])
-            name = short_name(search.method)
-            if name not in names:
-                names.append(name)
-    return [f"{', '.join(names)}: {text}" for text, names in methods.items()]
+    found = ((text, short_name(s.method)) for r in results for s in r.searches for text in s.deviations)
+    return [f"{', '.join(names)}: {text}" for text, names in grouped(dict.fromkeys(found)).items()]
 
 
 def search_figure(result: Result, method: str) -> tuple[str, str]:

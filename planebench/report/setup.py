@@ -12,8 +12,9 @@ from planebench.analysis.capacity import least_ns
 from planebench.analysis.compare import Derived
 from planebench.analysis.conditions import Condition, differing, unread
 from planebench.model.chain_name import chain_label
+from planebench.model.grouped import grouped
 from planebench.model.header import Calibration, Run, RunHeader
-from planebench.model.records import Trial, VerdictKind
+from planebench.model.records import VerdictKind
 from planebench.model.scenario import scenario_named
 from planebench.model.words import NOTHING, count, frame_size, load_words, mpps, percent, us
 from planebench.report.tables import PageColumn, PageTable, known, named_values, number, page_table
@@ -165,10 +166,11 @@ def functional_sentences(run: Run) -> list[str]:
     Flat out most frames may be missing: the tester then sends more than can be forwarded. A paced load tells whether a
     VNF loses frames.
     """
-    groups: dict[tuple[str, str, str], list[Trial]] = {}
-    for trial in run.trials:
-        if trial.verdict.kind is VerdictKind.FUNCTIONAL and trial.role != "warmup":
-            groups.setdefault((trial.point.switch, trial.point.scenario_label, trial.load.label), []).append(trial)
+    groups = grouped(
+        ((trial.point.switch, trial.point.scenario_label, trial.load.label), trial)
+        for trial in run.trials
+        if trial.verdict.kind is VerdictKind.FUNCTIONAL and trial.role != "warmup"
+    )
     sentences = []
     for (switch, where, load), trials in groups.items():
         sent = sum(direction.offered_packets for trial in trials for direction in trial.directions)
