@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from planebench.model.records import Point, VerdictKind
 from planebench.model.results import LatencySummary, Metric, Result
 from planebench.model.scenario import Direction
+from planebench.model.topology import Side
 
 NOTHING = "\N{EN DASH}"
 """Stands where there is no figure."""
@@ -19,6 +20,8 @@ UNKNOWN = "unknown"
 
 ARROWS: dict[Direction, str] = {"unidirectional": "→", "bidirectional": "⇄", "reversed": "←"}
 ASCII_ARROWS: dict[Direction, str] = {"unidirectional": "uni", "bidirectional": "bidi", "reversed": "rev"}
+
+SIDES: dict[Side, str] = {"wire": "wire", "vnf": "VNF"}
 
 METRICS: dict[Metric, str] = {
     "throughput": "throughput",

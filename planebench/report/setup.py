@@ -16,10 +16,8 @@ from planebench.model.grouped import grouped
 from planebench.model.header import Calibration, Run, RunHeader
 from planebench.model.records import VerdictKind
 from planebench.model.scenario import scenario_named
-from planebench.model.words import NOTHING, count, frame_size, load_words, mpps, percent, us
+from planebench.model.words import NOTHING, SIDES, count, frame_size, load_words, mpps, percent, us
 from planebench.report.tables import PageColumn, PageTable, known, named_values, number, page_table
-
-_ENDS = {"wire": "wire", "vnf": "VNF"}
 
 
 def calibration_words(c: Calibration) -> str:
@@ -40,8 +38,8 @@ def calibration_tables(calibration: Calibration) -> list[PageTable]:
     frame = PageColumn("frame", lambda it: frame_size(it.frame_size_bytes))
     ceilings = (
         frame,
-        PageColumn("from", lambda it: _ENDS[it.sender]),
-        PageColumn("to", lambda it: _ENDS[it.receiver]),
+        PageColumn("from", lambda it: SIDES[it.sender]),
+        PageColumn("to", lambda it: SIDES[it.receiver]),
         PageColumn("Mpps", lambda it: mpps(it.pps), "strong"),
         PageColumn("how", lambda it: "measured" if it.measured else "composed"),
     )
