@@ -57,14 +57,9 @@ class Derived:
         return derive_results(self.run)
 
     @cached_property
-    def compared(self) -> Comparisons:
-        """Return every comparison of two switches at each test point, and those that were not possible."""
-        return switches_compared(self)
-
-    @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """Return every comparison of two switches at each test point; ``a`` is the one that the header names first."""
-        return self.compared.comparisons
+        return switches_compared(self).comparisons
 
     @cached_property
     def invalid(self) -> tuple[Trial, ...]:
@@ -328,8 +323,8 @@ def switches_compared(derived: Derived, *, same_load: bool = False) -> Compariso
     return Comparisons((*compared, *compare_outages([derived.run])), (*skipped, *absent))
 
 
-def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]) -> Comparisons:
-    """Compare the same switch at the same point in both runs, or in all runs of one side and all of the other.
+def runs_compared(runs_a: Sequence[Derived], runs_b: Sequence[Derived]) -> Comparisons:
+    """Compare the same switch at the same point in all runs of one side and all of the other.
 
     Runs of one boot are not independent. Taken in turns (a, b, a, b), the difference of two neighbors is the unit, else
     the boot. With fewer than UNITS_MIN of these the intervals contain only how starts vary within these runs, every
@@ -337,7 +332,6 @@ def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]
     that differ.
     :func:`differing_facts` says whether two runs may be compared.
     """
-    runs_a, runs_b = ([side] if not isinstance(side, Sequence) else list(side) for side in (a, b))
     unit, *numbers = _units(runs_a, runs_b)
     files: dict[str, str] = {}
     sides_a, sides_b = (

@@ -36,17 +36,18 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class ShapeEntry:
-    """One cell of a table for one switch."""
+    """One cell of a table for one switch; ``reference`` says what both ratios are multiples of."""
 
     switch: str
     cell: str
+    reference: str
     paper: Ratio | None
     ours: Ratio | None
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A table of a paper beside ours; ``note`` says what its figures are multiples of."""
+    """A table of a paper beside ours."""
 
     paper: str
     title: str
@@ -135,7 +136,7 @@ def _across(measured: RunFigures, cells: dict[_Cell, list[PaperFigure]]) -> Iter
             paper = Ratio(theirs[key] / theirs[adapter]) if key in theirs else None
             mine = _ratio(ours.get(switch), base)
             if paper or mine:
-                yield ShapeEntry(switch, name, paper, mine)
+                yield ShapeEntry(switch, name, reference, paper, mine)
 
 
 def _own(measured: RunFigures, cells: dict[_Cell, list[PaperFigure]]) -> Iterator[ShapeEntry]:
@@ -148,7 +149,7 @@ def _own(measured: RunFigures, cells: dict[_Cell, list[PaperFigure]]) -> Iterato
             paper = Ratio(theirs[key] / their_base[key]) if key in theirs else None
             mine = _ratio(ours.get(switch), our_base[switch]) if switch in our_base else None
             if paper or mine:
-                yield ShapeEntry(switch, cell.words, paper, mine)
+                yield ShapeEntry(switch, cell.words, base.words, paper, mine)
 
 
 def _values(figures: Sequence[PaperFigure]) -> dict[str, float]:

@@ -67,13 +67,11 @@ def undecided_words(comparison: Comparison) -> str:
         return f"the same within {MARGIN * 100:.0f} %"
     if comparison.answer == "untested":
         return f"not tested: {_few_words(comparison)}"
-    return f"open: {open_words(comparison)}"
+    return f"open: {_open_words(comparison)}"
 
 
-def open_words(comparison: Comparison) -> str:
+def _open_words(comparison: Comparison) -> str:
     """Return what would decide a comparison: ``4 more starts of each, about 2 min, would decide it``."""
-    if comparison.answer == "untested":
-        return f"not tested, {_few_words(comparison)}"
     starts = comparison.more_starts
     if starts is None:
         limited = comparison.low is None or comparison.high is None

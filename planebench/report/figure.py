@@ -130,19 +130,14 @@ def cell_figure(
     cell: Point,
     rows: Sequence[ChartRow],
     look: Callable[[Sequence[ChartRow], float], Canvas],
-    key: str = "",
-    title: str = "",
+    more: str = "",
 ) -> Figure:
-    """Return a figure of a test point; ``key`` and ``title`` are put behind those of the point."""
-    key = f"{kind}-{cell.scenario_slug}-{cell.direction}-{frames_key(cell)}{key}"
-    return Figure(key, kind, cell.scenario, f"{chain_title(cell)}{cell_title(cell)}{title}", rows, look)
+    """Return a figure of a test point; ``more`` of its title is put behind the words of the point."""
+    key = f"{kind}-{cell.scenario_slug}-{cell.direction}-{frames_key(cell)}"
+    chain = f"{cell.chain_label}, " if cell.named else f"N = {cell.chain_length}, " * bool(cell.chain_length)
+    return Figure(key, kind, cell.scenario, f"{chain}{cell_title(cell)}{more}", rows, look)
 
 
 def cell_title(cell: Point) -> str:
     """Return direction and frames: ``→ unidirectional, 64 B``."""
     return f"{ARROWS[cell.direction]} {cell.direction}, {frames(cell)}"
-
-
-def chain_title(cell: Point) -> str:
-    """Return the chain as the start of a title: ``firewall,l3fwd, ``, ``N = 2, ``; empty without a chain."""
-    return f"{cell.chain_label}, " if cell.named else f"N = {cell.chain_length}, " * bool(cell.chain_length)

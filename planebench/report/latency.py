@@ -140,7 +140,7 @@ def scatter_figures(kind: str, results: Sequence[Result], colors: Colors) -> Ite
         if len(members) > 1:
             rows = [_scatter_row(kind, r, s) for r, s in found if r in members]
             look = partial(scatter, colors=colors, titles=titles, log_x=kind == "deviation")
-            yield cell_figure(kind, cell, rows, look, title=f", at {load_words(found[0][1].load)}")
+            yield cell_figure(kind, cell, rows, look, more=f", at {load_words(found[0][1].load)}")
 
 
 def latency_figures(results: Sequence[Result], colors: Colors, calibration: Calibration | None) -> Iterator[Figure]:
