@@ -170,9 +170,14 @@ class Table:
         return {column.flat_name: column.value(item) for column in self.columns}
 
 
+def attribute(path: str, name: str, kind: Any, **more: Any) -> Column:
+    """Return the column of an attribute of the record at ``path``, which names it; ``more``: what else a column has."""
+    return Column(name, kind, f"{path}.{name}", **more)
+
+
 def attributes(path: str, /, outputs: frozenset[ColumnOutput] = TABLE, **types: Any) -> tuple[Column, ...]:
-    """Return one column for each attribute of the record at ``path``; the attribute names the column."""
-    return tuple(Column(name, kind, f"{path}.{name}", outputs=outputs) for name, kind in types.items())
+    """Return one column for each attribute of the record at ``path``."""
+    return tuple(attribute(path, name, kind, outputs=outputs) for name, kind in types.items())
 
 
 def point_columns(path: str) -> dict[str, Column]:
