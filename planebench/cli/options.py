@@ -237,23 +237,23 @@ def print_json(document: Any) -> None:
     print(json.dumps(document, indent=1, allow_nan=False))
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, justify: Any = "left") -> None:
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table without lines on standard output; nothing in it is markup."""
     from rich.console import Console
     from rich.text import Text
 
-    table = plain_table(*columns, justify=justify, header_style="bold")
+    table = plain_table(*columns, header_style="bold")
     table.columns[0].no_wrap = True
     for row in rows:
         table.add_row(*(Text("" if cell is None else printable(str(cell), keep="\n")) for cell in row))
     Console(markup=False, highlight=False).print(table)
 
 
-def plain_table(*columns: str, justify: Any = "left", overflow: Any = "fold", **more: Any) -> Table:
+def plain_table(*columns: str, **more: Any) -> Table:
     """Return an empty table without lines, with these columns."""
     from rich.table import Table  # which takes longer to import than a wrong command line to be told
 
     table = Table(box=None, padding=(0, 2, 0, 0), **more)
     for column in columns:
-        table.add_column(column, justify=justify, overflow=overflow)
+        table.add_column(column, overflow="fold")
     return table

@@ -130,8 +130,9 @@ def _jitter(name: str, title: str, order: int) -> tuple[Column, ...]:
     return whole, *flat
 
 
-def _floor_us(name: str, it: OfLatency) -> float | None:
-    return getattr(it.floor, name) / 1e3 if it.floor else None
+def _floor_us(name: str) -> Callable[[OfLatency], float | None]:
+    """Return the getter of a figure of the latency baseline."""
+    return lambda it: getattr(it.floor, name) / 1e3 if it.floor else None
 
 
 _summary = partial(attribute, "summary")
@@ -162,10 +163,8 @@ LATENCY: tuple[Column, ...] = (
     Column("verdict_codes", Texts, "summary.verdict.codes"),
     Column("counts", bool, lambda it: latency_counts(it.summary), outputs=TABLE),
     *(column for order, (name, title) in enumerate(JITTERS.items(), 1) for column in _jitter(name, title, order)),
-    Column(
-        "floor_p50", Number, partial(_floor_us, "p50_ns"), unit="us", page=OnPage("baseline", 15, us, optional=True)
-    ),
-    Column("floor_p99", Number, partial(_floor_us, "p99_ns"), unit="us"),
+    Column("floor_p50", Number, _floor_us("p50_ns"), unit="us", page=OnPage("baseline", 15, us, optional=True)),
+    Column("floor_p99", Number, _floor_us("p99_ns"), unit="us"),
     _summary("anatomy", tuple[AnatomySummary, ...], outputs=JSON),
 )
 """One latency: a result at one load, valid trials merged. Times are in microseconds."""
