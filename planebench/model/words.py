@@ -171,9 +171,9 @@ def point_words(point: Point) -> str:
     return f"{printable(point.scenario_label)} {ARROWS[point.direction]} {frames(point)}"
 
 
-def result_words(result: Result) -> str:
-    """Return the switch and the point of a result: ``vpp p2p → 64 B``."""
-    return f"{result.point.switch} {point_words(result.point)}"
+def point_name(point: Point) -> str:
+    """Return the name of a test point with its switch: ``vpp p2p → 64 B``."""
+    return f"{point.switch} {point_words(point)}"
 
 
 def mark(kind: VerdictKind) -> str:
@@ -204,6 +204,11 @@ def reasons(texts: tuple[str, ...], limit: int = 160) -> str:
     first = " ".join(texts[0].split())
     cut = first if len(first) <= limit else first[: limit - 1] + "…"
     return cut if len(texts) == 1 else f"{cut} (+ {len(texts) - 1} more)"
+
+
+def several(number: int, name: str) -> str:
+    """Return a number of things: ``1 trial``, ``2 trials``."""
+    return f"{number} {name}{'s' * (number != 1)}"
 
 
 def listed(names: Sequence[str]) -> str:

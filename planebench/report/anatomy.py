@@ -9,9 +9,9 @@ from functools import partial
 from planebench.analysis.counting import latency_counts, same_cell
 from planebench.model.records import PartKind, VerdictKind
 from planebench.model.results import AnatomySummary, LatencySummary, Result
-from planebench.model.words import NOTHING, count, load_words, percent, us
+from planebench.model.words import NOTHING, count, load_words, percent, point_name, us
 from planebench.report.charts import anatomy_bars
-from planebench.report.figure import PART_KINDS, Figure, cell_figure, point_name
+from planebench.report.figure import PART_KINDS, Figure, cell_figure
 from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, number, page_table, point_columns
 

@@ -11,7 +11,7 @@ from planebench.model.grouped import grouped
 from planebench.model.records import VerdictKind
 from planebench.model.results import Comparison, Metric, Result
 from planebench.model.wire import wire_name
-from planebench.model.words import listed, point_words, us
+from planebench.model.words import listed, point_words, several, us
 from planebench.report.setup import switch_cores
 
 STATES: Mapping[AnswerState, str] = {
@@ -46,10 +46,6 @@ def _why_missing(result: Result, metric: Metric) -> str:
     return "not saturated: its cycles are what it had time for"
 
 
-def _points(number: int) -> str:
-    return f"{number} test point{'s' * (number != 1)}"
-
-
 def winner_sentence(standings: Standings) -> str:
     """Return who has the highest throughput and who is next, where and by how much; empty with one switch."""
     return leaders_sentence(standings.compared, "Fastest", "be the fastest")
@@ -67,9 +63,9 @@ def leaders_sentence(standings: Iterable[Standing], title: str, best: str) -> st
     leaders = grouped((it.results[0].point.switch, it) for it in found if it.state == "different")
     states = [it.state for it in found if it.state != "different"]
     undecided = listed([f"{words} at {states.count(state)}" for state, words in STATES.items() if state in states])
+    of = f"of {several(len(found), 'test point')}"
     if not leaders:
-        return f"No switch is shown to {best}: {undecided} of {_points(len(found))}."
-    of = f"of {_points(len(found))}"
+        return f"No switch is shown to {best}: {undecided} {of}."
     first = [
         f"{label} at {len(won)} {of} ({_factors([it.lead for it in won])} × the next)" for label, won in leaders.items()
     ]

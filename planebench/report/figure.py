@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from planebench.model.records import PartKind, Point
 from planebench.model.scenario import ScenarioName
-from planebench.model.words import ARROWS, frames, point_words
+from planebench.model.words import ARROWS, frames
 from planebench.report.svg import Canvas, ChartRow
 
 SWITCH_COLORS = (
@@ -85,11 +85,6 @@ PART_KINDS: dict[PartKind, str] = {
 
 CHART_PX, WIDE_PX, NARROW_PX = 330.0, 860.0, 356.0
 """Width of a chart, of the one of the first screen, and of that one on a phone."""
-
-
-def point_name(point: Point) -> str:
-    """Return the name of a test point with its switch, by which a mark of a chart is found: ``vpp p2p → 64 B``."""
-    return f"{point.switch} {point_words(point)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,9 @@ from markupsafe import Markup
 from planebench.analysis.compare import Derived
 from planebench.model.records import Point
 from planebench.model.results import Result
-from planebench.model.words import NOTHING, frames, printable
+from planebench.model.words import NOTHING, frames, point_name, printable
 from planebench.report.answers import title_facts, title_words, winner_sentence
-from planebench.report.figure import DARK_COLORS, NARROW_PX, SWITCH_COLORS, Figure, point_name, switch_colors
+from planebench.report.figure import DARK_COLORS, NARROW_PX, SWITCH_COLORS, Figure, switch_colors
 from planebench.report.figures import FIGURES, make_figures
 from planebench.report.sections import SECTIONS, SectionEntry, Source, build
 from planebench.report.svg import GRID, INK, MUTED

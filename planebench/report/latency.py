@@ -26,11 +26,11 @@ from planebench.model.words import (
     load_words,
     mpps,
     percentiles,
-    result_words,
+    point_name,
     us,
 )
 from planebench.report.charts import curves, latency_ranges, path_dots, scatter
-from planebench.report.figure import SMALLEST_US, Colors, Figure, cell_figure, point_name
+from planebench.report.figure import SMALLEST_US, Colors, Figure, cell_figure
 from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, on_page, page_table, point_columns
 from planebench.report.throughput import path_name, smallest_frames, throughput_row, verdict_remark
@@ -242,12 +242,12 @@ def load_sentences(results: Iterable[Result]) -> list[str]:
             carried = all(s.achieved_fraction >= MIN_CARRIED for s in loads)  # else queues were full
             batches = carried and finding.inversion_ratio >= MIN_BATCHING_RATIO
             inversions.append(
-                f"{result_words(result)}: latency at {low} is {finding.inversion_ratio:.1f} times that at {other}"
+                f"{point_name(result.point)}: latency at {low} is {finding.inversion_ratio:.1f} times that at {other}"
                 f"{', as where packets wait for a batch' * batches}"
             )
         if finding is not None and finding.knee is not None:
             words = f"latency rises sharply above {load_words(finding.knee)} (knee)"
-            knees.append(f"{result_words(result)}: {words}")
+            knees.append(f"{point_name(result.point)}: {words}")
     return inversions + knees
 
 

@@ -10,9 +10,9 @@ from planebench.analysis.counting import same_cell, search_counts
 from planebench.analysis.search.methods import METHODS, short_name
 from planebench.model.grouped import grouped
 from planebench.model.results import Result, SearchResult
-from planebench.model.words import NOTHING, count, interval, mpps
+from planebench.model.words import NOTHING, count, interval, mpps, point_name, several
 from planebench.report.charts import curves
-from planebench.report.figure import Colors, Figure, cell_figure, point_name
+from planebench.report.figure import Colors, Figure, cell_figure
 from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, page_table, point_columns
 
@@ -50,7 +50,7 @@ def _cell(method: str, result: Result) -> tuple[str, str]:
     figure, error = search_figure(result, method)
     known = result.search_figure(method)
     if known is not None and known.low_pps is None:
-        starts = "one start" if known.starts == 1 else f"{known.starts} starts"
+        starts = "one start" if known.starts == 1 else several(known.starts, "start")
         error = f"bounds {error}, {starts}" if error else starts
     small = [] if search.conditional_pps is None else [f"forwards {mpps(search.conditional_pps)}"]
     if others:

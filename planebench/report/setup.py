@@ -16,7 +16,7 @@ from planebench.model.grouped import grouped
 from planebench.model.header import Calibration, Run, RunHeader
 from planebench.model.records import VerdictKind
 from planebench.model.scenario import scenario_named
-from planebench.model.words import NOTHING, SIDES, count, frame_size, load_words, mpps, percent, us
+from planebench.model.words import NOTHING, SIDES, count, frame_size, load_words, mpps, percent, several, us
 from planebench.report.tables import PageColumn, PageTable, known, named_values, number, page_table
 
 
@@ -27,7 +27,7 @@ def calibration_words(c: Calibration) -> str:
     return (
         f"Tester calibration of {c.measured_at}: planed {c.planed_version}, {c.cpu_model}, "
         f"kernel {c.kernel}, wire {c.wire}, rings of {c.ring_size}, {pages}, "
-        f"{c.tester_cpus} tester CPU{'' if c.tester_cpus == 1 else 's'}"
+        f"{several(c.tester_cpus, 'tester CPU')}"
         f"{f' for {c.tester_cores} queue pairs' if c.tester_cores > 1 else ''}, "
         f"{c.duration_s:g} s per measurement."
     )
@@ -174,9 +174,8 @@ def functional_sentences(run: Run) -> list[str]:
         sent = sum(direction.offered_packets for trial in trials for direction in trial.directions)
         came = sum(trial.forwarded_packets for trial in trials)
         why = "; ".join(dict.fromkeys(reason for trial in trials for reason in trial.verdict.texts))
-        number = f"{len(trials)} trial{'s' * (len(trials) > 1)}"
-        counts = f"{count(sent)} frames sent, {count(came)} came"
-        sentences.append(f"{switch} {where}, {load_words(load)}, {number}: {counts} ({why})")
+        counts = f"{several(len(trials), 'trial')}: {count(sent)} frames sent, {count(came)} came"
+        sentences.append(f"{switch} {where}, {load_words(load)}, {counts} ({why})")
     return sentences
 
 

@@ -18,7 +18,7 @@ from planebench.model.reasons import ReasonCode
 from planebench.model.records import VerdictKind
 from planebench.model.results import Comparison
 from planebench.model.time_had import is_disturbed, stood_in
-from planebench.model.words import percent, reasons, result_words
+from planebench.model.words import percent, point_name, reasons, several
 from planebench.report.trials import causes
 
 Confidence = Literal["high", "medium", "low"]
@@ -110,7 +110,7 @@ def nothing_measured(derived: Derived) -> str:
 def points_without_figure(derived: Derived) -> str:
     """Return the rates that are missing, as no trial counts there, and it was no functional check; empty if none is."""
     functional = {trial.point for trial in derived.run.trials if trial.verdict.kind is VerdictKind.FUNCTIONAL}
-    without = [result_words(it) for it in derived.results if not it.trials and it.point not in functional]
+    without = [point_name(it.point) for it in derived.results if not it.trials and it.point not in functional]
     if not without:
         return ""
     shown = ", ".join(without[:MAX_POINTS]) + (f" and {len(without) - MAX_POINTS} more" * (len(without) > MAX_POINTS))
@@ -170,8 +170,8 @@ def _shared_words(cores: Sequence[SharedCore]) -> Iterator[str]:
 
 def _invalid_words(derived: Derived) -> Iterator[str]:
     if groups := causes(derived.invalid):
-        n = len(derived.invalid)
-        yield f"{n} trial{'s' * (n > 1)} did not take place: {reasons((groups[0].text,), CAUSE_LENGTH)}."
+        trials = several(len(derived.invalid), "trial")
+        yield f"{trials} did not take place: {reasons((groups[0].text,), CAUSE_LENGTH)}."
 
 
 def _advice(rest: Sequence[Standing], derived: Derived) -> Iterator[str]:
@@ -202,4 +202,4 @@ def _more(needed: list[Comparison], derived: Derived) -> str:
     wanted = [Open(replace(cells[c.point], switch=""), (c.a, c.b), c.more_starts or 0) for c in needed]
     time = "" if cost is None else f", about {math.ceil(cost.minutes(wanted))} min in all"
     starts = max(c.more_starts or 0 for c in needed)
-    return f"Up to {starts} more starts{time} would decide {points} open test point{'s' * (points > 1)}."
+    return f"Up to {starts} more starts{time} would decide {several(points, 'open test point')}."

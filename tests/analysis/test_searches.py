@@ -5,9 +5,9 @@ import pytest
 from analysis.searching import PLAN, searched_run, simulated_run
 from builders import make_point
 
-from planebench.analysis import derive_results
 from planebench.analysis.capacity import tester_ceiling_pps
 from planebench.analysis.compare import Derived
+from planebench.analysis.results import derive_results
 from planebench.model.header import Calibration, Ceiling, End, Run
 from planebench.model.plan import ThroughputPlan
 from planebench.model.records import Point, VerdictKind

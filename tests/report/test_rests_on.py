@@ -9,9 +9,9 @@ from builders import make_header, make_point, make_trial, table_text
 from rich_run import make_calibration, rich
 from test_html import _Page
 
-from planebench.analysis import derive_results
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import cell_id
+from planebench.analysis.results import derive_results
 from planebench.model.header import Run
 from planebench.model.results import Comparison, Ledger, LoadFinding, Loss
 from planebench.report.comparison import comparison_tables, result_words

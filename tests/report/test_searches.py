@@ -5,8 +5,8 @@ import pytest
 from builders import make_header, make_point, make_run, make_trial, table_text
 from rich_run import DEVIATION, LINE_RATE, one_start, rich, search, with_results
 
-from planebench.analysis import derive_results
 from planebench.analysis.compare import Derived
+from planebench.analysis.results import derive_results
 from planebench.model.header import Run
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Verdict, VerdictKind
