@@ -38,13 +38,11 @@ METRICS: dict[Metric, str] = {
 VERDICT_WORDS: dict[VerdictKind, str] = {
     VerdictKind.VALID: "the switch was saturated, or carried its load",
     VerdictKind.OVERLOAD: "latency of full queues: the switch lost more than 0.1 % of the frames at this load",
-    VerdictKind.TESTER_LIMITED: "the tester, not the switch, was the bottleneck: throughput is a lower "
-    "bound; latency was measured below the "
-    "requested load",
+    VerdictKind.TESTER_LIMITED: "the tester, not the switch, was the bottleneck: throughput is a lower bound; latency "
+    "was measured below the requested load",
     VerdictKind.LINE_RATE: "the switch forwarded all that the links carry: throughput is a lower bound",
-    VerdictKind.FUNCTIONAL: "packet counts are valid; rates and latencies are not meaningful (VNF emulated "
-    "or sharing a "
-    "CPU)",
+    VerdictKind.FUNCTIONAL: "packet counts are valid; rates and latencies are not meaningful (VNF emulated or sharing "
+    "a CPU)",
     VerdictKind.INVALID: "packet accounting is inconsistent, or a process crashed: no figure",
 }
 

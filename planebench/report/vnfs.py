@@ -107,11 +107,10 @@ PORT_GBPS = 10
 """Layer 1, the ports of the papers."""
 
 CORES_NOTE = (
-    f"Cores for {PORT_GBPS} Gb/s: layer 1, aggregate of all directions, divided by the per-core rate and "
-    "rounded up. This "
-    "assumes linear scaling with cores, which this run did not measure. ≤: the rate is a lower bound, so "
-    "the core count is an "
-    "upper bound. Cycles per packet and core utilization are reported by the switch; unknown: it has no such counter."
+    f"Cores for {PORT_GBPS} Gb/s: layer 1, aggregate of all directions, divided by the per-core rate and rounded up. "
+    "This assumes linear scaling with cores, which this run did not measure. ≤: the rate is a lower bound, so the core "
+    "count is an upper bound. Cycles per packet and core utilization are reported by the switch; unknown: it has no "
+    "such counter."
 )
 
 

@@ -14,8 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from planebench.analysis.answers import MARGIN
-from planebench.analysis.search.goals import B2B, CARRIED
-from planebench.analysis.search.methods import short_name
+from planebench.analysis.search.methods import B2B, CARRIED, short_name
 from planebench.analysis.standings import DECIDED, Standing, Standings, latency_at
 from planebench.model.grouped import grouped
 from planebench.model.header import Run
