@@ -16,7 +16,7 @@ from planebench.analysis.capacity import Capacity, capacity_of
 from planebench.analysis.chains import Chains, derive_chains
 from planebench.analysis.conditions import Condition, contradictions, fairness
 from planebench.analysis.counting import Counted, cell_id, of_kinds, saturating
-from planebench.analysis.disturbance import DisturbedSwitch, SharedCore, disturbed_switches, drift, shared_cores
+from planebench.analysis.disturbance import drift
 from planebench.analysis.latency import latency_groups, latency_records, mean_intended_pps, percentile_blocks
 from planebench.analysis.noise import Estimate, factor, figure_of, fit_noise
 from planebench.analysis.outages import compare_outages
@@ -65,16 +65,6 @@ class Derived:
     def invalid(self) -> tuple[Trial, ...]:
         """Return the trials that did not take place, in the order of the run, without those of warm-up."""
         return tuple(t for t in self.run.trials if t.role != "warmup" and t.verdict.kind is VerdictKind.INVALID)
-
-    @cached_property
-    def disturbed_switches(self) -> tuple[DisturbedSwitch, ...]:
-        """Return the switches whose trials are disturbed more often than those of the others."""
-        return disturbed_switches(self.run.trials)
-
-    @cached_property
-    def shared_cores(self) -> tuple[SharedCore, ...]:
-        """Return how often another hyperthread used the cores of switch and tester; () where it is not known."""
-        return shared_cores(self.run.trials)
 
     @cached_property
     def chains(self) -> Chains:

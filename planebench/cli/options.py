@@ -7,7 +7,7 @@ import copy
 import inspect
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
@@ -28,15 +28,6 @@ if TYPE_CHECKING:
 def examples(*commands: str) -> str:
     """Return the end of a command's help. Each is a command that works: make docs-check runs them."""
     return "\n\n".join(("Examples:", *commands))
-
-
-def commands(command: Any, path: str = "planebench") -> Iterator[tuple[str, Any]]:
-    """Yield every command that does something, with what a user types before its options: ``planebench plan show``."""
-    for name, child in command.commands.items():
-        if hasattr(child, "commands"):
-            yield from commands(child, f"{path} {name}")
-        elif not child.hidden:
-            yield f"{path} {name}", child
 
 
 def option(flags: str, help: str, metavar: str | None = None) -> Any:

@@ -183,12 +183,15 @@ class Point:
     def scenario_label(self) -> str:
         """Return the scenario for tables and plots: ``p2p``, ``loopback-3``, ``loopback firewall,l3fwd``,
         ``loopback-3 in VMs``, ``p2v in VMs``."""
-        if not self.chain_length:
-            return f"{self.scenario}{self.where_words}"
         if not self.chain:
-            return f"{self.scenario}-{self.chain_length}{self.where_words}"
-        number = f"-{self.chain_length}" if self.side_by_side else ""
-        return f"{self.scenario}{number} {chain_label(self.chain, self.named_length)}{self.where_words}"
+            return f"{self._shape}{self.where_words}"
+        shape = self._shape if self.side_by_side else self.scenario
+        return f"{shape} {chain_label(self.chain, self.named_length)}{self.where_words}"
+
+    @property
+    def _shape(self) -> str:
+        """Return the scenario with the number of its VNFs, if it has any."""
+        return f"{self.scenario}-{self.chain_length}" if self.chain_length else self.scenario
 
     @property
     def hosting_words(self) -> str:
@@ -237,11 +240,10 @@ class Point:
     @property
     def scenario_slug(self) -> str:
         """Return the label in characters that are valid in a file name and an anchor."""
-        where = self.where_slug
         if not self.chain:
-            return f"{self.scenario}-{self.chain_length}{where}" if self.chain_length else f"{self.scenario}{where}"
-        number = f"{self.chain_length}-" if self.side_by_side else ""
-        return f"{self.scenario}-{number}{chain_slug(self.chain, self.chain_length)}{where}"
+            return f"{self._shape}{self.where_slug}"
+        shape = self._shape if self.side_by_side else self.scenario
+        return f"{shape}-{chain_slug(self.chain, self.chain_length)}{self.where_slug}"
 
     @property
     def where_slug(self) -> str:
@@ -283,8 +285,7 @@ class Point:
     @property
     def point_id(self) -> str:
         """Return a stable readable id, derived, never parsed. What is usual is left out at its end."""
-        shape = f"{self.scenario}-{self.chain_length}" if self.chain_length else self.scenario
-        where = f"{shape}:{self.chain}" if self.chain else shape
+        where = f"{self._shape}:{self.chain}" if self.chain else self._shape
         parts = (self.switch, where, self.direction, str(self.frame_size_bytes), self.wire, self.hosting)
         tail = [(self.traffic, "", PLAIN_NAME), (self.placement, NEAR, NEAR), (self.cpu_clock, OWN_CLOCK, "own")]
         while tail and tail[-1][0] == tail[-1][1]:

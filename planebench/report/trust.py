@@ -12,7 +12,7 @@ from typing import Literal
 
 from planebench.analysis.compare import Derived, Open, price
 from planebench.analysis.counting import cell_id, saturating
-from planebench.analysis.disturbance import SharedCore
+from planebench.analysis.disturbance import SharedCore, disturbed_switches, shared_cores
 from planebench.analysis.standings import DECIDED, Standing, Standings
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import VerdictKind
@@ -65,7 +65,7 @@ def trust(standings: Standings) -> Trust:
         (
             *_sampled_words(derived),
             *_host_words(derived),
-            *_shared_words(derived.shared_cores),
+            *_shared_words(shared_cores(derived.run.trials)),
             *([f"{derived.drift}; comparisons are paired and not affected.".capitalize()] if derived.drift else ()),
             *_invalid_words(derived),
         ),
@@ -147,7 +147,7 @@ def _host_words(derived: Derived) -> Iterator[str]:
             f"The host kept pollers from their CPUs in {disturbed} of {len(measured)} saturating trials, "
             f"{percent(share)} of the time in all: rates are per time that they had."
         )
-    for it in derived.disturbed_switches:
+    for it in disturbed_switches(derived.run.trials):
         yield (
             f"{it.switch} lost more of its time to others than the other switches in the same blocks "
             f"({percent(it.share)} and {percent(it.share_of_others)}): its intervals contain its rates as counted, too."
@@ -192,7 +192,7 @@ def _advice(rest: Sequence[Standing], derived: Derived) -> Iterator[str]:
         yield "Use faster links or smaller frames: here the switches filled the links."
     if any(not it.at_line_rate for it in limited):
         yield "Give the tester more cores: here it was slower than the switches."
-    if rest and any(core.shared > SHARED_SOME * core.trials for core in derived.shared_cores):
+    if rest and any(core.shared > SHARED_SOME * core.trials for core in shared_cores(derived.run.trials)):
         yield "Use a host without hyperthreads, or one that leaves whole cores to this machine: others used them, too."
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.conditions import Condition, ConditionCell
-from planebench.analysis.trend import TrendPoint, TrendStep
+from planebench.analysis.trend import TrendPoint
 from planebench.model.header import Run
 from planebench.model.outage import Restart
 from planebench.model.plan import Skipped
@@ -52,7 +52,7 @@ ADDED: Mapping[type, tuple[str, ...]] = {
     Comparison: ("distinguishable",),
 }
 """The properties of a record that the JSON export has beside its fields."""
-LEFT_OUT: Mapping[type, tuple[str, ...]] = {SearchResult: ("point",), TrendPoint: ("facts",), TrendStep: ("change",)}
+LEFT_OUT: Mapping[type, tuple[str, ...]] = {SearchResult: ("point",), TrendPoint: ("facts",)}
 """The fields of a record that are not in its JSON."""
 
 Number = float | None
