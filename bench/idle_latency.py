@@ -19,12 +19,13 @@ from statistics import geometric_mean
 from rig import Cores, best_of, cores_of, rig, scenario_of
 
 from planebench.analysis.answers import estimate_alone
-from planebench.analysis.histogram import Counts, HistogramSummary, decode, merge_counts, summarise
+from planebench.analysis.histogram import Counts, decode, merge_counts, summarise
 from planebench.host.process import Supervisor, high_priority
 from planebench.measure.counts import Sending, tester_counts
 from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveTopology
 from planebench.model.records import CoreDistance
+from planebench.model.results import HistogramSummary
 from planebench.model.scenario import ScenarioName, scenario_named
 from planebench.model.scenarios import build, flows
 from planebench.switches.registry import get_adapter

@@ -203,11 +203,6 @@ def fairness(run: Run) -> tuple[Condition, ...]:
     return tuple(rows)
 
 
-def differing(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """Return the conditions that differ between the switches."""
-    return tuple(condition for condition in conditions if condition.state == "differs")
-
-
 def contradictions(run: Run, conditions: Sequence[Condition]) -> tuple[str, ...]:
     """Return a sentence for each condition that an adapter states differently than measured."""
     labels = [switch.label for switch in run.header.switches]

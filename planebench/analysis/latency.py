@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from planebench.analysis.counting import LIMITED, VALID, Counted, of_kinds
 from planebench.analysis.histogram import (
     Counts,
-    HistogramSummary,
     decode,
     merge,
     percentile_ns,
@@ -32,6 +31,7 @@ from planebench.model.records import Anatomy, AnatomyPart, LatencyRecord, Trial,
 from planebench.model.results import (
     AnatomySummary,
     ControlSummary,
+    HistogramSummary,
     JitterSummary,
     LatencySummary,
     LoadFinding,

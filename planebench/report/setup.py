@@ -10,7 +10,7 @@ from operator import itemgetter
 
 from planebench.analysis.capacity import least_ns
 from planebench.analysis.compare import Derived
-from planebench.analysis.conditions import Condition, differing, unread
+from planebench.analysis.conditions import Condition, unread
 from planebench.model.chain_name import chain_label
 from planebench.model.grouped import grouped
 from planebench.model.header import Calibration, Run, RunHeader
@@ -68,7 +68,7 @@ STATES = {"same": "same", "differs": "differs", "not known": "not known for all"
 
 def conditions_remark(derived: Derived) -> str:
     """Return ``3 conditions differ between the switches: function, burst, buffers``; empty if none differs."""
-    found = differing(derived.conditions)
+    found = [condition for condition in derived.conditions if condition.state == "differs"]
     if len(derived.run.header.switches) < 2 or not found:
         return ""
     names = ", ".join(condition.title for condition in found)

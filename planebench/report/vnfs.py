@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import itemgetter
 
 from planebench.analysis.counting import counts, latency_compares, same_cell
 from planebench.analysis.metrics.results import JITTERS
 from planebench.analysis.outages import outage_reports
 from planebench.model.chain_name import chain_label, chain_slug
+from planebench.model.grouped import grouped
 from planebench.model.header import Run
 from planebench.model.outage import OutageReport
 from planebench.model.records import Point
@@ -120,12 +120,13 @@ PREFERRED = ("bidirectional", "unidirectional", "reversed")
 
 def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
     """Return a row per switch and path, at the smallest frames, bidirectional if that was run."""
-    paths: dict[Point, list[tuple[tuple[int, str, int], list[Result]]]] = {}
-    for cell, members in same_cell(results).items():
-        path = replace(cell, direction="unidirectional", frame_size_bytes=0, traffic="")
-        order = cell.frame_size_bytes, cell.traffic, PREFERRED.index(cell.direction)
-        paths.setdefault(path, []).append((order, members))
-    shown = [r for cells in paths.values() for r in min(cells, key=itemgetter(0))[1]]
+
+    def preference(cell: Point) -> tuple[int, str, int]:
+        return cell.frame_size_bytes, cell.traffic, PREFERRED.index(cell.direction)
+
+    cells = same_cell(results)
+    paths = grouped((replace(it, direction="unidirectional", frame_size_bytes=0, traffic=""), it) for it in cells)
+    shown = [r for of_path in paths.values() for r in cells[min(of_path, key=preference)]]
     items = [(r, switch_cores(run, r.point.switch)) for r in shown]
 
     def accepted(words: Callable[[Result, int], str]) -> Callable[[tuple[Result, int]], str]:
