@@ -80,15 +80,10 @@ def encode_counts(counts: Counts) -> str:
 
 
 def merge(texts: Iterable[str]) -> Counts:
-    """Return all stored histograms merged."""
-    return merge_counts(decode(text) for text in texts)
-
-
-def merge_counts(histograms: Iterable[Counts]) -> Counts:
-    """Return all histograms merged: counts are added bucket by bucket."""
+    """Return all stored histograms merged: counts are added bucket by bucket."""
     total = np.zeros(_LENGTH, dtype=np.int64)
-    for counts in histograms:
-        total += counts
+    for text in texts:
+        total += decode(text)
     return total
 
 

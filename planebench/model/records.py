@@ -194,15 +194,11 @@ class Point:
         return f"{self.scenario}-{self.chain_length}" if self.chain_length else self.scenario
 
     @property
-    def hosting_words(self) -> str:
-        """Return e.g. `` in VMs`` if the text of the chain does not include it; empty for tasks of the tester."""
-        return f" {words}" if (words := WORDS.get(self.hosting)) else ""
-
-    @property
     def where_words(self) -> str:
         """Return hosting, placement and CPU clock where they are not the usual ones: `` in VMs, placed far``."""
+        hosting = f" {WORDS[self.hosting]}" if self.hosting in WORDS else ""
         placed = f", placed {self.placement}" if self.placement != NEAR else ""
-        return self.hosting_words + placed + (f" {words}" if (words := clock_words(self.cpu_clock)) else "")
+        return hosting + placed + (f" {words}" if (words := clock_words(self.cpu_clock)) else "")
 
     @property
     def named(self) -> bool:
@@ -248,7 +244,7 @@ class Point:
     @property
     def where_slug(self) -> str:
         """Return hosting, placement and clock in such characters, where they are not usual: ``-vm-split-1``."""
-        hosting = self.hosting if self.hosting_words else ""
+        hosting = self.hosting if self.hosting in WORDS else ""
         placed = self.placement if self.placement != NEAR else ""
         return "".join(f"-{text.replace(':', '-')}" for text in (hosting, placed, self.cpu_clock) if text)
 
@@ -273,7 +269,7 @@ class Point:
         """Return ``firewall,l3fwd``; ``l2fwd,l2fwd in VMs`` for a chain without a name; ``63 x l3fwd``; ``ends in
         VMs``; ``at 1200 MHz`` for other paths without a chain; empty if nothing is to be said."""
         if not self.chain_length:
-            return f"{'ends' * bool(self.hosting_words)}{self.where_words}".strip()
+            return f"{'ends' * (self.hosting in WORDS)}{self.where_words}".strip()
         text = f"{chain_label(self.chain, self.named_length)}{self.where_words}"
         return f"{self.chain_length} x {text}" if self.side_by_side else text
 

@@ -132,8 +132,6 @@ def cores_sentence(run: Run) -> str:
 
 # The isolation of the VNFs of a run, and its functional trials.
 
-TITLE = "VNF isolation"
-
 FUNCTIONAL = "Functional check only: packet counts are valid, rates and latencies are not meaningful"
 
 
@@ -155,7 +153,7 @@ def hosting_table(run: Run) -> PageTable:
         PageColumn("in", lambda it: it[0][1]),
         PageColumn("what it is", lambda it: it[0][2], "text"),
     )
-    return page_table(TITLE, columns, [(key, list(found)) for key, found in vnfs.items()])
+    return page_table("VNF isolation", columns, [(key, list(found)) for key, found in vnfs.items()])
 
 
 def functional_sentences(run: Run) -> list[str]:

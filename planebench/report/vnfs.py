@@ -159,7 +159,6 @@ def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
 
 # Restarts under traffic: the time without frames, and where the lost frames went.
 
-TITLE = "Outages"
 OUTAGES_NOTE = (
     "Outage: the longest time without a received frame. Calm: the same traffic just before, without a restart. "
     "Dropped: counted by the switch or a VNF. Gone: sent, neither received nor counted. In brackets: functional, "
