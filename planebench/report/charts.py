@@ -137,10 +137,10 @@ class _Rows:
         return scale
 
 
-def path_dots(rows: Sequence[ChartRow], width: float, colors: Colors, title: str) -> Canvas:
-    """Draw a row a path with the point of each switch, on a log axis."""
+def path_dots(rows: Sequence[ChartRow], width: float, colors: Colors) -> Canvas:
+    """Draw a row a path with the p99 of each switch, on a log axis."""
     frame = _Rows(rows, width, "", "path", right=20.0)
-    x = frame.scale(*ends([row["us"] for row in rows], log=True), title, log=True)
+    x = frame.scale(*ends([row["us"] for row in rows], log=True), "p99 latency, µs (log scale)", log=True)
     for (_, name), y in frame.places.items():
         members = [row for row in rows if row["path"] == name]
         frame.canvas.line([(x(f(row["us"] for row in members)), y) for f in (min, max)], GRID, stroke_width=3)

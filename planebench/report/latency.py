@@ -182,7 +182,7 @@ def p99_figures(derived: Derived, colors: Colors) -> Iterator[Figure]:
                 rows.append({**row, "path": path, "us": max(summary.p99, SMALLEST_US)})
     if smallest and rows:
         title = f"p99 latency, {frames_words(smallest[1], smallest[0])}, at {load_words(usual)}"
-        look = partial(path_dots, colors=colors, title="p99 latency, µs (log scale)")
+        look = partial(path_dots, colors=colors)
         yield Figure("p99", "p99", found[0].point.scenario, title, rows, look, 400.0)
 
 
