@@ -16,15 +16,17 @@ import argparse
 from functools import partial
 from statistics import geometric_mean
 
+import numpy as np
 from rig import Cores, best_of, cores_of, rig, scenario_of
 
 from planebench.analysis.answers import estimate_alone
-from planebench.analysis.histogram import Counts, HistogramSummary, decode, merge_counts, summarise
+from planebench.analysis.histogram import Counts, decode, summarise
 from planebench.host.process import Supervisor, high_priority
 from planebench.measure.counts import Sending, tester_counts
 from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveTopology
 from planebench.model.records import CoreDistance
+from planebench.model.results import HistogramSummary
 from planebench.model.scenario import ScenarioName, scenario_named
 from planebench.model.scenarios import build, flows
 from planebench.switches.registry import get_adapter
@@ -95,7 +97,7 @@ def show(scenario: str, starts: list[list[Pair]]) -> None:
 
 def summary(pairs: list[dict[str, Counts]], load: str) -> HistogramSummary:
     """Return the latency of all trials of a load together."""
-    found = summarise(merge_counts([counts[load] for counts in pairs]))
+    found = summarise(np.sum([counts[load] for counts in pairs], axis=0))
     assert found is not None
     return found
 

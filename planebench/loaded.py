@@ -179,7 +179,8 @@ class Loaded:
         a, b = self._sources
         check_comparable(a.run.header, b.run.header, "force=True", forced=force)
         table = tables.table_named("comparisons")
-        rows = [table.row(TableRow(run=b.run, comparison=comparison)) for comparison in runs_compared(a, b).comparisons]
+        found = runs_compared([a], [b]).comparisons
+        rows = [table.row(TableRow(run=b.run, comparison=it)) for it in found]
         return tables.frame(tables.arrow(tables.fill_table(duckdb.connect(), "comparisons", table.types, rows)))
 
     def parquet(self, folder: str | Path) -> tuple[Path, ...]:

@@ -28,11 +28,10 @@ from typing import Any
 
 import docs_pages
 import typer
-from docs_pages import Command
+from docs_pages import Command, command_tree
 
 import planebench
 from planebench.cli.app import app
-from planebench.cli.options import commands as command_tree
 from planebench.host.files import default_folder
 from planebench.measure.machine import terminable
 from planebench.model.errors import INCONCLUSIVE, NotInstalledError

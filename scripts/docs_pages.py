@@ -9,6 +9,7 @@ import string
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 PROGRAMS = ("planebench", "planebench-fib", "planed", "make", "man", "for", "rpc", "git", "python", "valgrind", "flock")
 PROGRAMS += ("qemu-system-x86_64", "ring_bench", "driver_bench", "fib_announce")
@@ -22,6 +23,15 @@ _LINK = re.compile(r"\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
 _ITEM = re.compile(r"- \[([^\]]+)\]\(([^)#]+)\)")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*=\S*$")
+
+
+def command_tree(command: Any, path: str = "planebench") -> Iterator[tuple[str, Any]]:
+    """Yield every command that does something, with what a user types before its options: ``planebench plan show``."""
+    for name, child in command.commands.items():
+        if hasattr(child, "commands"):
+            yield from command_tree(child, f"{path} {name}")
+        elif not child.hidden:
+            yield f"{path} {name}", child
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from planebench.analysis.noise import Estimate, factor, figure_of, fit_noise
+from planebench.model.grouped import grouped
 from planebench.model.results import AnswerKind
 
 ALPHA = 0.05
@@ -57,12 +58,12 @@ class Bounds:
 EXACT = Bounds()
 
 
-def answer(estimate: Estimate, alpha: float = ALPHA, bounds: Bounds = EXACT) -> Answer:
+def answer(estimate: Estimate, bounds: Bounds = EXACT) -> Answer:
     """Return the answer of an estimate of log(b / a). Interval and words agree: different if 1 is outside.
 
     A lower bound leaves its end of the interval open.
     """
-    half = estimate.half_width(alpha)
+    half = estimate.half_width()
     low = None if bounds.a else estimate.mean - half
     high = None if bounds.b else estimate.mean + half
     within = math.log1p(MARGIN)
@@ -72,10 +73,8 @@ def answer(estimate: Estimate, alpha: float = ALPHA, bounds: Bounds = EXACT) -> 
         kind = "same"
     else:
         kind = "open"
-    priced = kind == "open" and not bounds.hide(estimate)
-    starts = starts_missing(estimate, alpha) if priced else None
     low, high = (None if end is None else factor(end) for end in (low, high))
-    return Answer(figure_of(estimate.mean), low, high, kind, starts)
+    return Answer(figure_of(estimate.mean), low, high, kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +99,9 @@ def answers(family: Sequence[OneOfMany], alpha: float = ALPHA) -> list[Answer]:
     """
     from scipy.stats import false_discovery_control
 
-    units: dict[Hashable, list[tuple[int, Estimate, Bounds]]] = {}
-    for index, it in enumerate(family):
-        if it.estimate is not None:
-            units.setdefault(it.unit, []).append((index, it.estimate, it.bounds))
+    units = grouped(
+        (it.unit, (index, it.estimate, it.bounds)) for index, it in enumerate(family) if it.estimate is not None
+    )
     within: dict[Hashable, list[float]] = {}
     for unit, members in units.items():  # the least of them is that of Simes (Biometrika 73, 1986), that all are true
         p_values = [1.0 if bounds.hide(estimate) else estimate.p_value() for _, estimate, bounds in members]
@@ -114,7 +112,7 @@ def answers(family: Sequence[OneOfMany], alpha: float = ALPHA) -> list[Answer]:
     for unit, members in units.items():
         level = alpha if over_all[unit] < alpha else alpha / left
         for (index, estimate, bounds), p in zip(members, within[unit], strict=True):
-            told = answer(estimate, bounds=bounds)
+            told = answer(estimate, bounds)
             differs = max(p, over_all[unit]) < alpha
             if told.answer == "open" or (told.answer == "different" and not differs):
                 starts = None if bounds.hide(estimate) else starts_missing(estimate, level)
@@ -123,7 +121,7 @@ def answers(family: Sequence[OneOfMany], alpha: float = ALPHA) -> list[Answer]:
     return found
 
 
-def starts_missing(estimate: Estimate, alpha: float = ALPHA) -> int | None:
+def starts_missing(estimate: Estimate, alpha: float) -> int | None:
     """Return how many more starts decide the comparison if its mean and noise stay as they are.
 
     ``alpha``: the level at which it is called different. More starts make the mean more certain, and the noise as well:
@@ -164,7 +162,7 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
 
 def effect_of(estimate: Estimate | None, ratio: float, bounds: Bounds = EXACT) -> Answer:
     """Return the answer of an estimate of log(b / a); ``ratio`` is the one shown where there is no estimate."""
-    return Answer(ratio, None, None, "untested") if estimate is None else answer(estimate, bounds=bounds)
+    return Answer(ratio, None, None, "untested") if estimate is None else answer(estimate, bounds)
 
 
 def estimate_alone(values: Sequence[float]) -> Estimate | None:

@@ -16,7 +16,7 @@ from planebench.analysis.capacity import Capacity, capacity_of
 from planebench.analysis.chains import Chains, derive_chains
 from planebench.analysis.conditions import Condition, contradictions, fairness
 from planebench.analysis.counting import Counted, cell_id, of_kinds, saturating
-from planebench.analysis.disturbance import DisturbedSwitch, SharedCore, disturbed_switches, drift, shared_cores
+from planebench.analysis.disturbance import drift
 from planebench.analysis.latency import latency_groups, latency_records, mean_intended_pps, percentile_blocks
 from planebench.analysis.noise import Estimate, factor, figure_of, fit_noise
 from planebench.analysis.outages import compare_outages
@@ -33,6 +33,7 @@ from planebench.analysis.starts import (
     ratios_by_distance,
     throughput_blocks,
 )
+from planebench.model.grouped import grouped
 from planebench.model.header import Run
 from planebench.model.reasons import Reason
 from planebench.model.records import Point, Trial, VerdictKind
@@ -57,29 +58,14 @@ class Derived:
         return derive_results(self.run)
 
     @cached_property
-    def compared(self) -> Comparisons:
-        """Return every comparison of two switches at each test point, and those that were not possible."""
-        return switches_compared(self)
-
-    @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """Return every comparison of two switches at each test point; ``a`` is the one that the header names first."""
-        return self.compared.comparisons
+        return switches_compared(self).comparisons
 
     @cached_property
     def invalid(self) -> tuple[Trial, ...]:
         """Return the trials that did not take place, in the order of the run, without those of warm-up."""
         return tuple(t for t in self.run.trials if t.role != "warmup" and t.verdict.kind is VerdictKind.INVALID)
-
-    @cached_property
-    def disturbed_switches(self) -> tuple[DisturbedSwitch, ...]:
-        """Return the switches whose trials are disturbed more often than those of the others."""
-        return disturbed_switches(self.run.trials)
-
-    @cached_property
-    def shared_cores(self) -> tuple[SharedCore, ...]:
-        """Return how often another hyperthread used the cores of switch and tester; () where it is not known."""
-        return shared_cores(self.run.trials)
 
     @cached_property
     def chains(self) -> Chains:
@@ -317,9 +303,7 @@ def switches_compared(derived: Derived, *, same_load: bool = False) -> Compariso
     What is left out has its reason, also a switch without a trial where the first has some. ``same_load``: latencies
     only where both had the same load, in packets per second.
     """
-    cells: dict[Point, list[_ComparedSide]] = {}
-    for point, side in _sides([derived]).items():
-        cells.setdefault(replace(point, switch=""), []).append(side)
+    cells = grouped((replace(point, switch=""), side) for point, side in _sides([derived]).items())
     found = [it for sides in cells.values() for pair in combinations(sides, 2) for it in _compare(*pair, same_load)]
     absent = []
     for first, *others in cells.values():
@@ -331,8 +315,8 @@ def switches_compared(derived: Derived, *, same_load: bool = False) -> Compariso
     return Comparisons((*compared, *compare_outages([derived.run])), (*skipped, *absent))
 
 
-def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]) -> Comparisons:
-    """Compare the same switch at the same point in both runs, or in all runs of one side and all of the other.
+def runs_compared(runs_a: Sequence[Derived], runs_b: Sequence[Derived]) -> Comparisons:
+    """Compare the same switch at the same point in all runs of one side and all of the other.
 
     Runs of one boot are not independent. Taken in turns (a, b, a, b), the difference of two neighbors is the unit, else
     the boot. With fewer than UNITS_MIN of these the intervals contain only how starts vary within these runs, every
@@ -340,7 +324,6 @@ def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]
     that differ.
     :func:`differing_facts` says whether two runs may be compared.
     """
-    runs_a, runs_b = ([side] if not isinstance(side, Sequence) else list(side) for side in (a, b))
     unit, *numbers = _units(runs_a, runs_b)
     files: dict[str, str] = {}
     sides_a, sides_b = (

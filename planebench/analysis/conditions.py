@@ -19,12 +19,13 @@ from planebench.model.conditions import (
     UNKNOWN,
     Conditions,
     PortConditions,
-    PortSide,
     parse_claim,
 )
 from planebench.model.errors import UsageError
 from planebench.model.header import Run, RunHeader
 from planebench.model.text import named_digests, without_folders
+from planebench.model.topology import Side
+from planebench.model.words import SIDES
 
 # The measured conditions of a switch, over all its starts and topologies, in the words of the manifest.
 
@@ -58,8 +59,6 @@ MEASURED_ONLY: Mapping[str, str] = {
 }
 """Key -> what it is, of those that no adapter needs to state."""
 
-_NAMES: Mapping[PortSide, str] = {"wire": "wire", "vnf": "VNF"}
-
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCondition:
@@ -67,7 +66,7 @@ class MeasuredCondition:
 
     text: str
     values: frozenset[str]
-    sides: Mapping[PortSide, frozenset[str]] = field(default_factory=dict)
+    sides: Mapping[Side, frozenset[str]] = field(default_factory=dict)
     """The values by the side of the port, where ports have them."""
 
 
@@ -103,8 +102,8 @@ def _by_side(
     ports: Sequence[PortConditions], look: Callable[[PortConditions], Sequence[str] | None]
 ) -> MeasuredCondition | None:
     """Return ``256``, or ``wire 256, VNF 1024`` where the sides differ or one is unknown."""
-    texts: dict[PortSide, str] = {}
-    sides: dict[PortSide, frozenset[str]] = {}
+    texts: dict[Side, str] = {}
+    sides: dict[Side, frozenset[str]] = {}
     for side in dict.fromkeys(port.side for port in ports):
         found = [value for port in ports if port.side == side and (value := look(port))]
         if found:
@@ -114,7 +113,7 @@ def _by_side(
     if not texts:
         return None
     alike = len(set(texts.values())) == 1 and len(texts) == len({port.side for port in ports})
-    named = ", ".join(f"{_NAMES[side]} {text}" for side, text in sorted(texts.items(), reverse=True))
+    named = ", ".join(f"{SIDES[side]} {text}" for side, text in sorted(texts.items(), reverse=True))
     return MeasuredCondition(
         next(iter(texts.values())) if alike else named, frozenset[str]().union(*sides.values()), sides
     )
@@ -202,11 +201,6 @@ def fairness(run: Run) -> tuple[Condition, ...]:
             state: ConditionState = "not known" if text == UNKNOWN else "same"
             rows.append(Condition(key, meaning, (ConditionCell(text),) * len(sides), state))
     return tuple(rows)
-
-
-def differing(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """Return the conditions that differ between the switches."""
-    return tuple(condition for condition in conditions if condition.state == "differs")
 
 
 def contradictions(run: Run, conditions: Sequence[Condition]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from planebench.model.grouped import grouped
 from planebench.model.reasons import HOST, Reason, ReasonCode
 from planebench.model.records import Point, Trial, Verdict, VerdictKind
 from planebench.model.results import LatencySummary, Result, SearchResult
@@ -101,10 +102,7 @@ def same_cell(results: Iterable[Result], **alike: Any) -> dict[Point, list[Resul
 
     Points that differ only in the fields ``alike`` are one, e.g. ``chain_length=1``; the key has these values.
     """
-    cells: dict[Point, list[Result]] = {}
-    for result in results:
-        cells.setdefault(replace(result.point, switch="", **alike), []).append(result)
-    return cells
+    return grouped((replace(result.point, switch="", **alike), result) for result in results)
 
 
 def reach_pps(result: Result) -> float:

@@ -18,8 +18,9 @@ from typing import Literal
 
 from planebench.analysis.answers import ALPHA, holm
 from planebench.analysis.counting import saturating
+from planebench.model.grouped import grouped
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import Point, TopologyKey, Trial
+from planebench.model.records import TopologyKey, Trial
 from planebench.model.text import seconds_since_epoch
 from planebench.model.time_had import stood_in
 
@@ -89,10 +90,7 @@ def drift(trials: Iterable[Trial]) -> Reason | None:
     averaged, because they are not independent. The slope is the median over these pairs.
     """
     # The rates of each switch on each topology, a value for each start, relative to the mean of its cell.
-    cells: dict[Point, list[Trial]] = defaultdict(list)
-    for trial in trials:
-        if trial.role == "r_plus" and trial.throughput_pps > 0:
-            cells[trial.point].append(trial)
+    cells = grouped((it.point, it) for it in trials if it.role == "r_plus" and it.throughput_pps > 0)
     blocks: dict[tuple[TopologyKey, str], dict[int, RateSeries]] = defaultdict(lambda: defaultdict(list))
     for point, members in cells.items():
         mean = statistics.fmean(math.log(trial.throughput_pps) for trial in members)

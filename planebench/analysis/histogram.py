@@ -16,6 +16,7 @@ from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 
 from planebench.model.errors import StoreError
+from planebench.model.results import HistogramSummary
 
 LOWEST_NS = 1
 HIGHEST_NS = 10_000_000_000
@@ -36,20 +37,6 @@ _WIDTH_NS = 2.0 ** np.maximum(_INDEX // _HALF - 1, 0)
 _LOW_NS = np.where(_INDEX < _HALF, _INDEX, _INDEX % _HALF + _HALF) * _WIDTH_NS
 _MIDDLE_NS = _LOW_NS + np.floor(_WIDTH_NS / 2)
 _TOP_NS = np.minimum(_LOW_NS + _WIDTH_NS - 1, HIGHEST_NS)
-
-
-@dataclass(frozen=True, slots=True)
-class HistogramSummary:
-    """Figures of one histogram in microseconds."""
-
-    samples: int
-    mean: float
-    stddev: float
-    p50: float
-    p90: float
-    p99: float
-    p99_9: float
-    max: float
 
 
 def encode(counts: Iterable[Sequence[int]], overflow: int = 0) -> str:
@@ -93,15 +80,10 @@ def encode_counts(counts: Counts) -> str:
 
 
 def merge(texts: Iterable[str]) -> Counts:
-    """Return all stored histograms merged."""
-    return merge_counts(decode(text) for text in texts)
-
-
-def merge_counts(histograms: Iterable[Counts]) -> Counts:
-    """Return all histograms merged: counts are added bucket by bucket."""
+    """Return all stored histograms merged: counts are added bucket by bucket."""
     total = np.zeros(_LENGTH, dtype=np.int64)
-    for counts in histograms:
-        total += counts
+    for text in texts:
+        total += decode(text)
     return total
 
 

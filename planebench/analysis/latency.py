@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from planebench.analysis.counting import LIMITED, VALID, Counted, of_kinds
 from planebench.analysis.histogram import (
     Counts,
-    HistogramSummary,
     decode,
     merge,
     percentile_ns,
@@ -26,11 +25,13 @@ from planebench.analysis.histogram import (
 )
 from planebench.analysis.ledger import policy_packets
 from planebench.analysis.starts import Blocks, blocks_of
+from planebench.model.grouped import grouped
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Anatomy, AnatomyPart, LatencyRecord, Trial, Verdict, VerdictKind
 from planebench.model.results import (
     AnatomySummary,
     ControlSummary,
+    HistogramSummary,
     JitterSummary,
     LatencySummary,
     LoadFinding,
@@ -46,10 +47,8 @@ def summarise_anatomy(trials: Sequence[Trial]) -> tuple[AnatomySummary, ...]:
     Means are weighted by probes, percentiles are of the merged histograms. Without a trial that adds up there are no
     parts, and ``problem`` says why.
     """
-    every = [anatomy for trial in trials for anatomy in trial.anatomy]
-    return tuple(
-        _direction(name, [a for a in every if a.name == name]) for name in dict.fromkeys(a.name for a in every)
-    )
+    directions = grouped((anatomy.name, anatomy) for trial in trials for anatomy in trial.anatomy)
+    return tuple(_direction(name, every) for name, every in directions.items())
 
 
 def _direction(name: str, every: Sequence[Anatomy]) -> AnatomySummary:
@@ -186,10 +185,7 @@ def latency_groups(trials: Sequence[Trial]) -> dict[str, Counted]:
 
     In order of rising load.
     """
-    groups: dict[str, list[Trial]] = {}
-    for trial in trials:
-        if trial.role == "latency":
-            groups.setdefault(trial.load.label, []).append(trial)
+    groups = grouped((trial.load.label, trial) for trial in trials if trial.role == "latency")
     ordered = sorted(groups.items(), key=lambda item: (mean_intended_pps(item[1]), item[0]))
     found = {}
     for label, group in ordered:  # carried and overloaded ones are not merged: the kind of more trials comes first

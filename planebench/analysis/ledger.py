@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from planebench.model.chain_name import OWN, vnf_name
 from planebench.model.conditions import NOT_BASIC
+from planebench.model.grouped import grouped
 from planebench.model.records import Point, SwitchCycles, TrafficSent, Trial
 from planebench.model.results import Ledger, Loss, LossPlace
 from planebench.model.scenarios import layout
@@ -178,10 +179,7 @@ def _added(losses: Iterable[Loss]) -> tuple[Loss, ...]:
 
 def sent_traffic(trials: Sequence[Trial]) -> tuple[TrafficSent, ...]:
     """Return the sum by direction. Flows, addresses and passes over a file are the maximum over the trials."""
-    every = [sent for trial in trials for sent in trial.sent]
-    by_name: dict[str, list[TrafficSent]] = {}
-    for sent in every:
-        by_name.setdefault(sent.name, []).append(sent)
+    by_name = grouped((sent.name, sent) for trial in trials for sent in trial.sent)
     return tuple(map(sum_of, by_name.values()))
 
 

@@ -85,7 +85,7 @@ class OverProvisioned:
     expected: float
 
 
-def over_provisioned(derived: Derived, ring_size: int, slice_s: float = SLICE_S) -> tuple[OverProvisioned, ...]:
+def over_provisioned(derived: Derived, ring_size: int) -> tuple[OverProvisioned, ...]:
     """Return every point with more VNFs side by side than cores, beside the model by R+ of one of these VNFs."""
     found = []
     measured = {result.point: result for result in derived.results if counts(result) and result.throughput_pps}
@@ -97,7 +97,7 @@ def over_provisioned(derived: Derived, ring_size: int, slice_s: float = SLICE_S)
         offered = sum(way.offered_packets for trial in trials for way in trial.directions)
         forwarded = sum(way.forwarded_packets for trial in trials for way in trial.directions)
         load_pps = offered * 1e9 / sum(trial.offered_duration_ns for trial in trials)
-        pps = carried_pps(load_pps, point.chain_length, cores, one.throughput_pps or 0.0, ring_size, slice_s)
+        pps = carried_pps(load_pps, point.chain_length, cores, one.throughput_pps or 0.0, ring_size, SLICE_S)
         found.append(OverProvisioned(point, cores, 1 - forwarded / offered, 1 - pps / load_pps))
     return tuple(found)
 

@@ -11,20 +11,21 @@ from typing import Any
 from planebench.analysis.answers import ratio_effect
 from planebench.analysis.counting import cell_id
 from planebench.model.chain_name import OWN, vnf_name
+from planebench.model.grouped import grouped
 from planebench.model.header import Run
-from planebench.model.outage import Outage, OutageReport
-from planebench.model.records import Load, Point, Trial, VerdictKind
+from planebench.model.outage import OutageReport
+from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Comparison
 from planebench.model.text import without_folders
 
 
 def outage_reports(run: Run) -> tuple[OutageReport, ...]:
     """Return a report for each switch, victim and traffic of a run, in the order in which they were measured first."""
-    groups: dict[tuple[Point, str, bool, Load], list[tuple[Trial, Outage]]] = {}
-    for trial in run.trials:
-        if trial.restart is not None:
-            key = (trial.point, trial.restart.victim, trial.restart.killed, trial.load)
-            groups.setdefault(key, []).append((trial, trial.restart.outage))
+    groups = grouped(
+        ((trial.point, trial.restart.victim, trial.restart.killed, trial.load), (trial, trial.restart.outage))
+        for trial in run.trials
+        if trial.restart is not None
+    )
     found = []
     for (point, victim, killed, load), measured in groups.items():
         functional = dict.fromkeys(

@@ -32,6 +32,7 @@ from planebench.analysis.starts import (
     throughput_blocks,
 )
 from planebench.model.chain_name import HOSTINGS
+from planebench.model.grouped import grouped
 from planebench.model.header import Run, RunHeader
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import POINT_KEY, Point, Trial, Verdict, VerdictKind, loss_ratio
@@ -74,10 +75,7 @@ def with_a_rate(searches: Iterable[SearchResult], method: str) -> list[SearchRes
 
 def lower_bounds(searches: Iterable[SearchResult]) -> Blocks:
     """Return the lower bounds as the figures of their starts; where the start is a whole run, it may have several."""
-    logs: dict[int, list[float]] = {}
-    for s in searches:
-        if s.lower_pps:
-            logs.setdefault(s.repetition, []).append(math.log(s.lower_pps))
+    logs = grouped((s.repetition, math.log(s.lower_pps)) for s in searches if s.lower_pps)
     return tuple(Block(start, start, statistics.fmean(mine)) for start, mine in logs.items())
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from planebench.analysis.disturbance import ALONE, OWNERS, core_shares
 from planebench.analysis.noise import CELLS_MIN, Estimate, Noise, figure_of, fit_noise
 from planebench.model import time_had
+from planebench.model.grouped import grouped
 from planebench.model.records import Point, Trial
 from planebench.model.results import Stratum
 
@@ -40,10 +41,11 @@ Distances = Mapping[str | None, Estimate]
 
 def blocks_of(trials: Iterable[Trial], figure: Callable[[Trial], float | None]) -> Blocks:
     """Return the blocks of some trials in their order; those without a positive figure are left out."""
-    found: dict[tuple[int, int], list[tuple[float, str | None]]] = {}
-    for trial in trials:
-        if (value := figure(trial)) and value > 0:
-            found.setdefault((trial.repetition, trial.start), []).append((math.log(value), trial.band))
+    found = grouped(
+        ((trial.repetition, trial.start), (math.log(value), trial.band))
+        for trial in trials
+        if (value := figure(trial)) and value > 0
+    )
     return tuple(
         Block(*key, statistics.fmean(log for log, _ in mine), mine[0][1] if len({b for _, b in mine}) == 1 else None)
         for key, mine in sorted(found.items())
@@ -67,9 +69,7 @@ def cycles_blocks(trials: Iterable[Trial]) -> Blocks:
 
 def by_start(blocks: Blocks) -> list[float]:
     """Return the mean logarithm of each start, in the order of the starts."""
-    groups: dict[int, list[float]] = {}
-    for block in blocks:
-        groups.setdefault(block.start, []).append(block.log)
+    groups = grouped((block.start, block.log) for block in blocks)
     return [statistics.fmean(groups[key]) for key in sorted(groups)]
 
 
@@ -84,8 +84,7 @@ def paired(a: Blocks, b: Blocks) -> list[float]:
     Blocks in which both had the same core distance, which no switch chooses, are enough where they are the most.
     Empty where more than half of the starts of either side have no partner: pairs would leave out too much.
     """
-    of_a = {block.number: block for block in a}
-    both = [(of_a[block.number], block) for block in b if block.number in of_a]
+    both = _in_common(a, b)
     alike = [pair for pair in both if pair[0].band == pair[1].band]
     one_distance = 2 * len(alike) >= len(both)
     both = alike if one_distance else both
@@ -107,9 +106,7 @@ def _at_one_distance(values: Sequence[tuple[float, Hashable]]) -> list[float]:
 
     That switches differ by more near than far is no noise of their ratio: they were near equally often.
     """
-    groups: dict[Hashable, list[float]] = {}
-    for value, distance in values:
-        groups.setdefault(distance, []).append(value)
+    groups = grouped((distance, value) for value, distance in values)
     if len(groups) < 2:
         return [value for value, _ in values]
     mean, left = statistics.fmean(value for value, _ in values), len(values) - len(groups)
@@ -140,13 +137,15 @@ def at_same_distance(a: Distances, b: Distances) -> tuple[Estimate | None, tuple
 
 def ratios_by_distance(a: Blocks, b: Blocks) -> dict[str, float]:
     """Return the ratio of the geometric means of b and a at each core distance that both had in common blocks."""
+    alike = ((one, other) for one, other in _in_common(a, b) if one.band == other.band)
+    found = grouped((other.band, other.log - one.log) for one, other in alike)
+    return {band: figure_of(statistics.fmean(logs)) for band, logs in found.items() if band is not None}
+
+
+def _in_common(a: Blocks, b: Blocks) -> list[tuple[Block, Block]]:
+    """Return the blocks of b that a has, too, each behind that of a."""
     of_a = {block.number: block for block in a}
-    found: dict[str, list[float]] = {}
-    for block in b:
-        other = of_a.get(block.number)
-        if other is not None and block.band is not None and block.band == other.band:
-            found.setdefault(block.band, []).append(block.log - other.log)
-    return {band: figure_of(statistics.fmean(logs)) for band, logs in found.items()}
+    return [(of_a[block.number], block) for block in b if block.number in of_a]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,9 +221,7 @@ def noise_of_pairs(pairs: Iterable[tuple[Point, Blocks, Point, Blocks]]) -> Nois
     """Return what the noise of differences within blocks has in common, over the pairs and cells of a run."""
     pairs = list(pairs)
     starts = _starts([cell for p, a, q, b in pairs for cell in ((p, a), (q, b))])
-    degrees: dict[Hashable, list[int]] = {}
-    for (topology, _), own in starts.items():
-        degrees.setdefault(topology, []).append(len(own) - 1)
+    degrees = grouped((topology, len(own) - 1) for (topology, _), own in starts.items())
     # Each block of a topology has a mean of its own, which costs the degrees of freedom of one switch.
     return fit_noise([paired(a, b) for _, a, _, b in pairs], sum(sum(it) - max(it) for it in degrees.values()))
 
@@ -257,10 +254,7 @@ def strata(trials: Sequence[Trial]) -> tuple[Stratum, ...]:
         return of
 
     for of in (lambda trial: trial.band, *map(shared, range(len(OWNERS)))):
-        groups: dict[str, list[Trial]] = {}
-        for trial in trials:
-            if (name := of(trial)) is not None:
-                groups.setdefault(name, []).append(trial)
+        groups = grouped((name, trial) for trial in trials if (name := of(trial)) is not None)
         found = [
             Stratum(name, rate, len(members))
             for name, members in groups.items()

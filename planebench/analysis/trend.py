@@ -202,7 +202,6 @@ class TrendStep:
     ``changed``: a sentence for each fact that changed between these runs.
     """
 
-    change: Change
     ratio: float
     low: float
     high: float
@@ -259,7 +258,6 @@ def _step(change: Change, history: Sequence[TrendPoint]) -> TrendStep:
                 changed.append(f"{name}: {value or 'none'} → {b.facts[name] or 'none'} in {b.run_id}")
     new_commit = (before.repository, before.commit, before.dirty) != (after.repository, after.commit, after.dirty)
     return TrendStep(
-        change,
         figure_of(change.estimate.mean),
         low,
         high,

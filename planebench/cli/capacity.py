@@ -20,7 +20,7 @@ from planebench.analysis.node_capacity import (
 from planebench.cli.options import complain, print_json, print_table
 from planebench.host.facts import collect
 from planebench.model.errors import INCONCLUSIVE, UsageError
-from planebench.model.words import NOTHING, cycles, listed, load_words, mpps, percent, point_words, printable
+from planebench.model.words import NOTHING, cycles, listed, load_words, mpps, percent, point_words, printable, several
 from planebench.report.setup import switch_cores
 from planebench.store import find_run, read_run
 from planebench.testbed.rates import parse_rate, rate_label
@@ -83,8 +83,8 @@ def capacity(
         )
     else:
         kept = f", {server.reserved} of them reserved" if server.reserved else ""
-        functions = f"{_some(server.ports, 'port')} x {_some(server.vfs_per_port, 'virtual function')}"
-        print(f"{functions}, {_some(server.lcores, 'logical core')}{kept}, {_some(server.sockets, 'socket')}")
+        functions = f"{several(server.ports, 'port')} x {several(server.vfs_per_port, 'virtual function')}"
+        print(f"{functions}, {several(server.lcores, 'logical core')}{kept}, {several(server.sockets, 'socket')}")
         print(f"  in all      {found.vnfs} VNFs, each with a core of its own; limit: {found.limit}")
         print(f"  per port    {found.per_port}")
         print(f"  per socket  {found.per_socket}: near the NIC of that socket")
@@ -98,10 +98,8 @@ def capacity(
                 f"at {load_words(carrier.load)}, {carrier.frame_size_bytes} B"
             )
         for it in over:
-            print(
-                f"over-provisioned: {printable(it.point.switch)} {point_words(it.point)} on {_some(it.cores, 'core')} "
-                f"lost {percent(it.loss)}, by time slices {percent(it.expected)}"
-            )
+            where = f"{printable(it.point.switch)} {point_words(it.point)} on {several(it.cores, 'core')}"
+            print(f"over-provisioned: {where} lost {percent(it.loss)}, by time slices {percent(it.expected)}")
     if run is not None and not (costs or most):
         complain(f"run {run} has no throughput, so the cost of a frame is not known")
         return INCONCLUSIVE
@@ -131,10 +129,6 @@ def _server(
             f"--reserved: {reserved} of {server.lcores} logical cores leave none for VNFs; give fewer, or --lcores"
         )
     return server, tuple(words for words, is_assumed in assumptions if is_assumed)
-
-
-def _some(number: int, name: str) -> str:
-    return f"{number} {name}{'s' * (number != 1)}"
 
 
 def _print_costs(costs: tuple[PathCost, ...], server: Server, pps: float) -> None:

@@ -21,7 +21,7 @@ from planebench.analysis.compare import (
     runs_compared,
     switches_compared,
 )
-from planebench.analysis.conditions import between, check_comparable, differing
+from planebench.analysis.conditions import between, check_comparable
 from planebench.analysis.counting import cell_id
 from planebench.analysis.gate import GateResult, judge
 from planebench.analysis.metrics.column import plain
@@ -79,7 +79,7 @@ def compare(
     else:
         outcome = switches_compared(first, same_load=True)
         labels, conditions = [it.label for it in first.run.header.switches], []
-        for it in differing(first.conditions):
+        for it in (condition for condition in first.conditions if condition.state == "differs"):
             cells = (f"{label} {cell.text}" for label, cell in zip(labels, it.cells, strict=True))
             conditions.append(f"{it.title}: {', '.join(cells)}")  # burst: planed 64, testpmd 32
     shown = [c for c in outcome.comparisons if metric in (None, c.metric)]

@@ -10,16 +10,16 @@ import sys
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from planebench.cli.options import complain, print_json
+from planebench.cli.options import complain, plain_table, print_json
 from planebench.host import journal
 from planebench.host.pci_binding import keep_bound
 from planebench.host.process import sweep_stale
 from planebench.measure import tuning
 from planebench.measure.doctor import diagnose
 from planebench.model.errors import UsageError
+from planebench.model.words import several
 
 _STYLES = {"ok": "green", "warning": "yellow", "problem": "red"}
 
@@ -64,14 +64,15 @@ def doctor(
         for finding in problems:
             complain(f"problem: {finding.text} -> {finding.remedy}")
     else:
-        table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+        table = plain_table(show_header=False)
         for finding in findings:
             remedy = f"\n-> {finding.remedy}" if finding.remedy else ""
             level = Text(finding.level, _STYLES[finding.level])
             table.add_row(level, Text.assemble(finding.text, (remedy, "dim")))
         Console(markup=False).print(table)
         if changes := tuning.plan():
-            print(f"\n`sudo planebench doctor --fix` changes {_settings(len(changes))}; `--undo` restores all.")
+            number = several(len(changes), "setting")
+            print(f"\n`sudo planebench doctor --fix` changes {number}; `--undo` restores all.")
     return int(bool(problems))
 
 
@@ -81,8 +82,9 @@ def _fix(json: bool, quiet: bool) -> int:
         commands = tuning.commands(changes)
         if json:
             print_json({"commands": commands})
-        head = f"{_settings(len(changes))} to change, which only root can do: `sudo planebench doctor --fix`, or"
-        print("\n  ".join([f"planebench: {head}", *commands]), file=sys.stderr)
+        number = several(len(changes), "setting")
+        head = f"planebench: {number} to change, which only root can do: `sudo planebench doctor --fix`, or"
+        print("\n  ".join([head, *commands]), file=sys.stderr)
         return 1
     state = journal.state_path()
     outcomes = tuning.apply(state)
@@ -103,7 +105,3 @@ def _told(outcomes: Sequence[journal.ValueOutcome], json: bool, quiet: bool, not
     else:
         print("\n".join(outcome.text for outcome in outcomes) or nothing)
     return int(bool(failed))
-
-
-def _settings(count: int) -> str:
-    return f"{count} setting{'s' if count > 1 else ''}"

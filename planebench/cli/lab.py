@@ -48,7 +48,7 @@ def store_query(
 
 
 @lab_app.command(epilog=examples("planebench lab trend lab", "planebench lab trend lab --json"))
-@does("trend.trend", "json", "quiet")
+@does("store.trend", "json", "quiet")
 def trend(
     store: StoreArgument,
     metric: _MetricOption = "throughput",

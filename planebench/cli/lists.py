@@ -19,6 +19,7 @@ from planebench.host.programs import Found
 from planebench.measure.suite_conditions import conditions_of
 from planebench.measure.survey import Survey, survey
 from planebench.model.errors import unknown
+from planebench.model.grouped import grouped
 from planebench.model.scenario import SCENARIOS
 from planebench.model.switch import Option
 from planebench.model.words import printable
@@ -95,10 +96,7 @@ def _details(switch: Overview) -> Iterator[str]:
     for wire, scenarios in switch.wires.items():
         there = [name for name, support in scenarios.items() if support.supported]
         yield f"{_INDENT}wire {wire}: {'all' if len(there) == len(SCENARIOS) else ', '.join(there) or 'none'}"
-        by_remark: dict[str, list[str]] = {}
-        for name, support in scenarios.items():
-            if support.remark:
-                by_remark.setdefault(support.remark, []).append(name)
+        by_remark = grouped((support.remark, name) for name, support in scenarios.items() if support.remark)
         yield from (f"{_INDENT * 2}{', '.join(names)}: {remark}" for remark, names in by_remark.items())
     if (traits := switch.traits) is not None:
         yield f"{_INDENT}VNFs are connected by: {switch.vnf_interface}"

@@ -7,7 +7,7 @@ import copy
 import inspect
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
@@ -28,15 +28,6 @@ if TYPE_CHECKING:
 def examples(*commands: str) -> str:
     """Return the end of a command's help. Each is a command that works: make docs-check runs them."""
     return "\n\n".join(("Examples:", *commands))
-
-
-def commands(command: Any, path: str = "planebench") -> Iterator[tuple[str, Any]]:
-    """Yield every command that does something, with what a user types before its options: ``planebench plan show``."""
-    for name, child in command.commands.items():
-        if hasattr(child, "commands"):
-            yield from commands(child, f"{path} {name}")
-        elif not child.hidden:
-            yield f"{path} {name}", child
 
 
 def option(flags: str, help: str, metavar: str | None = None) -> Any:
@@ -237,23 +228,23 @@ def print_json(document: Any) -> None:
     print(json.dumps(document, indent=1, allow_nan=False))
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, justify: Any = "left") -> None:
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table without lines on standard output; nothing in it is markup."""
     from rich.console import Console
     from rich.text import Text
 
-    table = plain_table(*columns, justify=justify, header_style="bold")
+    table = plain_table(*columns, header_style="bold")
     table.columns[0].no_wrap = True
     for row in rows:
         table.add_row(*(Text("" if cell is None else printable(str(cell), keep="\n")) for cell in row))
     Console(markup=False, highlight=False).print(table)
 
 
-def plain_table(*columns: str, justify: Any = "left", overflow: Any = "fold", **more: Any) -> Table:
+def plain_table(*columns: str, **more: Any) -> Table:
     """Return an empty table without lines, with these columns."""
     from rich.table import Table  # which takes longer to import than a wrong command line to be told
 
     table = Table(box=None, padding=(0, 2, 0, 0), **more)
     for column in columns:
-        table.add_column(column, justify=justify, overflow=overflow)
+        table.add_column(column, overflow="fold")
     return table

@@ -37,21 +37,18 @@ def report(
     """
     folder = find_run(runs, run)
     derived = Derived(read_run(folder))
-    page, named = html or folder / REPORT_FILE, html is not None
+    page = html or folder / REPORT_FILE
+    shown = not (json or quiet)
+    if shown:
+        (print_table if everything else print_screen)(derived)
+    write_report(derived, page, named=html is not None)
     if json:
         from planebench.report.export import to_json
 
-        exported = json_module.loads(to_json(derived))
-        print_json({"run": folder.name, "report": str(write_report(derived, page, named=named)), **exported})
-        return
-    if not quiet:
-        (print_table if everything else print_screen)(derived)
-    write_report(derived, page, named=named)
-    if quiet:
-        return
-    if everything:
+        print_json({"run": folder.name, "report": str(page), **json_module.loads(to_json(derived))})
+    elif shown and everything:
         print(f"\nreport: {page}")
-    else:
+    elif shown:
         print_where(f"report: {page}")
 
 

@@ -45,12 +45,14 @@ def so_far(trials: Sequence[Trial], switches: Sequence[str]) -> str:
     The test point is the one that was saturated last.
     """
     at = next((t.point for t in reversed(trials) if t.role == "r_plus"), None)
+    if at is None:
+        return ""
     found: list[tuple[float, str]] = []
-    for label in switches if at is not None else ():
-        counted = saturating(t for t in trials if at is not None and t.point == replace(at, switch=label))
+    for label in switches:
+        counted = saturating(t for t in trials if t.point == replace(at, switch=label))
         if pps := geometric_mean(throughput_blocks(counted.trials)):
             found.append((pps, f"{printable(label)} {mark(counted.verdict.kind)}{mpps(pps)}"))
-    if at is None or not found:
+    if not found:
         return ""
     rates = [words for _, words in sorted(found, key=lambda it: -it[0])]
     more = f" ({len(rates) - LEADING} more)" if len(rates) > LEADING else ""

@@ -23,6 +23,7 @@ from planebench.model.errors import INCONCLUSIVE, INTERRUPTED, PlanebenchError, 
 from planebench.model.header import RunStatus
 from planebench.model.plan import Plan
 from planebench.model.records import VerdictKind
+from planebench.model.words import several
 from planebench.plan.estimate import describe
 from planebench.report.export import to_json as document_of
 from planebench.report.terminal.screen import print_where
@@ -130,7 +131,7 @@ def _announce(session: Session, console: Console, *, named: bool, fitted: bool) 
     if held.small_pages and not held.simulated:
         say(held.small_pages, "dim")
     if notes := sum(it != held.small_pages for it in session.writer.header.warnings):
-        say(f"{notes} note{'s' * (notes > 1)}: planebench report --all", "dim")
+        say(f"{several(notes, 'note')}: planebench report --all", "dim")
     if fitted:
         say(describe(held.plan), "dim")
     resumed = f", {known} already measured" if known else ""

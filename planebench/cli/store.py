@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``planebench lab add``, ``list`` and ``query``: runs of all testbeds of a lab in one folder."""
+"""``planebench lab add``, ``list``, ``query`` and ``trend``: runs of all testbeds of a lab in one folder."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+from planebench.analysis.metrics.column import plain
+from planebench.analysis.trend import find_trend
 from planebench.cli.options import print_json, print_table
-from planebench.lab.store import add_run, open_store
+from planebench.lab.store import add_run, histories, open_store
 from planebench.model.errors import UsageError
+from planebench.model.results import Metric
+from planebench.report.sections import Sentences
+from planebench.report.terminal.table import print_parts
+from planebench.report.trend import changes_table, found_in
 from planebench.store import find_run
 
 _LIST = """
@@ -44,8 +50,25 @@ def query(store: Path, sql: str, *, json: bool, name: str = "rows") -> None:
         except duckdb.Error as error:
             raise UsageError(f"the query failed: {error}") from None
     if json:
-        plain = (bool, int, float, str, list, type(None))  # what else DuckDB has, as dates, is text in JSON
-        cells = [[value if isinstance(value, plain) else str(value) for value in row] for row in rows]
+        in_json = (bool, int, float, str, list, type(None))  # what else DuckDB has, as dates, is text in JSON
+        cells = [[value if isinstance(value, in_json) else str(value) for value in row] for row in rows]
         print_json({name: [dict(zip(columns, row, strict=True)) for row in cells]})
     else:
         print_table(columns, rows)
+
+
+def trend(store: Path, metric: Metric, *, json: bool, quiet: bool) -> None:
+    """Print the changes of every series of a store, newest first."""
+    series = histories(store, metric)
+    trends = [find_trend(key, samples) for key, samples in sorted(series.items(), key=lambda it: str(it[0]))]
+    if json:
+        names = ("problem", "steps", "samples", "left_out")
+        found = [plain(it.series) | {name: plain(getattr(it, name)) for name in names} for it in trends]
+        print_json({"trends": found})
+    elif not quiet:
+        changes = found_in(trends)
+        runs = {(it.series.testbed, sample.run_id) for it in trends for sample in it.samples}
+        short = sum(bool(it.problem) for it in trends)
+        note = f"; {short} with too few runs or boots" if short else ""
+        counts = f"{len(changes)} changes in {len(trends)} series of {len(runs)} runs{note}"
+        print_parts([changes_table(changes), Sentences([counts])])

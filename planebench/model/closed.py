@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator
 from functools import cache
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
@@ -21,28 +19,9 @@ class ClosedModel(BaseModel):
 
 @cache
 def adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    """Return what parses JSON into a record of class ``kind``, closed and strict, or into a container of records."""
-    for record in _records_in(kind):
-        close(record)
-    return TypeAdapter(kind)
+    """Return what parses JSON into a record of class ``kind``, closed and strict.
 
-
-def close(kind: type[Any]) -> None:
-    """Close a record and the records in its fields: pydantic, which reads this attribute, is then strict with them.
-
-    Everything that is read goes through this, so a record is closed wherever it is defined.
+    The records in its fields are so, too: pydantic hands the configuration down to them.
     """
-    if vars(kind).get("__pydantic_config__") is CLOSED:  # or on the way to it: a plan has plans for parts
-        return
     setattr(kind, "__pydantic_config__", CLOSED)  # noqa: B010 - the attribute is pydantic's, not the record's
-    for hint in get_type_hints(kind).values():
-        for record in _records_in(hint):
-            close(record)
-
-
-def _records_in(hint: Any) -> Iterator[type[Any]]:
-    """Yield the dataclasses in a type, as in ``tuple[Plan, ...]`` or ``Plan | None``; those in their fields are not."""
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        yield hint
-    for argument in get_args(hint):
-        yield from _records_in(argument)
+    return TypeAdapter(kind)

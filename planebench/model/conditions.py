@@ -15,9 +15,8 @@ from planebench.model.dimensions import HostingFacts, HostingName
 from planebench.model.scenario import ScenarioName
 from planebench.model.server import NEAR, OWN_CLOCK, CpuClock, Placing
 from planebench.model.text import Moment
+from planebench.model.topology import Side
 from planebench.model.wire import WireName
-
-PortSide = Literal["wire", "vnf"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ class PortConditions:
     """
 
     name: str
-    side: PortSide
+    side: Side
     kind: str
     driver: str
     queues: int | None = None
@@ -90,7 +89,7 @@ class Conditions:
 FeatureState = Literal["on", "off", "offered", "default", "unknown"]
 
 NO_PORT = "no virtio port"
-_WORDS: dict[PortSide, str] = {"wire": "wires", "vnf": "VNFs"}
+_WORDS: dict[Side, str] = {"wire": "wires", "vnf": "VNFs"}
 _STATE = "|".join([*get_args(FeatureState), "none"])
 _GRAMMAR = re.compile(
     rf"(?:(?P<both>{_STATE})|(?:wires? (?P<wire>{_STATE}))?(?:, )?(?:VNFs? (?P<vnf>{_STATE}))?|-|{NO_PORT})"
@@ -112,11 +111,11 @@ class FeatureClaim:
         if self.wire is not None and self.wire == self.vnf:
             text: str = self.wire
         else:
-            sides: tuple[tuple[PortSide, FeatureState | None], ...] = (("wire", self.wire), ("vnf", self.vnf))
+            sides: tuple[tuple[Side, FeatureState | None], ...] = (("wire", self.wire), ("vnf", self.vnf))
             text = ", ".join(f"{_WORDS[side]} {state}" for side, state in sides if state is not None) or NO_PORT
         return f"{text}: {self.note}" if self.note else text
 
-    def contradicts(self, side: PortSide, negotiated: frozenset[str]) -> bool:
+    def contradicts(self, side: Side, negotiated: frozenset[str]) -> bool:
         """Return whether the ports of a side, which are ``on``, ``off`` or both, are not all as this says."""
         state = self.wire if side == "wire" else self.vnf
         return state in ("on", "off") and bool(negotiated - {state})

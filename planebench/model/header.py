@@ -11,9 +11,11 @@ from pydantic import StringConstraints
 
 from planebench.model.conditions import Conditions
 from planebench.model.dimensions import ClockChoice, LatencyClock
+from planebench.model.grouped import grouped
 from planebench.model.plan import FrameCheck, Plan, Skipped
 from planebench.model.records import Point, Trial
 from planebench.model.text import Moment
+from planebench.model.topology import Side
 from planebench.model.wire import WIRES, Wire, wire_name
 
 SCHEMA_VERSION = 10
@@ -22,10 +24,6 @@ SCHEMA_VERSION = 10
 RUN_ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")
 RunId = Annotated[str, StringConstraints(pattern=RUN_ID.pattern)]
 """The characters of :func:`planebench.store.new_run_id`: the name of a folder, and of files in the store of a lab."""
-
-End = Literal["wire", "vnf"]
-"""Which kind of port the tester has at an end of a path: the far side of an emulated NIC, or a VNF's interface."""
-
 
 BuildLevel = Literal["native", "generic", "unknown"]
 """For which CPUs a program was compiled: for one that is named, for every one of the architecture, or not known."""
@@ -90,8 +88,8 @@ class Ceiling:
     """
 
     frame_size_bytes: int
-    sender: End
-    receiver: End
+    sender: Side
+    receiver: Side
     pps: float
     measured: bool
 
@@ -161,7 +159,7 @@ class Calibration:
     set_points: tuple[dict[str, int | float], ...] = ()
     """Of older runs: paced loads over the tester's own wire, asked for, sent and received."""
 
-    def ceiling_pps(self, frame_size_bytes: int, sender: End, receiver: End) -> float | None:
+    def ceiling_pps(self, frame_size_bytes: int, sender: Side, receiver: Side) -> float | None:
         """Return the tester's highest rate between these ends; None where it was not measured at this frame size."""
         key = (frame_size_bytes, sender, receiver)
         return next((c.pps for c in self.ceilings if (c.frame_size_bytes, c.sender, c.receiver) == key), None)
@@ -305,10 +303,7 @@ class Run:
 
     def by_point(self) -> dict[Point, list[Trial]]:
         """Return the trials of each point, in the order in which they ran; a new dictionary each time."""
-        trials: dict[Point, list[Trial]] = {}
-        for trial in self.trials:
-            trials.setdefault(trial.point, []).append(trial)
-        return trials
+        return grouped((trial.point, trial) for trial in self.trials)
 
     def version_of(self, label: str) -> str:
         """Return the version of the switch with this label; ``unknown`` if the header does not name it."""

@@ -102,23 +102,6 @@ HOST = frozenset(
     }
 )
 """Remarks on what the host did during a trial."""
-REMARKS = HOST | frozenset(
-    {
-        ReasonCode.NOT_CARRIED,
-        ReasonCode.DUPLICATED,
-        ReasonCode.REORDERED,
-        ReasonCode.DAMAGED,
-        ReasonCode.FOREIGN,
-        ReasonCode.DRAINED,
-        ReasonCode.UNSTEADY,
-        ReasonCode.DROPPED_BY_FUNCTIONS,
-        ReasonCode.UNEXPLAINED_LOSS,
-        ReasonCode.TRAFFIC_DIFFERS,
-        ReasonCode.UPDATES_MISSING,
-        ReasonCode.CONTROL_UNANSWERED,
-    }
-)
-"""Remarks on a trial, whatever its verdict: none is the reason of it."""
 SUSPECT = frozenset(
     {
         ReasonCode.UNEXPLAINED_LOSS,
@@ -128,6 +111,21 @@ SUSPECT = frozenset(
     }
 )
 """Remarks that put a figure in doubt: counters or traffic are not what they should be."""
+REMARKS = frozenset(
+    {
+        *HOST,
+        *SUSPECT,
+        ReasonCode.NOT_CARRIED,
+        ReasonCode.DUPLICATED,
+        ReasonCode.REORDERED,
+        ReasonCode.DAMAGED,
+        ReasonCode.FOREIGN,
+        ReasonCode.DRAINED,
+        ReasonCode.UNSTEADY,
+        ReasonCode.DROPPED_BY_FUNCTIONS,
+    }
+)
+"""Remarks on a trial, whatever its verdict: none is the reason of it."""
 
 
 @dataclass(frozen=True, slots=True)

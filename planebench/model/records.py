@@ -183,23 +183,22 @@ class Point:
     def scenario_label(self) -> str:
         """Return the scenario for tables and plots: ``p2p``, ``loopback-3``, ``loopback firewall,l3fwd``,
         ``loopback-3 in VMs``, ``p2v in VMs``."""
-        if not self.chain_length:
-            return f"{self.scenario}{self.where_words}"
         if not self.chain:
-            return f"{self.scenario}-{self.chain_length}{self.where_words}"
-        number = f"-{self.chain_length}" if self.side_by_side else ""
-        return f"{self.scenario}{number} {chain_label(self.chain, self.named_length)}{self.where_words}"
+            return f"{self._shape}{self.where_words}"
+        shape = self._shape if self.side_by_side else self.scenario
+        return f"{shape} {chain_label(self.chain, self.named_length)}{self.where_words}"
 
     @property
-    def hosting_words(self) -> str:
-        """Return e.g. `` in VMs`` if the text of the chain does not include it; empty for tasks of the tester."""
-        return f" {words}" if (words := WORDS.get(self.hosting)) else ""
+    def _shape(self) -> str:
+        """Return the scenario with the number of its VNFs, if it has any."""
+        return f"{self.scenario}-{self.chain_length}" if self.chain_length else self.scenario
 
     @property
     def where_words(self) -> str:
         """Return hosting, placement and CPU clock where they are not the usual ones: `` in VMs, placed far``."""
+        hosting = f" {WORDS[self.hosting]}" if self.hosting in WORDS else ""
         placed = f", placed {self.placement}" if self.placement != NEAR else ""
-        return self.hosting_words + placed + (f" {words}" if (words := clock_words(self.cpu_clock)) else "")
+        return hosting + placed + (f" {words}" if (words := clock_words(self.cpu_clock)) else "")
 
     @property
     def named(self) -> bool:
@@ -237,16 +236,15 @@ class Point:
     @property
     def scenario_slug(self) -> str:
         """Return the label in characters that are valid in a file name and an anchor."""
-        where = self.where_slug
         if not self.chain:
-            return f"{self.scenario}-{self.chain_length}{where}" if self.chain_length else f"{self.scenario}{where}"
-        number = f"{self.chain_length}-" if self.side_by_side else ""
-        return f"{self.scenario}-{number}{chain_slug(self.chain, self.chain_length)}{where}"
+            return f"{self._shape}{self.where_slug}"
+        shape = self._shape if self.side_by_side else self.scenario
+        return f"{shape}-{chain_slug(self.chain, self.chain_length)}{self.where_slug}"
 
     @property
     def where_slug(self) -> str:
         """Return hosting, placement and clock in such characters, where they are not usual: ``-vm-split-1``."""
-        hosting = self.hosting if self.hosting_words else ""
+        hosting = self.hosting if self.hosting in WORDS else ""
         placed = self.placement if self.placement != NEAR else ""
         return "".join(f"-{text.replace(':', '-')}" for text in (hosting, placed, self.cpu_clock) if text)
 
@@ -271,7 +269,7 @@ class Point:
         """Return ``firewall,l3fwd``; ``l2fwd,l2fwd in VMs`` for a chain without a name; ``63 x l3fwd``; ``ends in
         VMs``; ``at 1200 MHz`` for other paths without a chain; empty if nothing is to be said."""
         if not self.chain_length:
-            return f"{'ends' * bool(self.hosting_words)}{self.where_words}".strip()
+            return f"{'ends' * (self.hosting in WORDS)}{self.where_words}".strip()
         text = f"{chain_label(self.chain, self.named_length)}{self.where_words}"
         return f"{self.chain_length} x {text}" if self.side_by_side else text
 
@@ -283,8 +281,7 @@ class Point:
     @property
     def point_id(self) -> str:
         """Return a stable readable id, derived, never parsed. What is usual is left out at its end."""
-        shape = f"{self.scenario}-{self.chain_length}" if self.chain_length else self.scenario
-        where = f"{shape}:{self.chain}" if self.chain else shape
+        where = f"{self._shape}:{self.chain}" if self.chain else self._shape
         parts = (self.switch, where, self.direction, str(self.frame_size_bytes), self.wire, self.hosting)
         tail = [(self.traffic, "", PLAIN_NAME), (self.placement, NEAR, NEAR), (self.cpu_clock, OWN_CLOCK, "own")]
         while tail and tail[-1][0] == tail[-1][1]:

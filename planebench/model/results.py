@@ -205,7 +205,21 @@ class AnatomySummary:
 
 
 @dataclass(frozen=True, slots=True)
-class LatencySummary:
+class HistogramSummary:
+    """Figures of one histogram in microseconds."""
+
+    samples: int
+    mean: float
+    stddev: float
+    p50: float
+    p90: float
+    p99: float
+    p99_9: float
+    max: float
+
+
+@dataclass(frozen=True, slots=True)
+class LatencySummary(HistogramSummary):
     """Latency at one load, all valid trials' histograms merged. Microseconds.
 
     Figures are the switch's, of the probes that met nothing of what the host did; ``ipdv`` and ``burst_*`` are of all.
@@ -215,14 +229,6 @@ class LatencySummary:
     intended_pps: float
     achieved_fraction: float
     """Forwarded / intended during the latency trials."""
-    mean: float
-    stddev: float
-    p50: float
-    p90: float
-    p99: float
-    p99_9: float
-    max: float
-    samples: int
     probes_sent: int
     verdict: Verdict
     probes_stamped: int = 0

@@ -64,18 +64,18 @@ def speed_of(clock: CpuClock) -> tuple[str, float]:
 
 # The placements of VNFs on NUMA nodes, as plans and points have them (docs/chains.md).
 
-Placing = Annotated[str, StringConstraints(pattern=r"^(near|random|far|split:[1-9][0-9]?)$")]
+_PLACING = r"near|random|far|split:[1-9][0-9]?"
+Placing = Annotated[str, StringConstraints(pattern=f"^({_PLACING})$")]
 """``near``, ``random``, ``far``, or ``split:K``."""
 NEAR: Placing = "near"
 RANDOM: Placing = "random"
 FAR: Placing = "far"
 SPLIT = "split:"
-_SYNTAX = re.compile(r"near|random|far|split:[1-9][0-9]?")
 
 
 def parse_placing(text: str) -> Placing:
     """Return the placement of a name. Raises UsageError for any other text."""
-    if not _SYNTAX.fullmatch(text):
+    if not re.fullmatch(_PLACING, text):
         raise UsageError(
             f'placement "{text}" is not valid. Valid: near, random, far, split:K with K VNFs near, 1 or more'
         )

@@ -23,6 +23,7 @@ END = "end"
 """Kind of a hosted VNF that is an end itself: its tasks are generator and monitor of its port."""
 
 Side = Literal["wire", "vnf"]
+"""A port that stands in for a NIC, or the interface of a VNF."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from planebench.model.records import Point, VerdictKind
 from planebench.model.results import LatencySummary, Metric, Result
 from planebench.model.scenario import Direction
+from planebench.model.topology import Side
 
 NOTHING = "\N{EN DASH}"
 """Stands where there is no figure."""
@@ -19,6 +20,8 @@ UNKNOWN = "unknown"
 
 ARROWS: dict[Direction, str] = {"unidirectional": "→", "bidirectional": "⇄", "reversed": "←"}
 ASCII_ARROWS: dict[Direction, str] = {"unidirectional": "uni", "bidirectional": "bidi", "reversed": "rev"}
+
+SIDES: dict[Side, str] = {"wire": "wire", "vnf": "VNF"}
 
 METRICS: dict[Metric, str] = {
     "throughput": "throughput",
@@ -35,13 +38,11 @@ METRICS: dict[Metric, str] = {
 VERDICT_WORDS: dict[VerdictKind, str] = {
     VerdictKind.VALID: "the switch was saturated, or carried its load",
     VerdictKind.OVERLOAD: "latency of full queues: the switch lost more than 0.1 % of the frames at this load",
-    VerdictKind.TESTER_LIMITED: "the tester, not the switch, was the bottleneck: throughput is a lower "
-    "bound; latency was measured below the "
-    "requested load",
+    VerdictKind.TESTER_LIMITED: "the tester, not the switch, was the bottleneck: throughput is a lower bound; latency "
+    "was measured below the requested load",
     VerdictKind.LINE_RATE: "the switch forwarded all that the links carry: throughput is a lower bound",
-    VerdictKind.FUNCTIONAL: "packet counts are valid; rates and latencies are not meaningful (VNF emulated "
-    "or sharing a "
-    "CPU)",
+    VerdictKind.FUNCTIONAL: "packet counts are valid; rates and latencies are not meaningful (VNF emulated or sharing "
+    "a CPU)",
     VerdictKind.INVALID: "packet accounting is inconsistent, or a process crashed: no figure",
 }
 
@@ -168,9 +169,9 @@ def point_words(point: Point) -> str:
     return f"{printable(point.scenario_label)} {ARROWS[point.direction]} {frames(point)}"
 
 
-def result_words(result: Result) -> str:
-    """Return the switch and the point of a result: ``vpp p2p → 64 B``."""
-    return f"{result.point.switch} {point_words(result.point)}"
+def point_name(point: Point) -> str:
+    """Return the name of a test point with its switch: ``vpp p2p → 64 B``."""
+    return f"{point.switch} {point_words(point)}"
 
 
 def mark(kind: VerdictKind) -> str:
@@ -201,6 +202,11 @@ def reasons(texts: tuple[str, ...], limit: int = 160) -> str:
     first = " ".join(texts[0].split())
     cut = first if len(first) <= limit else first[: limit - 1] + "…"
     return cut if len(texts) == 1 else f"{cut} (+ {len(texts) - 1} more)"
+
+
+def several(number: int, name: str) -> str:
+    """Return a number of things: ``1 trial``, ``2 trials``."""
+    return f"{number} {name}{'s' * (number != 1)}"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -43,8 +43,6 @@ from planebench.papers.measured import UNITS, RunFigures, counterpart, expanded,
 from planebench.papers.told import Compared, FigureSample, Told, middle, reached, told
 from planebench.testbed.rates import line_rate_pps
 
-MIN_SWITCHES = 3
-"""Two switches make one pair: a coin would be right in half of all cases."""
 NEAR_CAPACITY = 0.8
 """Least share of R+ of the highest load at which a latency is expected to rise."""
 FULL = 0.98
@@ -77,7 +75,7 @@ class Spot:
     """A point at a load; the load is None where the metric has none."""
 
     point: Point
-    load: str | None
+    load: str | None = None
 
 
 def _points(found: PairsFound, measured: RunFigures, labels: Sequence[str], cell: ClaimCell) -> Iterator[Point]:
@@ -160,14 +158,13 @@ def no_leader(claim: Claim, shape: NoLeader, measured: RunFigures, labels: Seque
     if found.absent or len(cells) < 2:
         found.add(f"all of the paper's switches in two of the scenarios (not: {', '.join(found.absent) or 'two'})")
     for label in labels if len(cells) > 1 else ():
-        points = [point for cell in cells for point in measured.points(label, cell)]
-        known = [
-            (point, rival, told(its, own))
-            for point in points
-            for rival in (replace(point, switch=other) for other in there if other != label)
-            for own, its in [[measured.sample(one, "throughput", None) for one in (point, rival)]]
-            if own is not None and its is not None
-        ]
+        known: list[tuple[Point, Point, Told]] = []
+        for point in (it for cell in cells for it in measured.points(label, cell)):
+            own = measured.sample(point, "throughput")
+            for rival in (replace(point, switch=other) for other in there if other != label):
+                its = measured.sample(rival, "throughput")
+                if own is not None and its is not None:
+                    known.append((point, rival, told(its, own)))
         if known:
             found.add(_leads(label, known, not found.absent and all(measured.points(label, it) for it in cells)))
     return found
@@ -183,7 +180,7 @@ def _leads(label: str, answers: Sequence[tuple[Point, Point, Told]], everywhere:
         one, two, answer = min(ahead, key=lambda it: it[2].p_value or 0.0)
         p_value = min((answer.p_value or 0.0) * len(answers), 1.0)  # the best of so many
         answer = replace(answer, p_value=p_value)
-        what = f"{printable(two.switch)} against {spot_words(Spot(one, None))}"
+        what = f"{printable(two.switch)} against {spot_words(Spot(one))}"
         return Compared(what, "ahead" if p_value < ALPHA else "perhaps ahead", p_value < ALPHA or None, answer)
     what, scenarios = printable(label), listed([*dict.fromkeys(one.scenario for one, *_ in answers)])
     if everywhere and all(it.above is False for *_, it in answers):
@@ -204,7 +201,7 @@ def minimum(claim: Claim, shape: Minimum, measured: RunFigures, labels: Sequence
 def _inside(point: Point, loads: Sequence[str], measured: RunFigures) -> Compared | str:
     samples = {load: measured.sample(point, "latency", load) for load in loads}
     known = [(load, sample) for load, sample in samples.items() if sample is not None and sample.counts]
-    words = spot_words(Spot(point, None))
+    words = spot_words(Spot(point))
     if len(known) < 3:
         return f"{words} at three of the loads {', '.join(map(load_words, loads))}"
     (first, low), *inner, (last, high) = known
@@ -233,7 +230,7 @@ def spread(claim: Claim, shape: Spread, measured: RunFigures, labels: Sequence[s
             searches = [s for s in result.searches if s.method == shape.search and point.switch == label]
             rates = [s.lower_pps for s in searches if s.lower_pps and search_counts(s)]
             without.update(s.verdict.kind for s in searches if not search_counts(s))
-            sample = measured.sample(point, "throughput", None)
+            sample = measured.sample(point, "throughput")
             if len(rates) > 1 and sample is not None and len(sample.values) > 1:
                 of_search.append(rates)
                 of_rate.append(sample.values)
@@ -274,8 +271,8 @@ def predicted(claim: Claim, shape: Predicted, measured: RunFigures, labels: Sequ
     for it in predictions(measured.derived):
         if it.point.switch not in labels or not fits(it.point, shape.cell):
             continue
-        sample = measured.sample(it.point, "throughput", None)
-        words = spot_words(Spot(it.point, None))
+        sample = measured.sample(it.point, "throughput")
+        words = spot_words(Spot(it.point))
         if sample is None:
             found.add(words)
             continue
@@ -302,7 +299,7 @@ def line_rate(claim: Claim, shape: LineRate, measured: RunFigures, labels: Seque
 
 def _filled(measured: RunFigures, point: Point, full: bool) -> Compared | str:
     """Return whether a point fills the line, or does not, as ``full`` says."""
-    words = spot_words(Spot(point, None))
+    words = spot_words(Spot(point))
     # The mean size of the frames of a traffic profile; without one, of all frames.
     sent = measured.by_point[point].sent
     packets, size = sum(it.packets for it in sent), sum(it.bytes for it in sent)
@@ -311,7 +308,7 @@ def _filled(measured: RunFigures, point: Point, full: bool) -> Compared | str:
     if isinstance(highest, int | float) and highest < FULL * line:
         return f"{words} at the rate of a line: --max-rate {line / 1e6:.3f}M or none"
     whole = line * (2 if point.direction == "bidirectional" else 1)
-    sample = measured.sample(point, "throughput", None)
+    sample = measured.sample(point, "throughput")
     assert sample is not None  # of a point that the run has
     answer = reached(sample, FULL * whole)
     holds = None if answer.above is None else answer.above is full
@@ -324,7 +321,7 @@ def far_cores(claim: Claim, shape: FarCores, measured: RunFigures, labels: Seque
     of_what = "(core-to-core latency, not NUMA)"
     for point in _points(found, measured, labels, shape.cell):
         far, near = (measured.in_band(point, band) for band in ("far", "near"))
-        words = spot_words(Spot(point, None))
+        words = spot_words(Spot(point))
         if far is None or near is None:
             found.add(f"{words} on far and on near cores {of_what}")
             continue
@@ -344,10 +341,10 @@ def clocks(
     found = PairsFound()
     for label in labels:
         for slow, fast in measured.by_clock(label, shape.cell, emulated=emulated):
-            a, b = (it for point in (fast, slow) if (it := measured.sample(point, "throughput", None)))
+            a, b = (it for point in (fast, slow) if (it := measured.sample(point, "throughput")))
             ratio = speed_of(fast.cpu_clock)[1] / speed_of(slow.cpu_clock)[1]
             holds, answer = judged(a, b, (ratio * (1 - shape.within), ratio * (1 + shape.within)))
-            words = f"{spot_words(Spot(fast, None))} against {clock_words(slow.cpu_clock)}"
+            words = f"{spot_words(Spot(fast))} against {clock_words(slow.cpu_clock)}"
             found.compared.append(Compared(words, f"{a.shown} against {b.shown} Mpps", holds, answer))
     if not found.compared:
         found.add(f"{cell_words(shape.cell)} at two CPU clocks (--cpu-mhz)")

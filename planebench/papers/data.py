@@ -42,13 +42,10 @@ class PaperCondition(ClosedModel):
     where: str
 
 
-PaperConditions = dict[str, PaperCondition]
-
-
 class Conext19Model(ClosedModel):
     """conext19."""
 
-    conditions: PaperConditions
+    conditions: dict[str, PaperCondition]
     testbed: dict[str, str | int]
     versions: dict[PaperName, str]
     throughput_gbps: dict[ScenarioName, dict[Direction, dict[int, dict[PaperName, Positive | PaperBounds]]]]
@@ -118,14 +115,6 @@ def paper_facts(paper: str) -> Mapping[str, float]:
     """Return the single figures of a paper by dotted name, e.g. ``latency_us.at_100pps_worst``; empty without any."""
     document = _papers().model_dump().get(paper, {})
     return {name: value for key in document if key not in BESIDE for name, value in _flat(key, document[key])}
-
-
-@cache
-def paper_conditions(paper: str) -> PaperConditions:
-    """Return the conditions of a paper by name, as :mod:`planebench.measure.suite_conditions` has those of a suite."""
-    found = getattr(_papers(), paper)
-    given = found.conditions if isinstance(found, Conext19Model) else found["conditions"]
-    return {name: PaperCondition.model_validate(it) for name, it in given.items()}
 
 
 def paper_versions(paper: str) -> Mapping[str, str]:

@@ -4,28 +4,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import product
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, latency_counts, saturating
 from planebench.analysis.histogram import merge, summarise
-from planebench.analysis.starts import (
-    Blocks,
-    SidesNoise,
-    blocks_of,
-    by_start,
-    noise_of_sides,
-    throughput_blocks,
-)
+from planebench.analysis.starts import SidesNoise, blocks_of, by_start, noise_of_sides
 from planebench.model.chain_name import OWN
 from planebench.model.dimensions import HostingName
+from planebench.model.grouped import grouped
 from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
 from planebench.model.server import NEAR, OWN_CLOCK, mhz_of, speed_of
+from planebench.model.time_had import rate_pps
 from planebench.model.words import count, mpps, throughput, us
 from planebench.papers.claims import ANY, IP_PIPELINE, ClaimCell, ClaimMetric, Each
 from planebench.papers.told import FigureSample, middle
@@ -58,6 +53,7 @@ class RunFigures:
     def __init__(self, derived: Derived) -> None:
         self.derived = derived
         self.sample = cache(self._sample)  # claims share figures, and decoding histograms is slow
+        self._noise = cache(self._noise_of)
 
     @cached_property
     def by_point(self) -> Mapping[Point, Result]:
@@ -95,16 +91,13 @@ class RunFigures:
 
         ``emulated``: at clocks that are emulated, and the machine's own; else at those that the CPU was set to.
         """
-        groups: dict[Point, list[Point]] = {}
-        for point, result in self.by_point.items():
-            same = replace(point, cpu_clock=OWN_CLOCK)
-            wanted = point.switch == label and fits(same, cell) and (mhz_of(point.cpu_clock) is None) is emulated
-            if wanted and result.verdict.kind is not VerdictKind.FUNCTIONAL:
-                groups.setdefault(same, []).append(point)
+        at_any = self.points(label, cell.model_copy(update={"cpu_clock": ANY}))
+        wanted = (point for point in at_any if (mhz_of(point.cpu_clock) is None) is emulated)
+        groups = grouped((replace(point, cpu_clock=OWN_CLOCK), point) for point in wanted)
         ordered = [sorted(group, key=lambda point: speed_of(point.cpu_clock)) for group in groups.values()]
         return [(group[0], group[-1]) for group in ordered if len(group) > 1]
 
-    def _sample(self, point: Point, metric: ClaimMetric, load: str | None) -> FigureSample | None:
+    def _sample(self, point: Point, metric: ClaimMetric, load: str | None = None) -> FigureSample | None:
         """Return the figure of a point; None if the point, or its latency at this load, was not measured."""
         result = self.by_point.get(point)
         if result is None:
@@ -113,53 +106,43 @@ class RunFigures:
             return self._latency(result, load or "", metric)
         if not counts(result):
             return FigureSample((), result.verdict.kind, throughput(result))
-        counted = saturating(self.derived.trials[point])
+        trials = saturating(self.derived.trials[point]).trials
         if metric == "updates":
-            blocks = _updates_blocks(counted.trials)
-            if not blocks:
-                return None
-            rates = list(map(math.exp, by_start(blocks)))
-            return _figure(blocks, self._updates_noise, VerdictKind.VALID, count(round(sum(rates) / len(rates))))
-        blocks, shown = throughput_blocks(counted.trials), throughput(result)
-        if metric == "gbps":
-            size = result.mean_frame_bytes or point.frame_size_bytes
-            gbits = math.log((size + L1_OVERHEAD_BYTES) * 8 / 1e9)
-            blocks = tuple(replace(block, log=block.log + gbits) for block in blocks)
-            mark = shown.removesuffix(mpps(result.throughput_pps))
-            shown = f"{mark}{result.throughput_l1_gbps or 0.0:.2f}"
-        return _figure(blocks, self._rates_noise, result.verdict.kind, shown)
+            updates = self._of_starts(metric, trials, VerdictKind.VALID)
+            per_s = updates.values
+            return replace(updates, shown=count(round(sum(per_s) / len(per_s)))) if per_s else None
+        rates = self._of_starts("throughput", trials, result.verdict.kind, throughput(result))
+        if metric == "throughput":
+            return rates
+        size = result.mean_frame_bytes or point.frame_size_bytes
+        gbits = (size + L1_OVERHEAD_BYTES) * 8 / 1e9
+        shift = math.log(gbits)
+        estimate = rates.estimate and replace(rates.estimate, mean=rates.estimate.mean + shift)
+        distances = {band: replace(it, mean=it.mean + shift) for band, it in rates.by_distance.items()}
+        mark = rates.shown.removesuffix(mpps(result.throughput_pps))
+        shown = f"{mark}{result.throughput_l1_gbps or 0.0:.2f}"
+        return FigureSample(tuple(rate * gbits for rate in rates.values), rates.kind, shown, estimate, distances)
 
     def in_band(self, point: Point, band: str) -> FigureSample | None:
         """Return the throughput of a point at a core distance; None without a trial there."""
         counted = saturating(t for t in self.derived.trials[point] if t.band == band)
-        rates = _figure(throughput_blocks(counted.trials), self._rates_noise, counted.verdict.kind, "")
+        rates = self._of_starts("throughput", counted.trials, counted.verdict.kind)
         return replace(rates, shown=mpps(middle(rates))) if rates.values else None
 
-    @cached_property
-    def _rates_noise(self) -> SidesNoise:
-        """Return what the noise of the throughputs of the run has in common."""
-        accepted = [result.point for result in self.derived.results if counts(result)]
-        trials = self.derived.trials
-        return noise_of_sides((point, throughput_blocks(saturating(trials[point]).trials)) for point in accepted)
+    def _of_starts(
+        self, metric: ClaimMetric, trials: Sequence[Trial], kind: VerdictKind, shown: str = ""
+    ) -> FigureSample:
+        blocks, noise = blocks_of(trials, partial(_figure, metric)), self._noise(metric)
+        values = tuple(map(math.exp, by_start(blocks)))
+        return FigureSample(values, kind, shown, noise.estimate(blocks), noise.by_distance(blocks))
 
-    @cached_property
-    def _updates_noise(self) -> SidesNoise:
-        """Return what the noise of the rates of FIB updates of the run has in common."""
-        trials = self.derived.trials
-        return noise_of_sides((point, _updates_blocks(saturating(trials[point]).trials)) for point in self.by_point)
-
-    @cached_property
-    def _latency_noise(self) -> Mapping[ClaimMetric, SidesNoise]:
-        """Return what the noise of each metric of latency has in common."""
-        chosen = [
-            (result.point, counted.trials)
-            for result in self.derived.results
-            for counted in self.derived.latency_trials(result).values()
-        ]
-        return {
-            metric: noise_of_sides((point, _latency_blocks(trials, metric)) for point, trials in chosen)
-            for metric in LATENCIES
-        }
+    def _noise_of(self, metric: ClaimMetric) -> SidesNoise:
+        """Return what the noise of a metric has in common in the run."""
+        if metric in LATENCIES:
+            found = [(it.point, of) for it in self.derived.results for of in self.derived.latency_trials(it).values()]
+        else:
+            found = [(point, saturating(self.derived.trials[point])) for point in self.by_point]
+        return noise_of_sides((point, blocks_of(of.trials, partial(_figure, metric))) for point, of in found)
 
     def _latency(self, result: Result, load: str, metric: ClaimMetric) -> FigureSample | None:
         summary = next((s for s in result.latency if s.load == load), None)
@@ -169,11 +152,10 @@ class RunFigures:
         figure = {"jitter": jitter, "deviation": summary.stddev}.get(metric, summary.mean)
         if figure is None:
             return None
-        counted = self.derived.latency_trials(result)[load]
         if not latency_counts(summary):
             return FigureSample((), summary.verdict.kind, f"({us(figure)})")
-        blocks = _latency_blocks(counted.trials, metric)
-        return _figure(blocks, self._latency_noise[metric], VerdictKind.VALID, us(figure))
+        trials = self.derived.latency_trials(result)[load].trials
+        return self._of_starts(metric, trials, VerdictKind.VALID, us(figure))
 
 
 def _paper_name(adapter: str) -> str:
@@ -240,27 +222,17 @@ def expanded(each: Each, *cells: ClaimCell) -> Iterator[tuple[ClaimCell, ...]]:
         yield tuple(cell.model_copy(update=dict(zip(used, values, strict=True))) for cell in cells)
 
 
-def _figure(blocks: Blocks, noise: SidesNoise, kind: VerdictKind, shown: str) -> FigureSample:
-    values = tuple(map(math.exp, by_start(blocks)))
-    return FigureSample(values, kind, shown, noise.estimate(blocks), noise.by_distance(blocks))
-
-
-def _updates_blocks(trials: Iterable[Trial]) -> Blocks:
-    """Return the logarithms of the applied FIB updates a second of some trials."""
-    return blocks_of(trials, lambda trial: trial.updates.per_s if trial.updates is not None else None)
-
-
-def _latency_blocks(trials: Iterable[Trial], metric: ClaimMetric) -> Blocks:
-    """Return the logarithms of one metric of latency of some trials."""
-
-    def latency_us(trial: Trial) -> float | None:
-        if trial.latency is None:
-            return None
-        it = trial.latency
-        texts = (it.burst_rises, it.burst_falls) if metric == "jitter" else (it.histogram,)
-        summary = summarise(merge(filter(None, texts)))
-        if summary is None:
-            return None
-        return summary.stddev if metric == "deviation" else summary.mean
-
-    return blocks_of(trials, latency_us)
+def _figure(metric: ClaimMetric, trial: Trial) -> float | None:
+    """Return the figure of one trial by a metric; None where it has none."""
+    if metric == "updates":
+        return None if trial.updates is None else trial.updates.per_s
+    if metric not in LATENCIES:
+        return rate_pps(trial)
+    if trial.latency is None:
+        return None
+    it = trial.latency
+    texts = (it.burst_rises, it.burst_falls) if metric == "jitter" else (it.histogram,)
+    summary = summarise(merge(filter(None, texts)))
+    if summary is None:
+        return None
+    return summary.stddev if metric == "deviation" else summary.mean

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from planebench.model.grouped import grouped
 from planebench.model.records import Point, VerdictKind
 from planebench.model.scenario import Direction
 from planebench.model.words import ARROWS, frame_size, load_words, printable
@@ -46,9 +47,8 @@ class ShapeEntry:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A table of a paper beside ours. ``key`` is its anchor; ``higher`` whether more is better."""
+    """A table of a paper beside ours."""
 
-    key: str
     paper: str
     title: str
     note: str
@@ -85,21 +85,18 @@ def shapes(measured: RunFigures) -> tuple[Shape, ...]:
     """Return every table for which paper and run have a switch in common."""
     tables = (
         Shape(
-            "papers-throughput",
             "conext19",
             "Throughput (Fig. 4)",
             "Share of the throughput of the switch in brackets, in the same cell. conext19 has lines of 10 Gb/s.",
             tuple(_across(measured, _cells("throughput", ("p2p", "p2v", "v2v")))),
         ),
         Shape(
-            "papers-table-3",
             "conext19",
             "Latency by chain length and load (Table 3)",
             "Multiples of the switch's own mean latency in p2p at 50 % of R+, 64 B, unidirectional.",
             tuple(_own(measured, _cells("latency", ("p2p", "loopback")))),
         ),
         Shape(
-            "papers-table-4",
             "conext19",
             "v2v latency at 1 Mpps (Table 4)",
             "Multiples of the mean latency of the switch in brackets.",
@@ -110,13 +107,12 @@ def shapes(measured: RunFigures) -> tuple[Shape, ...]:
 
 
 def _cells(metric: PaperMetric, scenarios: Sequence[str]) -> dict[_Cell, list[PaperFigure]]:
-    cells: dict[_Cell, list[PaperFigure]] = {}
-    for figure in paper_figures():
-        if figure.metric == metric and figure.scenario in scenarios:
-            direction: Direction = figure.direction or "unidirectional"
-            point = Point("", figure.scenario, direction, figure.chain_length, figure.frame_size_bytes)
-            cells.setdefault(_Cell(metric, point, figure.load), []).append(figure)
-    return cells
+    def cell(it: PaperFigure) -> _Cell:
+        direction: Direction = it.direction or "unidirectional"
+        return _Cell(metric, Point("", it.scenario, direction, it.chain_length, it.frame_size_bytes), it.load)
+
+    figures = (it for it in paper_figures() if it.metric == metric and it.scenario in scenarios)
+    return grouped((cell(figure), figure) for figure in figures)
 
 
 def _across(measured: RunFigures, cells: dict[_Cell, list[PaperFigure]]) -> Iterator[ShapeEntry]:
@@ -138,21 +134,19 @@ def _across(measured: RunFigures, cells: dict[_Cell, list[PaperFigure]]) -> Iter
         for switch in _rows(measured, theirs, ours):
             key = measured.adapters.get(switch, switch)
             paper = Ratio(theirs[key] / theirs[adapter]) if key in theirs else None
-            entry = ShapeEntry(switch, name, reference, paper, _ratio(ours.get(switch), base))
-            if entry.paper or entry.ours:
-                yield entry
+            mine = _ratio(ours.get(switch), base)
+            if paper or mine:
+                yield ShapeEntry(switch, name, reference, paper, mine)
 
 
 def _own(measured: RunFigures, cells: dict[_Cell, list[PaperFigure]]) -> Iterator[ShapeEntry]:
-    theirs = {(cell, switch): value for cell, figures in cells.items() for switch, value in _values(figures).items()}
     base = next(cell for cell in cells if (cell.point.scenario, cell.point.chain_length, cell.load) == OWN_REFERENCE)
-    our_base = _samples(measured, base)
-    names = {switch: theirs[cell, switch] for cell, switch in theirs if cell == base}
-    for cell in cells:
-        ours = _samples(measured, cell)
-        for switch in _rows(measured, names, our_base):
+    our_base, their_base = _samples(measured, base), _values(cells[base])
+    for cell, figures in cells.items():
+        theirs, ours = _values(figures), _samples(measured, cell)
+        for switch in _rows(measured, their_base, our_base):
             key = measured.adapters.get(switch, switch)
-            paper = Ratio(theirs[cell, key] / names[key]) if (cell, key) in theirs else None
+            paper = Ratio(theirs[key] / their_base[key]) if key in theirs else None
             mine = _ratio(ours.get(switch), our_base[switch]) if switch in our_base else None
             if paper or mine:
                 yield ShapeEntry(switch, cell.words, base.words, paper, mine)

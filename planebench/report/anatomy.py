@@ -9,21 +9,19 @@ from functools import partial
 from planebench.analysis.counting import latency_counts, same_cell
 from planebench.model.records import PartKind, VerdictKind
 from planebench.model.results import AnatomySummary, LatencySummary, Result
-from planebench.model.words import NOTHING, count, load_words, percent, us
+from planebench.model.words import NOTHING, count, load_words, percent, point_name, us
 from planebench.report.charts import anatomy_bars
-from planebench.report.figure import PART_KINDS, Figure, cell_figure, point_name
+from planebench.report.figure import PART_KINDS, Figure, cell_figure
 from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, number, page_table, point_columns
 
 PAPER = "ic16 (Fig. 8) reports a hypervisor share of up to 80 % on its own hosts."
 
 NOTE = (
-    "Tester: generator and receiver. Switch: all hops, including the time that packets wait in rings and "
-    "for the next poll. In parentheses: the least and the greatest share that is a part's own, because a packet may "
-    "have waited at the end of a hop since the last poll that found nothing. "
-    "Hosting: hops to and from VNFs in processes, containers and VMs, that is, the switch plus the cost of "
-    "the isolation; "
-    "compare it with the same chain with hosting process. "
+    "Tester: generator and receiver. Switch: all hops, including the time that packets wait in rings and for the next "
+    "poll. In parentheses: the least and the greatest share that is a part's own, because a packet may have waited at "
+    "the end of a hop since the last poll that found nothing. Hosting: hops to and from VNFs in processes, containers "
+    "and VMs, that is, the switch plus the cost of the isolation; compare it with the same chain with hosting process. "
     f"The parts of each probe add up to its latency. {PAPER}"
 )
 

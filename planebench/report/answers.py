@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.standings import AnswerState, Standing, Standings
+from planebench.model.grouped import grouped
 from planebench.model.records import VerdictKind
 from planebench.model.results import Comparison, Metric, Result
 from planebench.model.wire import wire_name
-from planebench.model.words import listed, point_words, us
+from planebench.model.words import listed, point_words, several, us
 from planebench.report.setup import switch_cores
 
 STATES: Mapping[AnswerState, str] = {
@@ -45,10 +46,6 @@ def _why_missing(result: Result, metric: Metric) -> str:
     return "not saturated: its cycles are what it had time for"
 
 
-def _points(number: int) -> str:
-    return f"{number} test point{'s' * (number != 1)}"
-
-
 def winner_sentence(standings: Standings) -> str:
     """Return who has the highest throughput and who is next, where and by how much; empty with one switch."""
     return leaders_sentence(standings.compared, "Fastest", "be the fastest")
@@ -63,20 +60,17 @@ def leaders_sentence(standings: Iterable[Standing], title: str, best: str) -> st
     found = [it for it in standings if len(it.results) + len(it.missing) > 1]
     if not found:
         return ""
-    leaders: dict[str, list[Standing]] = {}
-    for it in (it for it in found if it.state == "different"):
-        leaders.setdefault(it.results[0].point.switch, []).append(it)
+    leaders = grouped((it.results[0].point.switch, it) for it in found if it.state == "different")
     states = [it.state for it in found if it.state != "different"]
     undecided = listed([f"{words} at {states.count(state)}" for state, words in STATES.items() if state in states])
+    of = f"of {several(len(found), 'test point')}"
     if not leaders:
-        return f"No switch is shown to {best}: {undecided} of {_points(len(found))}."
-    of = f"of {_points(len(found))}"
+        return f"No switch is shown to {best}: {undecided} {of}."
     first = [
         f"{label} at {len(won)} {of} ({_factors([it.lead for it in won])} × the next)" for label, won in leaders.items()
     ]
-    behind: dict[str, list[Standing]] = {}
-    for it in (it for won in leaders.values() for it in won if it.second_lead is not None):
-        behind.setdefault(it.results[1].point.switch, []).append(it)
+    decided = (it for won in leaders.values() for it in won if it.second_lead is not None)
+    behind = grouped((it.results[1].point.switch, it) for it in decided)
     second = []
     for label, shown in behind.items():  # a few test points are named, where there are others
         few = len(shown) <= FEW_NAMES and len(shown) < len(found)
@@ -108,11 +102,9 @@ def in_order(standings: Standings) -> list[str]:
 
 def title_words(derived: Derived) -> str:
     """Return what was measured: ``planed and testpmd in p2p, v2v and loopback-1 to 5``."""
-    chains: dict[str, list[str]] = {}
-    for point in (it.point for it in derived.results):
-        chains.setdefault(point.scenario, []).append(point.scenario_label)
+    chains = grouped(dict.fromkeys((it.point.scenario, it.point.scenario_label) for it in derived.results))
     paths: list[str] = []
-    for labels in map(list, map(dict.fromkeys, chains.values())):
+    for labels in chains.values():
         paths += labels if len(labels) < 3 else [f"{labels[0]} to {labels[-1].rpartition('-')[2]}"]
     switches = derived.run.switch_labels
     shown = switches if len(switches) <= MOST_NAMES else (*switches[:MOST_NAMES], f"{len(switches) - MOST_NAMES} more")

@@ -8,10 +8,6 @@ from planebench.analysis.chains import Chains, told_words
 from planebench.model.words import ARROWS, NOTHING, frames, load_words, mpps, us
 from planebench.report.tables import PageColumn, PageTable, known, number, page_table
 
-LATENCY_TITLE = "Chain latency compared with the sum of its functions measured alone, mean in µs"
-
-THROUGHPUT_TITLE = "Chain throughput compared with its slowest function measured alone"
-
 PAPER = (
     "can17 measured 34.3 µs for a chain of two functions (BESS, 128 B, 2 Mpps), and 46.0 µs for the two alone. "
     "A function measured alone crosses the switch twice and uses two wires; a chain of N crosses it N + 1 "
@@ -32,7 +28,7 @@ def chain_tables(chains: Chains) -> list[PageTable]:
     )
     note = PageColumn("note", lambda it: it.note, "text")
     latency = page_table(
-        LATENCY_TITLE,
+        "Chain latency compared with the sum of its functions measured alone, mean in µs",
         (
             *names,
             PageColumn("load", lambda it: load_words(it.load)),
@@ -48,7 +44,7 @@ def chain_tables(chains: Chains) -> list[PageTable]:
         out=lambda it: it.effect is None,
     )
     throughput = page_table(
-        THROUGHPUT_TITLE,
+        "Chain throughput compared with its slowest function measured alone",
         (
             *names,
             PageColumn("Mpps", lambda it: ("≥" if it.bound else "") + mpps(it.throughput_pps), "strong"),

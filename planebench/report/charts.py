@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from planebench.model.grouped import grouped
 from planebench.report.figure import PART_COLORS, Colors, shape_of
 from planebench.report.svg import (
     CHARACTER_PX,
@@ -43,9 +44,7 @@ def grouped_bars(rows: Sequence[ChartRow], width: float, colors: Colors) -> Canv
 
     All have one axis. A lower bound is pale and ends in an arrow.
     """
-    groups: dict[str, list[ChartRow]] = {}
-    for row in rows:
-        groups.setdefault(row["path"], []).append(row)
+    groups = grouped((row["path"], row) for row in rows)
     switches = [label for label in colors if any(row["switch"] == label for row in rows)]
     left, room = 34.0, width - 34.0
     bar = (room / len(groups) - GROUP_GAP_PX) / len(switches)
@@ -109,11 +108,7 @@ class _Rows:
     """The frame of a chart with rows: the place of each, by group and name."""
 
     def __init__(self, rows: Sequence[ChartRow], width: float, group: str, line: str, right: float = 8.0) -> None:
-        self.groups: dict[str, list[str]] = {}
-        for row in rows:
-            lines = self.groups.setdefault(str(row[group]) if group else "", [])
-            if row[line] not in lines:
-                lines.append(row[line])
+        self.groups = grouped(dict.fromkeys((str(row[group]) if group else "", str(row[line])) for row in rows))
         names = [name for lines in self.groups.values() for name in lines]
         self.left = min(NAME_PX, text_px(names)) + 10
         self.right = max(width - right, self.left + 60)
@@ -142,10 +137,10 @@ class _Rows:
         return scale
 
 
-def path_dots(rows: Sequence[ChartRow], width: float, colors: Colors, title: str) -> Canvas:
-    """Draw a row a path with the point of each switch, on a log axis."""
+def path_dots(rows: Sequence[ChartRow], width: float, colors: Colors) -> Canvas:
+    """Draw a row a path with the p99 of each switch, on a log axis."""
     frame = _Rows(rows, width, "", "path", right=20.0)
-    x = frame.scale(*ends([row["us"] for row in rows], log=True), title, log=True)
+    x = frame.scale(*ends([row["us"] for row in rows], log=True), "p99 latency, µs (log scale)", log=True)
     for (_, name), y in frame.places.items():
         members = [row for row in rows if row["path"] == name]
         frame.canvas.line([(x(f(row["us"] for row in members)), y) for f in (min, max)], GRID, stroke_width=3)

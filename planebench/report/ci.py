@@ -32,15 +32,15 @@ def judgement_words(judgement: GateResult) -> str:
     return f"{j.point}: {title} {j.b} / {j.a} x {j.ratio:.3f} (limit {j.limit:g}){why}"
 
 
-def to_junit(judgements: Sequence[GateResult], name: str = "planebench") -> bytes:
+def to_junit(judgements: Sequence[GateResult]) -> bytes:
     """Return a test case for each judgement; one that is inconclusive is an error, because the gate is not passed."""
     kinds = [judgement.kind for judgement in judgements]
     counts = {"tests": len(kinds), "failures": kinds.count("fails"), "errors": kinds.count("inconclusive")}
-    numbers = {"name": name, **{key: str(value) for key, value in counts.items()}}
+    numbers = {"name": "planebench", **{key: str(value) for key, value in counts.items()}}
     root = ET.Element("testsuites", numbers)
     suite = ET.SubElement(root, "testsuite", {**numbers, "skipped": "0"})
     for it in judgements:
-        about = {"classname": f"{name}.{it.point}", "name": f"{METRICS[it.metric]} of {it.b or it.a}", "time": "0"}
+        about = {"classname": f"planebench.{it.point}", "name": f"{METRICS[it.metric]} of {it.b or it.a}", "time": "0"}
         case = ET.SubElement(suite, "testcase", {key: printable(value) for key, value in about.items()})
         words = printable(judgement_words(it))
         if it.kind == "passes":

@@ -12,7 +12,7 @@ from planebench.analysis.compare import Derived
 from planebench.analysis.counting import cell_id
 from planebench.model.records import Point
 from planebench.model.results import Comparison
-from planebench.model.words import METRICS, NOTHING, load_words, point_words
+from planebench.model.words import METRICS, NOTHING, load_words, point_words, several
 from planebench.report.tables import PageColumn, PageTable, page_table
 
 MAX_ROWS = 400
@@ -67,20 +67,18 @@ def undecided_words(comparison: Comparison) -> str:
         return f"the same within {MARGIN * 100:.0f} %"
     if comparison.answer == "untested":
         return f"not tested: {_few_words(comparison)}"
-    return f"open: {open_words(comparison)}"
+    return f"open: {_open_words(comparison)}"
 
 
-def open_words(comparison: Comparison) -> str:
+def _open_words(comparison: Comparison) -> str:
     """Return what would decide a comparison: ``4 more starts of each, about 2 min, would decide it``."""
-    if comparison.answer == "untested":
-        return f"not tested, {_few_words(comparison)}"
     starts = comparison.more_starts
     if starts is None:
         limited = comparison.low is None or comparison.high is None
         return "only a lower bound is known" if limited else "more starts may not decide it"
     minutes = comparison.more_minutes
     time = "" if minutes is None else f", about {max(1, round(minutes))} min,"
-    return f"{starts} more start{'s' * (starts > 1)} of each{time} would decide it"
+    return f"{several(starts, 'more start')} of each{time} would decide it"
 
 
 def _few_words(comparison: Comparison) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from planebench.model.records import PartKind, Point
 from planebench.model.scenario import ScenarioName
-from planebench.model.words import ARROWS, frames, point_words
+from planebench.model.words import ARROWS, frames
 from planebench.report.svg import Canvas, ChartRow
 
 SWITCH_COLORS = (
@@ -87,11 +87,6 @@ CHART_PX, WIDE_PX, NARROW_PX = 330.0, 860.0, 356.0
 """Width of a chart, of the one of the first screen, and of that one on a phone."""
 
 
-def point_name(point: Point) -> str:
-    """Return the name of a test point with its switch, by which a mark of a chart is found: ``vpp p2p → 64 B``."""
-    return f"{point.switch} {point_words(point)}"
-
-
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A chart with its words. ``key`` is its file name and anchor; ``look`` draws its rows at a width in px."""
@@ -130,19 +125,14 @@ def cell_figure(
     cell: Point,
     rows: Sequence[ChartRow],
     look: Callable[[Sequence[ChartRow], float], Canvas],
-    key: str = "",
-    title: str = "",
+    more: str = "",
 ) -> Figure:
-    """Return a figure of a test point; ``key`` and ``title`` are put behind those of the point."""
-    key = f"{kind}-{cell.scenario_slug}-{cell.direction}-{frames_key(cell)}{key}"
-    return Figure(key, kind, cell.scenario, f"{chain_title(cell)}{cell_title(cell)}{title}", rows, look)
+    """Return a figure of a test point; ``more`` of its title is put behind the words of the point."""
+    key = f"{kind}-{cell.scenario_slug}-{cell.direction}-{frames_key(cell)}"
+    chain = f"{cell.chain_label}, " if cell.named else f"N = {cell.chain_length}, " * bool(cell.chain_length)
+    return Figure(key, kind, cell.scenario, f"{chain}{cell_title(cell)}{more}", rows, look)
 
 
 def cell_title(cell: Point) -> str:
     """Return direction and frames: ``→ unidirectional, 64 B``."""
     return f"{ARROWS[cell.direction]} {cell.direction}, {frames(cell)}"
-
-
-def chain_title(cell: Point) -> str:
-    """Return the chain as the start of a title: ``firewall,l3fwd, ``, ``N = 2, ``; empty without a chain."""
-    return f"{cell.chain_label}, " if cell.named else f"N = {cell.chain_length}, " * bool(cell.chain_length)

@@ -145,10 +145,10 @@ FIGURES: tuple[FigureKind, ...] = (
 """Every kind of figure, in the order of the page."""
 
 
-def make_figures(derived: Derived, kinds: Sequence[FigureKind] = FIGURES) -> tuple[Figure, ...]:
+def make_figures(derived: Derived) -> tuple[Figure, ...]:
     """Return every figure that the data of a run allow, by kind; none for a run without results."""
     results = derived.results
     source = FigureSource(derived, results, switch_colors(in_order(Standings(derived))))
     scenarios = dict.fromkeys(result.point.scenario for result in results)
     parts = [replace(source, results=[r for r in results if r.point.scenario == name]) for name in scenarios]
-    return tuple(f for kind in kinds for part in ([source] if kind.of_run else parts) for f in kind.figures(part))
+    return tuple(f for kind in FIGURES for part in ([source] if kind.of_run else parts) for f in kind.figures(part))

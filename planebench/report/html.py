@@ -22,9 +22,9 @@ from markupsafe import Markup
 from planebench.analysis.compare import Derived
 from planebench.model.records import Point
 from planebench.model.results import Result
-from planebench.model.words import NOTHING, frames, printable
+from planebench.model.words import NOTHING, frames, point_name, printable
 from planebench.report.answers import title_facts, title_words, winner_sentence
-from planebench.report.figure import DARK_COLORS, NARROW_PX, SWITCH_COLORS, Figure, point_name, switch_colors
+from planebench.report.figure import DARK_COLORS, NARROW_PX, SWITCH_COLORS, Figure, switch_colors
 from planebench.report.figures import FIGURES, make_figures
 from planebench.report.sections import SECTIONS, SectionEntry, Source, build
 from planebench.report.svg import GRID, INK, MUTED
@@ -33,7 +33,6 @@ from planebench.report.terminal.screen import Grid, fitting, notes
 from planebench.report.throughput import throughput_tip
 from planebench.report.trust import Trust, trust
 
-TEMPLATE = "report.html.j2"
 PALETTE = {
     "ink": INK,
     "muted": MUTED,
@@ -89,8 +88,8 @@ def to_html(derived: Derived, sections: Sequence[SectionEntry] = SECTIONS, max_b
         "captions": {kind.id: kind.caption for kind in FIGURES},
         "sections": build(source, sections),
     }
-    bare = render(TEMPLATE, {**context, "drawn": {}})
-    return render(TEMPLATE, {**context, "drawn": draw(figures, max_bytes - len(bare), known.marks)})
+    bare = render({**context, "drawn": {}})
+    return render({**context, "drawn": draw(figures, max_bytes - len(bare), known.marks)})
 
 
 def first_screen(source: Source) -> FirstScreen | None:
@@ -127,8 +126,8 @@ def _script() -> tuple[Markup, str]:
     return Markup(text), base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def render(template: str, context: Mapping[str, Any]) -> bytes:
-    """Return a page as UTF-8, made of a template of this package; everything but markup is escaped.
+def render(context: Mapping[str, Any]) -> bytes:
+    """Return the page as UTF-8, made of its template; everything but markup is escaped.
 
     Control and direction-changing characters of text from outside are made visible, once, in the whole page.
     """
@@ -140,7 +139,7 @@ def render(template: str, context: Mapping[str, Any]) -> bytes:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    page = environment.get_template(template).render(context)
+    page = environment.get_template("report.html.j2").render(context)
     return printable(page, keep="\n\t").encode("utf-8", errors="replace")
 
 

@@ -12,6 +12,7 @@ from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, latency_compares, latency_counts, same_cell
 from planebench.analysis.metrics.results import JITTER, LATENCY, OfLatency
 from planebench.analysis.standings import Standings, latency_at
+from planebench.model.grouped import grouped
 from planebench.model.header import Calibration, Run
 from planebench.model.plan import Plan
 from planebench.model.records import Point
@@ -25,11 +26,11 @@ from planebench.model.words import (
     load_words,
     mpps,
     percentiles,
-    result_words,
+    point_name,
     us,
 )
 from planebench.report.charts import curves, latency_ranges, path_dots, scatter
-from planebench.report.figure import SMALLEST_US, Colors, Figure, cell_figure, point_name
+from planebench.report.figure import SMALLEST_US, Colors, Figure, cell_figure
 from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, on_page, page_table, point_columns
 from planebench.report.throughput import path_name, smallest_frames, throughput_row, verdict_remark
@@ -108,12 +109,8 @@ def scatter_latencies(results: Sequence[Result]) -> list[tuple[Result, LatencySu
 
     One that was not carried is in it, too: a chart without it would hide its switch.
     """
-    shares: dict[float, list[tuple[Result, LatencySummary]]] = {}
-    for result in results:
-        for latency in result.latency:
-            share = load_share(latency.load) if latency.samples and result.throughput_pps is not None else None
-            if share is not None:
-                shares.setdefault(share, []).append((result, latency))
+    every = ((r, s) for r in results if r.throughput_pps is not None for s in r.latency if s.samples)
+    shares = grouped((share, (r, s)) for r, s in every if (share := load_share(s.load)) is not None)
     found = max(shares.items(), key=lambda it: (len({r.point.switch for r, _ in it[1]}), it[0]), default=(0.0, []))[1]
     return found if len({r.point.switch for r, _ in found}) > 1 else []
 
@@ -143,7 +140,7 @@ def scatter_figures(kind: str, results: Sequence[Result], colors: Colors) -> Ite
         if len(members) > 1:
             rows = [_scatter_row(kind, r, s) for r, s in found if r in members]
             look = partial(scatter, colors=colors, titles=titles, log_x=kind == "deviation")
-            yield cell_figure(kind, cell, rows, look, title=f", at {load_words(found[0][1].load)}")
+            yield cell_figure(kind, cell, rows, look, more=f", at {load_words(found[0][1].load)}")
 
 
 def latency_figures(results: Sequence[Result], colors: Colors, calibration: Calibration | None) -> Iterator[Figure]:
@@ -185,7 +182,7 @@ def p99_figures(derived: Derived, colors: Colors) -> Iterator[Figure]:
                 rows.append({**row, "path": path, "us": max(summary.p99, SMALLEST_US)})
     if smallest and rows:
         title = f"p99 latency, {frames_words(smallest[1], smallest[0])}, at {load_words(usual)}"
-        look = partial(path_dots, colors=colors, title="p99 latency, µs (log scale)")
+        look = partial(path_dots, colors=colors)
         yield Figure("p99", "p99", found[0].point.scenario, title, rows, look, 400.0)
 
 
@@ -245,12 +242,12 @@ def load_sentences(results: Iterable[Result]) -> list[str]:
             carried = all(s.achieved_fraction >= MIN_CARRIED for s in loads)  # else queues were full
             batches = carried and finding.inversion_ratio >= MIN_BATCHING_RATIO
             inversions.append(
-                f"{result_words(result)}: latency at {low} is {finding.inversion_ratio:.1f} times that at {other}"
+                f"{point_name(result.point)}: latency at {low} is {finding.inversion_ratio:.1f} times that at {other}"
                 f"{', as where packets wait for a batch' * batches}"
             )
         if finding is not None and finding.knee is not None:
             words = f"latency rises sharply above {load_words(finding.knee)} (knee)"
-            knees.append(f"{result_words(result)}: {words}")
+            knees.append(f"{point_name(result.point)}: {words}")
     return inversions + knees
 
 

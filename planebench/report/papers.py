@@ -122,5 +122,4 @@ def shown_shapes(found: RunFigures) -> tuple[Shape, ...]:
     tables, papers = shapes(found), found.derived.run.header.papers
     if papers:
         return tuple(table for table in tables if table.paper in papers)
-    shared = ({entry.switch for entry in table.entries if entry.ours and entry.paper} for table in tables)
-    return tuple(table for table, switches in zip(tables, shared, strict=True) if len(switches) > 1)
+    return tuple(it for it in tables if len({entry.switch for entry in it.entries if entry.ours and entry.paper}) > 1)

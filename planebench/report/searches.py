@@ -8,10 +8,11 @@ from functools import partial
 
 from planebench.analysis.counting import same_cell, search_counts
 from planebench.analysis.search.methods import METHODS, short_name
+from planebench.model.grouped import grouped
 from planebench.model.results import Result, SearchResult
-from planebench.model.words import NOTHING, count, interval, mpps
+from planebench.model.words import NOTHING, count, interval, mpps, point_name, several
 from planebench.report.charts import curves
-from planebench.report.figure import Colors, Figure, cell_figure, point_name
+from planebench.report.figure import Colors, Figure, cell_figure
 from planebench.report.svg import ChartRow
 from planebench.report.tables import PageColumn, PageTable, page_table, point_columns
 
@@ -47,8 +48,10 @@ def _cell(method: str, result: Result) -> tuple[str, str]:
         return NOTHING, ""
     search, *others = found
     figure, error = search_figure(result, method)
-    starts = starts_words([result], method)
-    error = ", ".join(filter(None, [error and f"bounds {error}", starts])) if starts else error
+    known = result.search_figure(method)
+    if known is not None and known.low_pps is None:
+        starts = "one start" if known.starts == 1 else several(known.starts, "start")
+        error = f"bounds {error}, {starts}" if error else starts
     small = [] if search.conditional_pps is None else [f"forwards {mpps(search.conditional_pps)}"]
     if others:
         small.append(f"in other starts {', '.join(mpps(s.lower_pps) for s in others)}")
@@ -83,21 +86,14 @@ def loss_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
 
 def deviations(results: Iterable[Result]) -> list[str]:
     """Return every deviation from a standard once, with its methods: ``NDR, PDR: trials of 0.1 s; ...``."""
-    methods: dict[str, list[str]] = {}
-    for search in (s for r in results for s in r.searches):
-        for text in search.deviations:
-            names = methods.setdefault(text, [])
-            name = short_name(search.method)
-            if name not in names:
-                names.append(name)
-    return [f"{', '.join(names)}: {text}" for text, names in methods.items()]
+    found = ((text, short_name(s.method)) for r in results for s in r.searches for text in s.deviations)
+    return [f"{', '.join(names)}: {text}" for text, names in grouped(dict.fromkeys(found)).items()]
 
 
 def search_figure(result: Result, method: str) -> tuple[str, str]:
     """Return what a search came to, in Mpps or in frames of a burst, and its error; in parentheses if it came to none.
 
-    The error: the interval of the starts, ``[9.61, 9.99]``, or the bounds of so few starts that :func:`starts_words`
-    tells them.
+    The error: the interval of the starts, ``[9.61, 9.99]``, or the bounds of few starts.
     """
     found = [s for s in result.searches if s.method == method]
     figure = result.search_figure(method)
@@ -110,15 +106,6 @@ def search_figure(result: Result, method: str) -> tuple[str, str]:
         return words, interval(figure.low_pps, figure.high_pps, mpps)
     ended = [s for s in found if search_counts(s) and s.lower_pps]
     return words, search_bounds(ended) if all(s.upper_pps for s in ended) else ""
-
-
-def starts_words(results: Iterable[Result], method: str) -> str:
-    """Return of how many starts the figures without an interval are: ``one start``, ``1 to 2 starts``; or nothing."""
-    found = [figure for result in results if (figure := result.search_figure(method)) is not None]
-    starts = sorted({figure.starts for figure in found if figure.low_pps is None})
-    if starts in ([], [1]):
-        return "one start" if starts else ""
-    return f"{' to '.join(map(str, starts))} starts"
 
 
 def search_bounds(found: Sequence[SearchResult]) -> str:

@@ -10,15 +10,14 @@ from operator import itemgetter
 
 from planebench.analysis.capacity import least_ns
 from planebench.analysis.compare import Derived
-from planebench.analysis.conditions import Condition, differing, unread
+from planebench.analysis.conditions import Condition, unread
 from planebench.model.chain_name import chain_label
+from planebench.model.grouped import grouped
 from planebench.model.header import Calibration, Run, RunHeader
-from planebench.model.records import Trial, VerdictKind
+from planebench.model.records import VerdictKind
 from planebench.model.scenario import scenario_named
-from planebench.model.words import NOTHING, count, frame_size, load_words, mpps, percent, us
+from planebench.model.words import NOTHING, SIDES, count, frame_size, load_words, mpps, percent, several, us
 from planebench.report.tables import PageColumn, PageTable, known, named_values, number, page_table
-
-_ENDS = {"wire": "wire", "vnf": "VNF"}
 
 
 def calibration_words(c: Calibration) -> str:
@@ -28,7 +27,7 @@ def calibration_words(c: Calibration) -> str:
     return (
         f"Tester calibration of {c.measured_at}: planed {c.planed_version}, {c.cpu_model}, "
         f"kernel {c.kernel}, wire {c.wire}, rings of {c.ring_size}, {pages}, "
-        f"{c.tester_cpus} tester CPU{'' if c.tester_cpus == 1 else 's'}"
+        f"{several(c.tester_cpus, 'tester CPU')}"
         f"{f' for {c.tester_cores} queue pairs' if c.tester_cores > 1 else ''}, "
         f"{c.duration_s:g} s per measurement."
     )
@@ -39,8 +38,8 @@ def calibration_tables(calibration: Calibration) -> list[PageTable]:
     frame = PageColumn("frame", lambda it: frame_size(it.frame_size_bytes))
     ceilings = (
         frame,
-        PageColumn("from", lambda it: _ENDS[it.sender]),
-        PageColumn("to", lambda it: _ENDS[it.receiver]),
+        PageColumn("from", lambda it: SIDES[it.sender]),
+        PageColumn("to", lambda it: SIDES[it.receiver]),
         PageColumn("Mpps", lambda it: mpps(it.pps), "strong"),
         PageColumn("how", lambda it: "measured" if it.measured else "composed"),
     )
@@ -69,7 +68,7 @@ STATES = {"same": "same", "differs": "differs", "not known": "not known for all"
 
 def conditions_remark(derived: Derived) -> str:
     """Return ``3 conditions differ between the switches: function, burst, buffers``; empty if none differs."""
-    found = differing(derived.conditions)
+    found = [condition for condition in derived.conditions if condition.state == "differs"]
     if len(derived.run.header.switches) < 2 or not found:
         return ""
     names = ", ".join(condition.title for condition in found)
@@ -133,8 +132,6 @@ def cores_sentence(run: Run) -> str:
 
 # The isolation of the VNFs of a run, and its functional trials.
 
-TITLE = "VNF isolation"
-
 FUNCTIONAL = "Functional check only: packet counts are valid, rates and latencies are not meaningful"
 
 
@@ -156,7 +153,7 @@ def hosting_table(run: Run) -> PageTable:
         PageColumn("in", lambda it: it[0][1]),
         PageColumn("what it is", lambda it: it[0][2], "text"),
     )
-    return page_table(TITLE, columns, [(key, list(found)) for key, found in vnfs.items()])
+    return page_table("VNF isolation", columns, [(key, list(found)) for key, found in vnfs.items()])
 
 
 def functional_sentences(run: Run) -> list[str]:
@@ -165,18 +162,18 @@ def functional_sentences(run: Run) -> list[str]:
     Flat out most frames may be missing: the tester then sends more than can be forwarded. A paced load tells whether a
     VNF loses frames.
     """
-    groups: dict[tuple[str, str, str], list[Trial]] = {}
-    for trial in run.trials:
-        if trial.verdict.kind is VerdictKind.FUNCTIONAL and trial.role != "warmup":
-            groups.setdefault((trial.point.switch, trial.point.scenario_label, trial.load.label), []).append(trial)
+    groups = grouped(
+        ((trial.point.switch, trial.point.scenario_label, trial.load.label), trial)
+        for trial in run.trials
+        if trial.verdict.kind is VerdictKind.FUNCTIONAL and trial.role != "warmup"
+    )
     sentences = []
     for (switch, where, load), trials in groups.items():
         sent = sum(direction.offered_packets for trial in trials for direction in trial.directions)
         came = sum(trial.forwarded_packets for trial in trials)
         why = "; ".join(dict.fromkeys(reason for trial in trials for reason in trial.verdict.texts))
-        number = f"{len(trials)} trial{'s' * (len(trials) > 1)}"
-        counts = f"{count(sent)} frames sent, {count(came)} came"
-        sentences.append(f"{switch} {where}, {load_words(load)}, {number}: {counts} ({why})")
+        counts = f"{several(len(trials), 'trial')}: {count(sent)} frames sent, {count(came)} came"
+        sentences.append(f"{switch} {where}, {load_words(load)}, {counts} ({why})")
     return sentences
 
 

@@ -75,10 +75,10 @@ def page_table(
     return PageTable(caption, tuple(columns), rows, note, len(items) - len(rows))
 
 
-def named_values(caption: str, values: Mapping[str, Any], note: str = "") -> PageTable:
+def named_values(caption: str, values: Mapping[str, Any]) -> PageTable:
     """Return a table of names and their values."""
     columns = PageColumn("name", itemgetter(0)), PageColumn("value", itemgetter(1), "text")
-    return page_table(caption, columns, list(values.items()), note)
+    return page_table(caption, columns, list(values.items()))
 
 
 def on_page(columns: Iterable[Column], items: Sequence[Any], section: str = "") -> tuple[PageColumn, ...]:

@@ -23,13 +23,14 @@ from planebench.model.words import (
     mark,
     mpps,
     percent,
+    point_name,
     reasons,
-    result_words,
+    several,
     throughput,
     us,
 )
 from planebench.report.charts import curves, grouped_bars
-from planebench.report.figure import WIDE_PX, Colors, Figure, cell_title, frames_key, point_name, safe
+from planebench.report.figure import WIDE_PX, Colors, Figure, cell_title, frames_key, safe
 from planebench.report.svg import ChartRow
 from planebench.report.tables import PageTable, on_page, page_table, point_columns
 
@@ -65,7 +66,7 @@ def throughput_row(result: Result) -> ChartRow:
 def throughput_tip(result: Result) -> str:
     """Return the throughput of a result in words, with its interval, its verdict and the evidence for both."""
     point = result.point
-    starts = f"{result.starts} start{'' if result.starts == 1 else 's'}, " if result.throughput_pps is not None else ""
+    starts = f"{several(result.starts, 'start')}, " if result.throughput_pps is not None else ""
     host = f"the host took {percent(result.stood_share)} of the time"
     if result.stood_share > STOOD_SHARE and result.counted_pps is not None:
         host += f", as counted {mpps(result.counted_pps)}"
@@ -86,11 +87,11 @@ def _throughput_words(result: Result) -> str:
     if result.throughput_pps is None:
         return "no trial counts"
     bound = mark(result.verdict.kind) == "≥"
-    trials = len(result.throughput_trials_pps)
+    trials = several(len(result.throughput_trials_pps), "trial")
     known = interval(result.throughput_low_pps, result.throughput_high_pps, mpps)
     words = (
         f"{'at least ' * bound}{mpps(result.throughput_pps)} Mpps{f' {known}' if known else ''}, "
-        f"{result.throughput_l1_gbps or 0:.1f} Gb/s layer 1, mean of {trials} trial{'' if trials == 1 else 's'}"
+        f"{result.throughput_l1_gbps or 0:.1f} Gb/s layer 1, mean of {trials}"
     )
     if bound and result.switch_busy_share is not None:
         words += (
@@ -138,10 +139,8 @@ def chain_length_figures(results: Sequence[Result], colors: Colors) -> Iterator[
 def strata_sentences(results: Iterable[Result]) -> list[str]:
     """Return what explains each wide interval: ``28.1 Mpps: 38.2 near (12 trials), 19.4 far (1 trial)``."""
     return [
-        f"{result_words(r)}: {throughput(r)} Mpps: "
-        + ", ".join(
-            f"{mpps(it.throughput_pps)} {it.name} ({it.trials} trial{'s' * (it.trials > 1)})" for it in r.strata
-        )
+        f"{point_name(r.point)}: {throughput(r)} Mpps: "
+        + ", ".join(f"{mpps(it.throughput_pps)} {it.name} ({several(it.trials, 'trial')})" for it in r.strata)
         for r in results
         if r.strata
     ]

@@ -20,8 +20,8 @@ from planebench.model.words import (
     VERDICT_WORDS,
     count,
     percent,
+    point_name,
     reasons,
-    result_words,
 )
 from planebench.report.tables import PageColumn, PageTable, number, on_page, page_table, point_columns
 
@@ -101,7 +101,7 @@ NO_RATE = " (no trial has a rate; the counts are exact)"
 def unexplained_sentences(results: Iterable[Result]) -> list[str]:
     """Return the points with losses that no counter explains although the switch counts its drops."""
     return [
-        f"{result_words(r)}: {describe(r.ledger)}"
+        f"{point_name(r.point)}: {describe(r.ledger)}"
         for r in results
         if r.ledger is not None and r.ledger.counted and r.ledger.unexplained_packets
     ]
@@ -119,7 +119,7 @@ def policy_sentences(results: Iterable[Result]) -> list[str]:
             share = percent(sum(loss.packets for loss in losses) / max(r.ledger.offered_packets, 1))
             causes = ", ".join(f"{count(loss.packets)} {loss.cause}" for loss in losses)
             found.append(
-                f"{result_words(r)}: {share} of the frames were dropped by network functions (policy), not "
+                f"{point_name(r.point)}: {share} of the frames were dropped by network functions (policy), not "
                 f"by the switch: {causes}{'' if r.throughput_trials_pps else NO_RATE}"
             )
     return found

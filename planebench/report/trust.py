@@ -12,13 +12,13 @@ from typing import Literal
 
 from planebench.analysis.compare import Derived, Open, price
 from planebench.analysis.counting import cell_id, saturating
-from planebench.analysis.disturbance import SharedCore
+from planebench.analysis.disturbance import SharedCore, disturbed_switches, shared_cores
 from planebench.analysis.standings import DECIDED, Standing, Standings
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import VerdictKind
 from planebench.model.results import Comparison
 from planebench.model.time_had import is_disturbed, stood_in
-from planebench.model.words import percent, reasons, result_words
+from planebench.model.words import percent, point_name, reasons, several
 from planebench.report.trials import causes
 
 Confidence = Literal["high", "medium", "low"]
@@ -65,7 +65,7 @@ def trust(standings: Standings) -> Trust:
         (
             *_sampled_words(derived),
             *_host_words(derived),
-            *_shared_words(derived.shared_cores),
+            *_shared_words(shared_cores(derived.run.trials)),
             *([f"{derived.drift}; comparisons are paired and not affected.".capitalize()] if derived.drift else ()),
             *_invalid_words(derived),
         ),
@@ -110,7 +110,7 @@ def nothing_measured(derived: Derived) -> str:
 def points_without_figure(derived: Derived) -> str:
     """Return the rates that are missing, as no trial counts there, and it was no functional check; empty if none is."""
     functional = {trial.point for trial in derived.run.trials if trial.verdict.kind is VerdictKind.FUNCTIONAL}
-    without = [result_words(it) for it in derived.results if not it.trials and it.point not in functional]
+    without = [point_name(it.point) for it in derived.results if not it.trials and it.point not in functional]
     if not without:
         return ""
     shown = ", ".join(without[:MAX_POINTS]) + (f" and {len(without) - MAX_POINTS} more" * (len(without) > MAX_POINTS))
@@ -147,7 +147,7 @@ def _host_words(derived: Derived) -> Iterator[str]:
             f"The host kept pollers from their CPUs in {disturbed} of {len(measured)} saturating trials, "
             f"{percent(share)} of the time in all: rates are per time that they had."
         )
-    for it in derived.disturbed_switches:
+    for it in disturbed_switches(derived.run.trials):
         yield (
             f"{it.switch} lost more of its time to others than the other switches in the same blocks "
             f"({percent(it.share)} and {percent(it.share_of_others)}): its intervals contain its rates as counted, too."
@@ -170,8 +170,8 @@ def _shared_words(cores: Sequence[SharedCore]) -> Iterator[str]:
 
 def _invalid_words(derived: Derived) -> Iterator[str]:
     if groups := causes(derived.invalid):
-        n = len(derived.invalid)
-        yield f"{n} trial{'s' * (n > 1)} did not take place: {reasons((groups[0].text,), CAUSE_LENGTH)}."
+        trials = several(len(derived.invalid), "trial")
+        yield f"{trials} did not take place: {reasons((groups[0].text,), CAUSE_LENGTH)}."
 
 
 def _advice(rest: Sequence[Standing], derived: Derived) -> Iterator[str]:
@@ -192,7 +192,7 @@ def _advice(rest: Sequence[Standing], derived: Derived) -> Iterator[str]:
         yield "Use faster links or smaller frames: here the switches filled the links."
     if any(not it.at_line_rate for it in limited):
         yield "Give the tester more cores: here it was slower than the switches."
-    if rest and any(core.shared > SHARED_SOME * core.trials for core in derived.shared_cores):
+    if rest and any(core.shared > SHARED_SOME * core.trials for core in shared_cores(derived.run.trials)):
         yield "Use a host without hyperthreads, or one that leaves whole cores to this machine: others used them, too."
 
 
@@ -202,4 +202,4 @@ def _more(needed: list[Comparison], derived: Derived) -> str:
     wanted = [Open(replace(cells[c.point], switch=""), (c.a, c.b), c.more_starts or 0) for c in needed]
     time = "" if cost is None else f", about {math.ceil(cost.minutes(wanted))} min in all"
     starts = max(c.more_starts or 0 for c in needed)
-    return f"Up to {starts} more starts{time} would decide {points} open test point{'s' * (points > 1)}."
+    return f"Up to {starts} more starts{time} would decide {several(points, 'open test point')}."

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import itemgetter
 
 from planebench.analysis.counting import counts, latency_compares, same_cell
 from planebench.analysis.metrics.results import JITTERS
 from planebench.analysis.outages import outage_reports
 from planebench.model.chain_name import chain_label, chain_slug
+from planebench.model.grouped import grouped
 from planebench.model.header import Run
 from planebench.model.outage import OutageReport
 from planebench.model.records import Point
@@ -107,11 +107,10 @@ PORT_GBPS = 10
 """Layer 1, the ports of the papers."""
 
 CORES_NOTE = (
-    f"Cores for {PORT_GBPS} Gb/s: layer 1, aggregate of all directions, divided by the per-core rate and "
-    "rounded up. This "
-    "assumes linear scaling with cores, which this run did not measure. ≤: the rate is a lower bound, so "
-    "the core count is an "
-    "upper bound. Cycles per packet and core utilization are reported by the switch; unknown: it has no such counter."
+    f"Cores for {PORT_GBPS} Gb/s: layer 1, aggregate of all directions, divided by the per-core rate and rounded up. "
+    "This assumes linear scaling with cores, which this run did not measure. ≤: the rate is a lower bound, so the core "
+    "count is an upper bound. Cycles per packet and core utilization are reported by the switch; unknown: it has no "
+    "such counter."
 )
 
 
@@ -121,12 +120,13 @@ PREFERRED = ("bidirectional", "unidirectional", "reversed")
 
 def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
     """Return a row per switch and path, at the smallest frames, bidirectional if that was run."""
-    paths: dict[Point, list[tuple[tuple[int, str, int], list[Result]]]] = {}
-    for cell, members in same_cell(results).items():
-        path = replace(cell, direction="unidirectional", frame_size_bytes=0, traffic="")
-        order = cell.frame_size_bytes, cell.traffic, PREFERRED.index(cell.direction)
-        paths.setdefault(path, []).append((order, members))
-    shown = [r for cells in paths.values() for r in min(cells, key=itemgetter(0))[1]]
+
+    def preference(cell: Point) -> tuple[int, str, int]:
+        return cell.frame_size_bytes, cell.traffic, PREFERRED.index(cell.direction)
+
+    cells = same_cell(results)
+    paths = grouped((replace(it, direction="unidirectional", frame_size_bytes=0, traffic=""), it) for it in cells)
+    shown = [r for of_path in paths.values() for r in cells[min(of_path, key=preference)]]
     items = [(r, switch_cores(run, r.point.switch)) for r in shown]
 
     def accepted(words: Callable[[Result, int], str]) -> Callable[[tuple[Result, int]], str]:
@@ -159,7 +159,6 @@ def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
 
 # Restarts under traffic: the time without frames, and where the lost frames went.
 
-TITLE = "Outages"
 OUTAGES_NOTE = (
     "Outage: the longest time without a received frame. Calm: the same traffic just before, without a restart. "
     "Dropped: counted by the switch or a VNF. Gone: sent, neither received nor counted. In brackets: functional, "

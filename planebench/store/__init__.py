@@ -4,14 +4,11 @@
 A run is raw trials. Nothing derived is stored; everything is derived again by :mod:`planebench.analysis`.
 """
 
-from planebench.model.header import Finished, Run
 from planebench.store.folder import RunInfo, default_runs_dir, find_run, list_runs, new_run_id, runs_named
 from planebench.store.reader import read_run
 from planebench.store.writer import RunWriter, make_runs_dir
 
 __all__ = [
-    "Finished",
-    "Run",
     "RunInfo",
     "RunWriter",
     "default_runs_dir",

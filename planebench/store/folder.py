@@ -70,13 +70,18 @@ def read_header(folder: Path) -> RunHeader:
 def read_finished(folder: Path, *, checksums: bool) -> Finished | None:
     """Read finished.json of a folder; None if there is none. Raises StoreError; ``checksums``: also without one."""
     path = folder / FINISHED_FILE
+    data = read_if_there(path)
+    return None if data is None else from_json(Finished, unsealed(data, str(path), required=checksums), str(path))
+
+
+def read_if_there(path: Path) -> bytes | None:
+    """Return what a file of a run holds; None where there is none. Raises StoreError where it cannot be read."""
     try:
-        data = read_file(path)
+        return read_file(path)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror or error}") from error
-    return from_json(Finished, unsealed(data, str(path), required=checksums), str(path))
 
 
 def list_runs(runs_dir: Path | None = None) -> tuple[RunInfo, ...]:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TypeVar
 
-from planebench.host.files import open_file, read_file
+from planebench.host.files import open_file
 from planebench.model.conditions import Conditions
 from planebench.model.errors import StoreError
 from planebench.model.header import Run, RunHeader
@@ -20,6 +20,7 @@ from planebench.store.folder import (
     TRIALS_FILE,
     read_finished,
     read_header,
+    read_if_there,
 )
 
 # Runs to keep: the records of a run in one compressed Parquet file, its header and end as they are.
@@ -88,12 +89,9 @@ def read_run(path: Path) -> Run:
 
 
 def _read_lines(path: Path, kind: type[R], header: RunHeader) -> tuple[tuple[R, ...], tuple[str, ...]]:
-    try:
-        data = read_file(path)
-    except FileNotFoundError:
+    data = read_if_there(path)
+    if data is None:
         data = kept_lines(path.parent, path.name)
-    except OSError as error:
-        raise StoreError(f"cannot read {path}: {error.strerror or error}") from error
     *lines, rest = data.split(b"\n")
 
     def record(number: int, line: bytes) -> R:

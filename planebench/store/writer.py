@@ -11,7 +11,6 @@ import shutil
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from planebench.host.files import new_file, open_file, read_file, replace_file, sync_folder
@@ -140,7 +139,7 @@ class LineFile:
             self._fd = -1
 
 
-class RunWriter:
+class RunWriter(contextlib.AbstractContextManager["RunWriter"]):
     """An open run folder. What :meth:`append` returned from is on disk, whatever happens to the process afterwards."""
 
     def __init__(self, path: Path, header: RunHeader) -> None:
@@ -211,12 +210,7 @@ class RunWriter:
         """Close without a word on how it ended; safe to call twice."""
         self._trials.close()
 
-    def __enter__(self) -> RunWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -11,8 +11,8 @@ import pytest
 from analysis.waiting import waiting
 from builders import make_header, make_point, make_trial, sim_spec
 
-from planebench.analysis import derive_results
 from planebench.analysis.capacity import FULL_BATCH, capacity, full_batch, one_look
+from planebench.analysis.results import derive_results
 from planebench.measure.sim.runner import SimRunner
 from planebench.measure.trial import TrialRequest
 from planebench.model.conditions import LOOK_PER_RING

@@ -10,7 +10,7 @@ from builders import make_header, make_latency_trial, make_point, make_run, make
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planebench.analysis.compare import Comparisons, Derived, NotCompared, runs_compared
+from planebench.analysis.compare import Comparisons, Derived, NotCompared, runs_compared, switches_compared
 from planebench.analysis.conditions import MUST_MATCH, differing_facts
 from planebench.analysis.histogram import encode
 from planebench.model.header import Run
@@ -21,7 +21,7 @@ MUTE = SwitchCycles()
 
 
 def compared(run: Run) -> Comparisons:
-    return Derived(run).compared
+    return switches_compared(Derived(run))
 
 
 CELL = "p2p/unidirectional/64/virtio/process"
@@ -274,14 +274,16 @@ def test_one_search_each_has_the_noise_of_the_starts() -> None:
 
 def test_bounds_of_a_search_are_a_further_error() -> None:
     """The rate is anywhere between them: an interval of five percent has an error of five by the root of twelve."""
-    narrow, wide = (_only(_searched(width=w, a=[10.0] * 3, b=[9.6] * 3).compared, "ndr") for w in (1.0001, 1.05))
+    narrow, wide = (
+        _only(switches_compared(_searched(width=w, a=[10.0] * 3, b=[9.6] * 3)), "ndr") for w in (1.0001, 1.05)
+    )
     assert narrow.ratio == wide.ratio == pytest.approx(0.96)
     assert narrow.log_error is not None and wide.log_error is not None
     assert wide.log_error**2 - narrow.log_error**2 == pytest.approx(2 * np.log(1.05) ** 2 / 12 / 3, rel=1e-3)
 
 
 def test_repeated_searches_are_compared_in_blocks() -> None:
-    found = _only(_searched(a=[9.9, 10.1, 10.0], b=[9.2, 9.4, 9.3]).compared, "ndr")
+    found = _only(switches_compared(_searched(a=[9.9, 10.1, 10.0], b=[9.2, 9.4, 9.3])), "ndr")
     assert (found.answer, found.starts_a, found.starts_b) == ("different", 3, 3), "blocks go up and down alike"
 
 
@@ -305,10 +307,10 @@ def test_an_overload_is_not_compared() -> None:
 
 def test_a_search_that_only_the_first_has_is_named() -> None:
     a, b = _searched(planed=[10.0]), Derived(_run(_flat("planed", 10.0, 10.0, 10.0), run_id="run-b"))
-    (left_out,) = runs_compared(a, b).skipped
+    (left_out,) = runs_compared([a], [b]).skipped
     assert (left_out.metrics, left_out.has) == (("ndr",), ("ndr",))
     assert left_out.reason == "no such search was run on planed@run-b"
-    assert runs_compared(b, a).skipped == ()
+    assert runs_compared([b], [a]).skipped == ()
 
 
 def test_a_baseline_that_forwarded_nothing_has_no_ratio() -> None:
@@ -325,7 +327,7 @@ def test_a_switch_without_a_trial_at_a_point_is_named() -> None:
 
 
 def test_a_search_that_is_not_complete_is_not_compared() -> None:
-    outcome = _searched(complete=False, a=[10.0], b=[8.0]).compared
+    outcome = switches_compared(_searched(complete=False, a=[10.0], b=[8.0]))
     assert "ndr" not in [c.metric for c in outcome.comparisons]
     assert [s.reason for s in outcome.skipped] == ["the search on a did not converge"]
 
@@ -333,7 +335,7 @@ def test_a_search_that_is_not_complete_is_not_compared() -> None:
 def test_runs_are_compared_switch_by_switch_and_point_by_point() -> None:
     a = _run(_flat("planed", 10.0, 10.1, 10.2), _flat("testpmd", 5.0))
     b = _run(_flat("planed", 9.0, 9.09, 9.1), _flat("bess", 5.0), run_id="run-b")
-    outcome = runs_compared(Derived(a), Derived(b))
+    outcome = runs_compared([Derived(a)], [Derived(b)])
     (found,) = outcome.comparisons
     assert (found.a, found.b, found.point) == ("planed@run-a", "planed@run-b", CELL)
     assert (found.ratio, found.answer) == (pytest.approx(0.9, rel=1e-2), "open")
@@ -345,7 +347,7 @@ def test_runs_are_compared_switch_by_switch_and_point_by_point() -> None:
 
 def test_a_run_against_itself_is_level_everywhere() -> None:
     run = make_run(sizes=(64,))
-    found = runs_compared(Derived(run), Derived(run)).comparisons
+    found = runs_compared([Derived(run)], [Derived(run)]).comparisons
     assert {c.ratio for c in found} == {1.0}
     assert not any(c.distinguishable for c in found)
 
@@ -454,7 +456,7 @@ def test_points_with_other_vnfs_are_not_the_same_experiment() -> None:
         point = make_point("planed", "loopback", chain_length=1, chain=chain)
         return Derived(Run(make_header(("planed",)), tuple(make_trial(i, point, 9.0, start=i) for i in range(3))))
 
-    outcome = runs_compared(of(""), of("l2fwd:send_burst=32:drain_us=100"))
+    outcome = runs_compared([of("")], [of("l2fwd:send_burst=32:drain_us=100")])
     assert not outcome.comparisons
     assert {entry.reason for entry in outcome.skipped} == {
         "the other run has other VNFs there (l2fwd:send_burst=32:drain_us=100): not the same experiment",

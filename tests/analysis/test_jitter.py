@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pytest
 from builders import make_header, make_latency_trial, make_trial
 
-from planebench.analysis import derive_results
 from planebench.analysis.histogram import decode, encode
 from planebench.analysis.latency import merged_jitter, pdv, signed_jitter
+from planebench.analysis.results import derive_results
 from planebench.model.header import Run
 from planebench.model.records import Trial
 from planebench.model.results import JitterSummary, LatencySummary

@@ -9,9 +9,9 @@ import math
 import pytest
 from builders import make_header, make_latency_trial, make_trial
 
-from planebench.analysis import derive_results
 from planebench.analysis.histogram import encode
 from planebench.analysis.metrics.results import LATENCY
+from planebench.analysis.results import derive_results
 from planebench.model.header import Run
 from planebench.model.results import LatencySummary, Result
 

@@ -2,8 +2,8 @@
 import pytest
 from builders import make_header, make_latency_trial, make_trial
 
-from planebench.analysis import derive_results
 from planebench.analysis.latency import LoadPoint, load_finding
+from planebench.analysis.results import derive_results
 from planebench.model.header import Run
 from planebench.model.results import LoadFinding
 

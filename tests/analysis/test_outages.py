@@ -69,7 +69,7 @@ def test_switches_and_runs_are_compared() -> None:
     (found,) = compare_outages([run(planed=FAST, vpp=SLOW)])
     assert (found.metric, found.a, found.b, found.distinguishable) == ("outage", "planed", "vpp", True)
     assert 3.3 < found.ratio < 4.2
-    (found,) = runs_compared(Derived(run(planed=FAST)), Derived(run(planed=SLOW))).comparisons
+    (found,) = runs_compared([Derived(run(planed=FAST))], [Derived(run(planed=SLOW))]).comparisons
     assert found.a.startswith("planed@") and found.ratio > 3
     assert found.point == "loopback-1:l2fwd/unidirectional/64/virtio/separate, vnf0 killed"
 

@@ -8,8 +8,8 @@ import pytest
 from analysis.waiting import waiting
 from builders import make_header, make_latency_trial, make_point, make_run, make_trial, make_verdict
 
-from planebench.analysis import derive_results
 from planebench.analysis.counting import latency_compares, latency_counts
+from planebench.analysis.results import derive_results
 from planebench.model.header import Run
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import DirectionCounts, SwitchCycles, Trial, Verdict, VerdictKind

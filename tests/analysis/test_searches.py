@@ -5,12 +5,13 @@ import pytest
 from analysis.searching import PLAN, searched_run, simulated_run
 from builders import make_point
 
-from planebench.analysis import derive_results
 from planebench.analysis.capacity import tester_ceiling_pps
 from planebench.analysis.compare import Derived
-from planebench.model.header import Calibration, Ceiling, End, Run
+from planebench.analysis.results import derive_results
+from planebench.model.header import Calibration, Ceiling, Run
 from planebench.model.plan import ThroughputPlan
 from planebench.model.records import Point, VerdictKind
+from planebench.model.topology import Side
 
 
 def test_a_search_is_found_again_and_its_trials_count() -> None:
@@ -108,7 +109,7 @@ def test_an_unfinished_search_near_the_ceiling_keeps_its_verdict() -> None:
 def test_the_ceiling_is_that_of_the_ends_of_the_path(point: Point, cpus: tuple[int, int], pps: float | None) -> None:
     """``cpus``: CPUs of the tester, which has an end on each, or a queue of both ends; and its queues."""
     tester_cpus, tester_cores = cpus
-    ends: tuple[tuple[End, End], ...] = (("wire", "wire"), ("wire", "vnf"), ("vnf", "wire"), ("vnf", "vnf"))
+    ends: tuple[tuple[Side, Side], ...] = (("wire", "wire"), ("wire", "vnf"), ("vnf", "wire"), ("vnf", "vnf"))
     ceilings = tuple(Ceiling(64, sender, receiver, i + 1.0, True) for i, (sender, receiver) in enumerate(ends))
     calibration = dataclasses.replace(
         _calibration(1.0), ceilings=ceilings, tester_cpus=tester_cpus, tester_cores=tester_cores

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from builders import make_evidence, make_header, make_trial
 
-from planebench.analysis import derive_results
+from planebench.analysis.results import derive_results
 from planebench.analysis.starts import strata
 from planebench.model.header import Run
 from planebench.model.records import Evidence, Trial

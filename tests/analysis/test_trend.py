@@ -56,7 +56,7 @@ def test_a_step_is_in_its_range_with_its_size() -> None:
 
 def test_what_was_slower_for_a_while_has_two_steps() -> None:
     steps = find_trend(SERIES, samples([(20, 10.0), (12, 9.5), (20, 10.0)])).steps
-    assert [(it.change.at, it.ratio < 1) for it in steps] == [(20, True), (32, False)]
+    assert [(it.probable.run_id, it.ratio < 1) for it in steps] == [("run-20", True), ("run-32", False)]
 
 
 def test_a_single_run_is_no_level() -> None:
@@ -68,7 +68,7 @@ def test_two_last_runs_are_not_a_level_yet() -> None:
     history = samples([(15, 10.0), (2, 8.0)])
     assert find_trend(SERIES, history).steps == ()
     (step,) = find_trend(SERIES, samples([(15, 10.0), (3, 8.0)])).steps
-    assert step.change.at == 15
+    assert step.probable.run_id == "run-15"
 
 
 def _booted(history: list[TrendPoint], boots: str) -> list[TrendPoint]:

@@ -20,13 +20,17 @@ from hypothesis import strategies as st
 
 from planebench import __version__ as planebench_version
 from planebench.cli.app import app
-from planebench.cli.options import EVERYDAY, commands
+from planebench.cli.options import EVERYDAY
 from planebench.measure.doctor import Finding
 from planebench.model.errors import CLOSED_PIPE
 from planebench.model.header import Run
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+
+from docs_pages import command_tree
+
 TREE = typer.main.get_command(app)
-COMMANDS = dict(commands(TREE))
+COMMANDS = dict(command_tree(TREE))
 COLOUR = re.compile(r"\x1b\[(?:[\d;]*;)?[34]\d")
 
 

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 import pytest
 from e2e_rig import Bench
 
-from planebench.analysis import derive_results
 from planebench.analysis.ledger import ledger
+from planebench.analysis.results import derive_results
 from planebench.host import facts
 from planebench.model.cpus import Cpus
 from planebench.model.reasons import ReasonCode

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from builders import make_header, make_point, make_trial, planned_trials
 
-from planebench.analysis import derive_results
 from planebench.analysis.compare import Open
+from planebench.analysis.results import derive_results
 from planebench.measure.ahead import Pace, stages
 from planebench.measure.campaign import PAUSE_MAX_S, Campaign, spent_s
 from planebench.measure.live import LiveSettings

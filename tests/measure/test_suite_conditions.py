@@ -5,16 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from importlib.resources import files
 from typing import Any
 
 import pytest
 
 from planebench.measure.suite_conditions import ConditionValue, ConditionValues, conditions_of
 from planebench.model.plan import Plan, Skipped
-from planebench.papers.data import PaperCondition, paper_conditions
+from planebench.model.text import parse_yaml
+from planebench.papers.data import PaperCondition
 from planebench.plan.schema import load_plan
 
 SUITES = ("conext19", "netsoft19", "can17", "ic16")
+
+
+def paper_conditions(paper: str) -> dict[str, PaperCondition]:
+    """Return the conditions of a paper by name, as those of a suite are."""
+    text = files("planebench.papers").joinpath("papers.yaml").read_text(encoding="utf-8")
+    found = parse_yaml(text, "papers")[paper]["conditions"]
+    return {name: PaperCondition.model_validate(it) for name, it in found.items()}
 
 
 def undeclared(plan: Plan) -> list[str]:

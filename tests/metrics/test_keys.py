@@ -148,6 +148,6 @@ def test_no_two_rows_of_an_output_have_one_key(plan: Plan) -> None:
     assert_unlike("comparisons", document["comparisons"], ("a", "b", "point", "metric", "load"))
     started = ("switch", "scenario", "chain_length", "chain", "wire", "vnf_hosting", "placement", "cpu_clock", "start")
     assert_unlike("conditions", document["conditions"]["found"], started)
-    between = runs_compared(source, source).comparisons
+    between = runs_compared([source], [source]).comparisons
     assert_unlike("runs", map(dataclasses.asdict, between), ("a", "b", "point", "metric", "load"))
     assert len({c.point for c in between}) == len({point_order(point) for point in run.by_point()})

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from builders import make_header, make_trial, make_verdict
 
-from planebench.analysis import derive_results
+from planebench.analysis.results import derive_results
 from planebench.model.header import Run
 from planebench.model.words import interval, significant, throughput
 

@@ -10,9 +10,11 @@ from making import delay, measured, rate, run
 
 from planebench.papers.shape import Shape, shapes
 
+THROUGHPUT = "Throughput (Fig. 4)"
+
 
 def tables(*figures: Any) -> dict[str, Shape]:
-    return {table.key: table for table in shapes(measured(run(*figures)))}
+    return {table.title: table for table in shapes(measured(run(*figures)))}
 
 
 def ratios(table: Shape, cell: str) -> dict[str, tuple[str, str]]:
@@ -23,9 +25,7 @@ def ratios(table: Shape, cell: str) -> dict[str, tuple[str, str]]:
 
 
 def test_both_sides_are_multiples_of_the_same_switch() -> None:
-    table = tables(rate("planed", "p2p", 9.0), rate("ovs-dpdk", "p2p", 3.0), rate("snabb", "p2p", 6.0))[
-        "papers-throughput"
-    ]
+    table = tables(rate("planed", "p2p", 9.0), rate("ovs-dpdk", "p2p", 3.0), rate("snabb", "p2p", 6.0))[THROUGHPUT]
     found = ratios(table, "p2p → 64 B (snabb)")  # of the two that both have, the paper's best
     assert found["planed"] == ("", "1.50")
     assert found["ovs-dpdk"] == ("0.90", "0.50")
@@ -40,18 +40,18 @@ def test_without_a_switch_in_common_there_is_no_table() -> None:
 def test_bounds_keep_their_marks_and_a_valid_reference_comes_first() -> None:
     limited = {"verdict": "tester-limited"}
     sides = (rate("snabb", "p2p", 6.0, **limited), rate("ovs-dpdk", "p2p", 3.0), rate("planed", "p2p", 9.0, **limited))
-    found = ratios(tables(*sides)["papers-throughput"], "p2p → 64 B (ovs-dpdk)")
+    found = ratios(tables(*sides)[THROUGHPUT], "p2p → 64 B (ovs-dpdk)")
     assert found["snabb"] == ("1.11", "≥2.00")
     assert found["planed"] == ("", "≥3.00")
-    only = ratios(tables(*sides[:1], rate("planed", "p2p", 9.0))["papers-throughput"], "p2p → 64 B (snabb)")
+    only = ratios(tables(*sides[:1], rate("planed", "p2p", 9.0))[THROUGHPUT], "p2p → 64 B (snabb)")
     assert only["planed"] == ("", "≤1.50")
-    two = ratios(tables(sides[0], sides[2])["papers-throughput"], "p2p → 64 B (snabb)")
+    two = ratios(tables(sides[0], sides[2])[THROUGHPUT], "p2p → 64 B (snabb)")
     assert "planed" not in two  # at least over at least is anything
 
 
 def test_what_does_not_count_has_no_ratio() -> None:
     sides = (rate("ovs-dpdk", "p2p", 3.0), rate("planed", "p2p", 9.0, verdict="invalid"), rate("vpp", "p2p", 4.0))
-    found = ratios(tables(*sides)["papers-throughput"], "p2p → 64 B (vpp)")
+    found = ratios(tables(*sides)[THROUGHPUT], "p2p → 64 B (vpp)")
     assert "planed" not in found
     assert found["ovs-dpdk"] == ("0.81", "0.75")
 
@@ -63,7 +63,7 @@ def test_latency_over_chains_is_a_multiple_of_the_switchs_own() -> None:
         delay("ovs-dpdk", "loopback", "0.10", 8.0, chain_length=2, verdict="tester-limited"),
         delay("planed", "p2p", "0.50", 2.0),
         delay("planed", "loopback", "0.99", 5.0, chain_length=2),
-    )["papers-table-3"]
+    )["Latency by chain length and load (Table 3)"]
     assert ratios(table, "p2p, 50 % of R+")["ovs-dpdk"] == ("1.00", "1.00")
     found = ratios(table, "loopback-2, 99 % of R+")
     assert found["ovs-dpdk"] == ("174.81", "10.00")  # 909 / 5.2

@@ -71,8 +71,8 @@ def test_switches_are_compared_chain_by_chain(run: Run) -> None:
 def test_runs_are_compared_chain_by_chain(run: Run) -> None:
     only = Run(run.header, tuple(t for t in run.trials if t.point.chain != B))
     whole, part = Derived(run), Derived(only)
-    assert {c.point for c in runs_compared(whole, part).comparisons} == {
-        c.point for c in runs_compared(part, part).comparisons
+    assert {c.point for c in runs_compared([whole], [part]).comparisons} == {
+        c.point for c in runs_compared([part], [part]).comparisons
     }
 
 

@@ -7,7 +7,7 @@ from builders import make_header, make_latency_trial, make_run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planebench.analysis import derive_results
+from planebench.analysis.results import derive_results
 from planebench.model import words as wording
 from planebench.model.header import Run
 from planebench.report.charts import curves

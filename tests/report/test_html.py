@@ -18,8 +18,8 @@ import pytest
 from builders import make_header, make_latency_trial, make_point, make_run, make_trial
 
 import planebench
-from planebench.analysis import derive_results
 from planebench.analysis.compare import Derived
+from planebench.analysis.results import derive_results
 from planebench.model.header import Finished, Run, SwitchInfo
 from planebench.model.plan import Skipped
 from planebench.model.records import VerdictKind

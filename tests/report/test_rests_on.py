@@ -9,9 +9,9 @@ from builders import make_header, make_point, make_trial, table_text
 from rich_run import make_calibration, rich
 from test_html import _Page
 
-from planebench.analysis import derive_results
-from planebench.analysis.compare import Comparisons, Derived
+from planebench.analysis.compare import Derived
 from planebench.analysis.counting import cell_id
+from planebench.analysis.results import derive_results
 from planebench.model.header import Run
 from planebench.model.results import Comparison, Ledger, LoadFinding, Loss
 from planebench.report.comparison import comparison_tables, result_words
@@ -157,7 +157,7 @@ def test_less_is_better_of_latency(metric: str, ratio: float, words: str) -> Non
 def test_a_comparison_names_point_ratio_and_interval(everything: Derived) -> None:
     open_ = dataclasses.replace(_comparison(distinguishable=True), high=None)
     derived = copy.copy(everything)
-    derived.compared = Comparisons((open_, _comparison(distinguishable=False)), ())
+    derived.comparisons = (open_, _comparison(distinguishable=False))
     tables = comparison_tables(derived)
     row, closed = (dict(zip(_names(it), cells, strict=True)) for it in tables for cells in _cells(it))
     assert (row["test point"], row["b / a"]) == ("p2p → 64 B", "0.833")

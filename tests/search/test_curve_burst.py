@@ -8,7 +8,7 @@ import dataclasses
 import pytest
 from builders import make_point, make_trial
 
-from planebench.analysis.search.goals import summarise
+from planebench.analysis.search.methods import summarise
 from planebench.analysis.search.replay import step
 from planebench.analysis.search.task import SearchSettings
 from planebench.model.records import DirectionCounts, Load, VerdictKind

@@ -8,7 +8,7 @@ from builders import make_point, make_trial
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planebench.analysis.search.goals import BSWLV, _duration_s
+from planebench.analysis.search.methods import BSWLV, _duration_s
 from planebench.analysis.search.replay import step
 from planebench.analysis.search.task import (
     GaveUp,

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.conditions import Condition, ConditionCell
-from planebench.analysis.trend import TrendPoint, TrendStep
+from planebench.analysis.trend import TrendPoint
 from planebench.model.header import Run
 from planebench.model.outage import Restart
 from planebench.model.plan import Skipped
@@ -52,7 +52,7 @@ ADDED: Mapping[type, tuple[str, ...]] = {
     Comparison: ("distinguishable",),
 }
 """The properties of a record that the JSON export has beside its fields."""
-LEFT_OUT: Mapping[type, tuple[str, ...]] = {SearchResult: ("point",), TrendPoint: ("facts",), TrendStep: ("change",)}
+LEFT_OUT: Mapping[type, tuple[str, ...]] = {SearchResult: ("point",), TrendPoint: ("facts",)}
 """The fields of a record that are not in its JSON."""
 
 Number = float | None
@@ -170,9 +170,14 @@ class Table:
         return {column.flat_name: column.value(item) for column in self.columns}
 
 
+def attribute(path: str, name: str, kind: Any, **more: Any) -> Column:
+    """Return the column of an attribute of the record at ``path``, which names it; ``more``: what else a column has."""
+    return Column(name, kind, f"{path}.{name}", **more)
+
+
 def attributes(path: str, /, outputs: frozenset[ColumnOutput] = TABLE, **types: Any) -> tuple[Column, ...]:
-    """Return one column for each attribute of the record at ``path``; the attribute names the column."""
-    return tuple(Column(name, kind, f"{path}.{name}", outputs=outputs) for name, kind in types.items())
+    """Return one column for each attribute of the record at ``path``."""
+    return tuple(attribute(path, name, kind, outputs=outputs) for name, kind in types.items())
 
 
 def point_columns(path: str) -> dict[str, Column]:

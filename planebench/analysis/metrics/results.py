@@ -24,6 +24,7 @@ from planebench.analysis.metrics.column import (
     Table,
     TableRow,
     Texts,
+    attribute,
     attributes,
     having,
     point_columns,
@@ -129,15 +130,17 @@ def _jitter(name: str, title: str, order: int) -> tuple[Column, ...]:
     return whole, *flat
 
 
+def _floor_us(name: str) -> Callable[[OfLatency], float | None]:
+    """Return the getter of a figure of the latency baseline."""
+    return lambda it: getattr(it.floor, name) / 1e3 if it.floor else None
+
+
+_summary = partial(attribute, "summary")
+
 LATENCY: tuple[Column, ...] = (
-    Column("load", str, "summary.load", outputs=TABLE, page=OnPage("load", 1, load_words, kind="plain")),
-    Column("intended_pps", float, "summary.intended_pps", page=OnPage("Mpps", 2, mpps)),
-    Column(
-        "achieved_fraction",
-        float,
-        "summary.achieved_fraction",
-        page=OnPage("achieved", 3, lambda share: f"{share * 100:.1f} %"),
-    ),
+    _summary("load", str, outputs=TABLE, page=OnPage("load", 1, load_words, kind="plain")),
+    _summary("intended_pps", float, page=OnPage("Mpps", 2, mpps)),
+    _summary("achieved_fraction", float, page=OnPage("achieved", 3, lambda share: f"{share * 100:.1f} %")),
     _latency("mean", "mean", 4),
     _latency("stddev", "sd", 5),
     *_percentile("p50", "p50", 6),
@@ -147,42 +150,22 @@ LATENCY: tuple[Column, ...] = (
     _latency("max", "max", 10),
     *_percentile("with_host_p50", "p50 with the host", 11),
     *_percentile("with_host_p99", "p99 with the host", 12),
-    Column("samples", int, "summary.samples", page=OnPage("received", 22, count)),
+    _summary("samples", int, page=OnPage("received", 22, count)),
     _verdict("summary"),
-    Column("probes_sent", int, "summary.probes_sent", page=OnPage("sent", 20, count)),
-    Column(
-        "probes_stamped",
-        int,
-        "summary.probes_stamped",
-        page=OnPage("stamped", 21, lambda number: count(number) if number else NOTHING),
-    ),
-    Column("clock", str, "summary.clock", page=OnPage("clock", 80, kind="plain")),
+    _summary("probes_sent", int, page=OnPage("sent", 20, count)),
+    _summary("probes_stamped", int, page=OnPage("stamped", 21, lambda number: count(number) if number else NOTHING)),
+    _summary("clock", str, page=OnPage("clock", 80, kind="plain")),
     Column("clock_floor", Number, "summary.floor", unit="us", page=OnPage("clock floor", 81, us, optional=True)),
-    Column("software_p50", Number, "summary.software_p50", unit="us"),
-    Column(
-        "software_p99",
-        Number,
-        "summary.software_p99",
-        unit="us",
-        page=OnPage("p99 by software", 82, us, optional=True),
-    ),
-    Column("software_share_p99", Number, "summary.software_share_p99"),
+    _summary("software_p50", Number, unit="us"),
+    _summary("software_p99", Number, unit="us", page=OnPage("p99 by software", 82, us, optional=True)),
+    _summary("software_share_p99", Number),
     Column("verdict_reasons", Texts, "summary.verdict.texts"),
     Column("verdict_codes", Texts, "summary.verdict.codes"),
     Column("counts", bool, lambda it: latency_counts(it.summary), outputs=TABLE),
-    *_jitter("ipdv", JITTERS["ipdv"], 1),
-    *_jitter("pdv", JITTERS["pdv"], 2),
-    *_jitter("burst_jitter", JITTERS["burst_jitter"], 3),
-    *_jitter("burst_signed", JITTERS["burst_signed"], 4),
-    Column(
-        "floor_p50",
-        Number,
-        lambda it: it.floor and it.floor.p50_ns / 1e3,
-        unit="us",
-        page=OnPage("baseline", 15, us, optional=True),
-    ),
-    Column("floor_p99", Number, lambda it: it.floor and it.floor.p99_ns / 1e3, unit="us"),
-    Column("anatomy", tuple[AnatomySummary, ...], "summary.anatomy", outputs=JSON),
+    *(column for order, (name, title) in enumerate(JITTERS.items(), 1) for column in _jitter(name, title, order)),
+    Column("floor_p50", Number, _floor_us("p50_ns"), unit="us", page=OnPage("baseline", 15, us, optional=True)),
+    Column("floor_p99", Number, _floor_us("p99_ns"), unit="us"),
+    _summary("anatomy", tuple[AnatomySummary, ...], outputs=JSON),
 )
 """One latency: a result at one load, valid trials merged. Times are in microseconds."""
 
@@ -220,11 +203,22 @@ def _counted_by_switch(name: str, title: str, order: int) -> Column:
     return _reported(name, OnPage(title, order, count, section=DROPS), type_=int | None)
 
 
+def _throughput_cell(it: OfResult) -> tuple[str, str]:
+    result = it.result
+    return throughput(result), interval(result.throughput_low_pps, result.throughput_high_pps, mpps)
+
+
+def _capacity_cell(it: OfResult) -> tuple[str, str]:
+    result = it.result
+    return estimate(result.capacity_estimate_pps), interval(result.capacity_low_pps, result.capacity_high_pps, mpps)
+
+
 _KEY = point_columns("result.point")
+_result = partial(attribute, "result")
 
 RESULT: tuple[Column, ...] = (
     _KEY["switch"],
-    Column("version", str, "result.version"),
+    _result("version", str),
     _KEY["scenario"],
     _KEY["direction"],
     _KEY["chain_length"],
@@ -232,24 +226,9 @@ RESULT: tuple[Column, ...] = (
     _KEY["wire"],
     _KEY["hosting"],
     _verdict("result"),
-    Column(
-        "throughput_pps",
-        Number,
-        "result.throughput_pps",
-        page=OnPage(
-            "Mpps",
-            1,
-            kind="two",
-            cell=lambda it: (
-                throughput(it.result),
-                interval(it.result.throughput_low_pps, it.result.throughput_high_pps, mpps),
-            ),
-        ),
-    ),
-    Column(
-        "throughput_l1_gbps", Number, "result.throughput_l1_gbps", page=OnPage("Gb/s L1", 4, lambda gbps: f"{gbps:.2f}")
-    ),
-    Column("loss_ratio", Number, "result.loss_ratio", page=OnPage("loss", 7, percent)),
+    _result("throughput_pps", Number, page=OnPage("Mpps", 1, kind="two", cell=_throughput_cell)),
+    _result("throughput_l1_gbps", Number, page=OnPage("Gb/s L1", 4, lambda gbps: f"{gbps:.2f}")),
+    _result("loss_ratio", Number, page=OnPage("loss", 7, percent)),
     Column(
         "latency_us",
         dict[str, Any],
@@ -259,23 +238,13 @@ RESULT: tuple[Column, ...] = (
     _reported("cycles_per_packet", OnPage("cycles / packet", 10, cycles, "two", cell=_cycles_cell)),
     Column("verdict_reasons", Texts, "result.verdict.texts"),
     Column("verdict_codes", Texts, "result.verdict.codes"),
-    Column(
-        "throughput_stddev_pps",
-        Number,
-        "result.throughput_stddev_pps",
-        page=OnPage("± sd", 2, lambda pps: f"{pps / 1e6:.3f}"),
-    ),
+    _result("throughput_stddev_pps", Number, page=OnPage("± sd", 2, lambda pps: f"{pps / 1e6:.3f}")),
     Column("trials", Int32, lambda it: len(it.result.trials)),
-    Column("invalid", Int32, "result.invalid"),
+    _result("invalid", Int32),
     Column("run_id", str, "run.header.run_id"),
     Column("counts", bool, lambda it: counts(it.result), outputs=TABLE),
-    Column(
-        "is_lower_bound",
-        bool,
-        lambda it: counts(it.result) and it.result.verdict.kind.is_bound,
-        outputs=TABLE,
-    ),
-    Column("throughput_median_pps", Number, "result.throughput_median_pps", page=OnPage("median", 3, mpps)),
+    Column("is_lower_bound", bool, lambda it: counts(it.result) and it.result.verdict.kind.is_bound, outputs=TABLE),
+    _result("throughput_median_pps", Number, page=OnPage("median", 3, mpps)),
     Column("unexplained_packets", int | None, "result.ledger.unexplained_packets", outputs=TABLE),
     *(
         Column(f"{name}_{'packets' if it.figure == 'burst' else 'pps'}", Number, partial(_found, name), outputs=TABLE)
@@ -283,56 +252,38 @@ RESULT: tuple[Column, ...] = (
         if name != "curve"  # it has a table of its own
     ),
     *(Column(f"{name}_verdict", str | None, partial(_found_verdict, name), outputs=TABLE) for name in ("ndr", "pdr")),
-    Column(
-        "throughput_trials_pps",
-        tuple[float, ...],
-        "result.throughput_trials_pps",
-        page=OnPage("trials", 5, len),
-    ),
+    _result("throughput_trials_pps", tuple[float, ...], page=OnPage("trials", 5, len)),
     Column("trial_indices", tuple[int, ...], "result.trials"),
     _reported("busy_share", OnPage("core utilization", 12, percent)),
-    Column(
-        "capacity_estimate_pps",
-        Number,
-        "result.capacity_estimate_pps",
-        page=OnPage(
-            "estimate",
-            70,
-            kind="two",
-            cell=lambda it: (
-                estimate(it.result.capacity_estimate_pps),
-                interval(it.result.capacity_low_pps, it.result.capacity_high_pps, mpps),
-            ),
-        ),
-    ),
-    Column("capacity_low_pps", Number, "result.capacity_low_pps"),
-    Column("capacity_high_pps", Number, "result.capacity_high_pps"),
-    Column("strata", tuple[Stratum, ...], "result.strata", outputs=JSON),
-    Column("searches", tuple[SearchResult, ...], "result.searches", outputs=JSON),
-    Column("search_figures", tuple[SearchFigure, ...], "result.search_figures", outputs=JSON),
-    Column("load_finding", LoadFinding | None, "result.load_finding", outputs=JSON),
-    Column("ledger", Ledger | None, "result.ledger", outputs=JSON),
+    _result("capacity_estimate_pps", Number, page=OnPage("estimate", 70, kind="two", cell=_capacity_cell)),
+    _result("capacity_low_pps", Number),
+    _result("capacity_high_pps", Number),
+    _result("strata", tuple[Stratum, ...], outputs=JSON),
+    _result("searches", tuple[SearchResult, ...], outputs=JSON),
+    _result("search_figures", tuple[SearchFigure, ...], outputs=JSON),
+    _result("load_finding", LoadFinding | None, outputs=JSON),
+    _result("ledger", Ledger | None, outputs=JSON),
     _KEY["chain"],
     _KEY["traffic"],
-    Column("mean_frame_bytes", Number, "result.mean_frame_bytes"),
-    Column("sent", tuple[TrafficSent, ...], "result.sent", outputs=JSON),
+    _result("mean_frame_bytes", Number),
+    _result("sent", tuple[TrafficSent, ...], outputs=JSON),
     _reported("batch_size", OnPage("batch", 11, batch)),
     _counted_by_switch("received_packets", "switch received", 4),
     _counted_by_switch("forwarded_packets", "switch forwarded", 5),
-    Column("fib_updates_per_s", Number, "result.fib_updates_per_s"),
-    Column("control", ControlSummary | None, "result.control", outputs=JSON),
+    _result("fib_updates_per_s", Number),
+    _result("control", ControlSummary | None, outputs=JSON),
     Column("control_reply_p50_us", Number, "result.control.p50_us"),
     Column("switch_cycles_per_batch", Number, _switch("cycles_per_batch")),
     _reported("full_batch_share", OnPage("full batches", 13, percent, optional=True)),
     _reported("core_mhz", OnPage("MHz", 14, lambda mhz: f"{mhz:.0f}", optional=True)),
-    Column("throughput_low_pps", Number, "result.throughput_low_pps"),
-    Column("throughput_high_pps", Number, "result.throughput_high_pps"),
-    Column("cycles_low", Number, "result.cycles_low"),
-    Column("cycles_high", Number, "result.cycles_high"),
-    Column("counted_pps", Number, "result.counted_pps", page=OnPage("as counted", 4, mpps)),
-    Column("stood_share", float, "result.stood_share", page=OnPage("host took", 5, percent)),
-    Column("disturbed", bool, "result.disturbed", TABLE),
-    Column("starts", Int32, "result.starts"),
+    _result("throughput_low_pps", Number),
+    _result("throughput_high_pps", Number),
+    _result("cycles_low", Number),
+    _result("cycles_high", Number),
+    _result("counted_pps", Number, page=OnPage("as counted", 4, mpps)),
+    _result("stood_share", float, page=OnPage("host took", 5, percent)),
+    _result("disturbed", bool, outputs=TABLE),
+    _result("starts", Int32),
     _KEY["placement"],
     _KEY["cpu_clock"],
 )

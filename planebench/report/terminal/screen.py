@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.text import Text
 
 from planebench.analysis.answers import MARGIN
-from planebench.analysis.search.goals import B2B, CARRIED
-from planebench.analysis.search.methods import short_name
+from planebench.analysis.search.methods import B2B, CARRIED, short_name
 from planebench.analysis.standings import DECIDED, Standing, Standings, latency_at
+from planebench.model.grouped import grouped
 from planebench.model.header import Run
 from planebench.model.records import Point
 from planebench.model.results import Comparison, Result
@@ -178,9 +178,7 @@ def _few(rows: Sequence[ScreenRow], run: Run) -> Sequence[ScreenRow]:
     """
 
     def ends(alike: Callable[[Point], Point]) -> list[ScreenRow]:
-        groups: dict[Point, list[ScreenRow]] = {}
-        for row in rows:
-            groups.setdefault(alike(row.there[0].point), []).append(row)
+        groups = grouped((alike(row.there[0].point), row) for row in rows)
         kept = {id(row) for group in groups.values() for row in (group[0], group[-1])}
         return [row for row in rows if id(row) in kept]
 

@@ -28,29 +28,31 @@ def print_table(derived: Derived, console: Console | None = None, printed: Seque
 
     ``printed``: warnings that were printed before, which are left out here.
     """
-    console = console or Console(markup=False, highlight=False)
-    width = min(console.width, MAX_WIDTH)
-    glyphs = Glyphs(unicode=not console.options.ascii_only)
+    console, width, glyphs = _terminal(console)
     console.print(render(derived, width, glyphs, printed), width=width, highlight=False)
 
 
 def print_screen(derived: Derived, console: Console | None = None, printed: Sequence[str] = ()) -> None:
     """Print the last screen of a run; of one that ranks nothing, everything. Arguments as of :func:`print_table`."""
-    console = console or Console(markup=False, highlight=False)
+    console, width, glyphs = _terminal(console)
     standings = Standings(derived)
     if not any(it.results for it in standings.throughput):
         print_table(derived, console, printed)
         return
-    for line in screen_lines(standings, min(console.width, MAX_WIDTH), Glyphs(not console.options.ascii_only)):
+    for line in screen_lines(standings, width, glyphs):
         console.print(line, highlight=False, soft_wrap=True)
 
 
 def print_parts(parts: Iterable[SectionPart], console: Console | None = None) -> None:
     """Print sentences and tables as in the report."""
-    console = console or Console(markup=False, highlight=False)
-    width = min(console.width, MAX_WIDTH)
-    glyphs = Glyphs(unicode=not console.options.ascii_only)
+    console, width, glyphs = _terminal(console)
     console.print(Group(*_drawn(with_content(parts), glyphs, width, ())), width=width, highlight=False)
+
+
+def _terminal(console: Console | None) -> tuple[Console, int, Glyphs]:
+    """Return the terminal, by default that of stdout, its width for tables, and the characters that it can show."""
+    console = console or Console(markup=False, highlight=False)
+    return console, min(console.width, MAX_WIDTH), Glyphs(not console.options.ascii_only)
 
 
 def render(derived: Derived, width: int, glyphs: Glyphs, printed: Collection[str] = ()) -> RenderableType:
