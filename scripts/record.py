@@ -161,7 +161,8 @@ def throughput_table(name: str, found: Sequence[Standing]) -> str:
     rows = []
     for it in found:
         by_switch = {r.point.switch: r for r in it.results}
-        best = it.names if it.state in ("open", "tester-limited") else it.names[:1]
+        level = it.level if it.state in ("open", "tester-limited") else ()
+        best = [it.results[0].point.switch, *(r.point.switch for r, _ in level)] if it.results else []
         cells = [_bold(throughput(by_switch[n]) if n in by_switch else NOTHING, n in best) for n in labels]
         missing = f"; not in it: {', '.join(missing_words(it))}" if it.missing else ""
         ahead = times(it.pairs[0]) if it.pairs and it.pairs[0] is not None else NOTHING

@@ -157,7 +157,7 @@ def parse_interfaces(text: str) -> dict[str, Interface]:
 
 def refusal(names: Sequence[str], root: Path = ROOT) -> str:
     """Return why sockets cannot take all frames of these interfaces, as a sentence; empty if they can."""
-    essential = essential_interfaces(root, os.environ.get("SSH_CONNECTION"))
+    essential = essential_interfaces(root, ssh_connection())
     for name in names:
         folder = root / "sys/class/net" / name
         if read_text(folder / "operstate") is None:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from planebench.host import interfaces
 from planebench.host.interfaces import refusal
 from planebench.model.errors import UsageError
 from planebench.model.scenarios import build
@@ -76,8 +77,8 @@ def test_the_ports_of_the_switches() -> None:
 def test_interfaces_that_cannot_be_taken_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(socket, "socket", lambda *_: SimpleNamespace(close=lambda: None))
-    monkeypatch.delenv("SSH_CONNECTION", raising=False)
-    for name, carrier in (("up", "1"), ("down", "0"), ("way", "1")):
+    monkeypatch.setattr(interfaces, "ssh_connection", lambda: None)
+    for name, carrier in (("up", "1"), ("down", "0"), ("way", "1"), ("ssh", "1")):
         folder = tmp_path / "sys/class/net" / name
         folder.mkdir(parents=True)
         (folder / "operstate").write_text("up\n")
@@ -85,11 +86,16 @@ def test_interfaces_that_cannot_be_taken_are_refused(tmp_path: Path, monkeypatch
     route = tmp_path / "proc/net/route"
     route.parent.mkdir(parents=True)
     columns = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT"
-    route.write_text("\t".join(columns.split()) + "\nway\t00000000\t01000A0A\t0003\t0\t0\t0\t00000000\t0\t0\t0\n")
+    route.write_text(
+        "\t".join(columns.split()) + "\nway\t00000000\t01000A0A\t0003\t0\t0\t0\t00000000\t0\t0\t0\n"
+        "ssh\t0000000A\t00000000\t0001\t0\t0\t0\t000000FF\t0\t0\t0\n"
+    )
     assert refusal(["up"], tmp_path) == ""
     assert "interface none does not exist" in refusal(["up", "none"], tmp_path)
     assert "interface down is down or has no link" in refusal(["down"], tmp_path)
     assert "interface way carries the default route" in refusal(["way"], tmp_path)
+    monkeypatch.setattr(interfaces, "ssh_connection", lambda: "10.0.0.2 1 10.0.0.1 22")
+    assert "interface ssh carries the ssh connection" in refusal(["ssh"], tmp_path), "also where sudo hides it"
 
 
 def test_without_root_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
