@@ -18,6 +18,9 @@ READING_NS = 200_000
 """Between the readings of two threads' accounts: 50 us on a quiet machine."""
 KERNEL_THREADS = ("napi/", "ksoftirqd/")
 """Names of the kernel's threads that forward."""
+OWN_ROUNDS = 3
+"""Gaps that are shorter than so many times their threshold in the mean are rounds of the tester's own work. The host
+takes milliseconds at a time."""
 STOOD_MAX = 0.98
 """No larger share of a trial is taken off: what is left of it tells nothing."""
 STOOD_SHARE = 0.02
@@ -54,7 +57,8 @@ class Stood:
 def stood(evidence: Evidence, duration_ns: int, *, roaming: bool = False) -> Stood:
     """Return how long the pollers of a trial stood. ``roaming``: waits of VNFs that the scheduler moves are measured.
 
-    A tester's wait is a poll gap, too, which it measures itself within the trial. Waits are read around it, by a
+    A tester's wait is a poll gap, too, which it measures itself within the trial; but rounds of its own work that take
+    as long as a gap, of a chain of large frames, are the host's only where it waited meanwhile. Waits are read around it, by a
     harness that may wait for a CPU as well: those of a poller are a share of what it ran and waited. The workers of a
     switch stand side by side: the mean of their CPUs counts; the VNFs of a chain one after the other. Waits are unknown
     in a trial shorter than their reading.
@@ -70,10 +74,13 @@ def stood(evidence: Evidence, duration_ns: int, *, roaming: bool = False) -> Sto
     stolen = evidence.steal_ns / duration_ns / max(len({thread.cpu for thread in evidence.threads}), 1)
     gaps_known = evidence.poll_gap_threshold_ns > 0 or evidence.poll_gap_sum_ns > 0
     switch, tester = (fmean(it.values()) if it else 0.0 for it in (cpus["switch"], cpus["tester"]))
+    gaps = evidence.poll_gap_sum_ns / duration_ns if gaps_known else tester + stolen
+    if cpus["tester"] and evidence.poll_gap_sum_ns < OWN_ROUNDS * evidence.poll_gaps * evidence.poll_gap_threshold_ns:
+        gaps = min(gaps, tester + stolen)
     return Stood(
         min(switch + stolen, STOOD_MAX),
         1 - math.prod(1 - share for cpu, share in cpus["vnf"].items() if cpu not in cpus["switch"]),
-        min(evidence.poll_gap_sum_ns / duration_ns if gaps_known else tester + stolen, STOOD_MAX),
+        min(gaps, STOOD_MAX),
         None if evidence.stall_ns is None else evidence.stall_ns / duration_ns,
     )
 
@@ -112,10 +119,15 @@ def stood_in(trial: Trial) -> Stood:
 
 
 def rate_pps(trial: Trial) -> float:
-    """Return what a trial forwarded per second that its pollers had; a paced load is what it is."""
+    """Return what a trial forwarded per second that its pollers had, at most what its links carry; a paced load is what
+    it is."""
     if trial.load.pps_per_direction not in (None, trial.line_rate_pps):
         return trial.throughput_pps
-    return trial.throughput_pps / stood_in(trial).had
+    rate = trial.throughput_pps / stood_in(trial).had
+    if trial.line_rate_pps is None:
+        return rate
+    # Frames that wait in a ring meanwhile come afterwards, so that a full link seems to carry more.
+    return min(rate, max(trial.line_rate_pps * len(trial.directions), trial.throughput_pps))
 
 
 def cycles_per_packet(trial: Trial) -> float | None:
