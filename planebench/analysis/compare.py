@@ -475,12 +475,11 @@ def _comparison(
     by_distance = ratios_by_distance(*draft.blocks) if draft.metric == "throughput" and "@" not in draft.a.name else {}
     if len(by_distance) > 1:
         notes.append(" and ".join(f"{ratio:.3g} {band}" for band, ratio in by_distance.items()))
+    starts_a, starts_b = (len(by_start(blocks)) for blocks in draft.blocks)
     if estimate is None:
-        n_a, n_b = (len(by_start(blocks)) for blocks in draft.blocks)
-        notes.append(f"{n_a} and {n_b} starts: how starts differ is not known")
+        notes.append(f"{starts_a} and {starts_b} starts: how starts differ is not known")
         more = 1
     wanted = None if more is None else Open(draft.a.result.point, (draft.a.name, draft.b.name), more)
-    starts_a, starts_b = (len(by_start(blocks)) for blocks in draft.blocks)
     return Comparison(
         a=draft.a.name,
         b=draft.b.name,

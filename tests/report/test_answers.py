@@ -81,7 +81,7 @@ def _lead(derived: Derived) -> str:
 def test_a_lead_over_all_has_ratio_and_interval() -> None:
     derived = _derived(_pair("testpmd", "planed", 1.8, "different"), _pair("planed", "vpp", 0.5, "different"))
     found = _standing(derived)
-    assert (found.state, rate_words(found.results[0])) == ("different", "18.0")
+    assert (found.names, found.state, rate_words(found.results[0])) == (("planed",), "different", "18.0")
     assert _lead(derived) == "1.80±5%"
 
 
@@ -94,28 +94,31 @@ def test_the_order_of_the_header_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pair", "state", "lead", "words"),
+    ("pair", "state", "best", "lead", "words"),
     [
-        ({"answer": "same"}, "same", "=1.80±5%", "the same within 5 %"),
+        ({"answer": "same"}, "same", ("planed", "testpmd"), "=1.80±5%", "the same within 5 %"),
         (
             {"answer": "open", "more_starts": 4, "more_minutes": 1.8},
             "open",
+            ("planed", "testpmd"),
             "?1.80±5%",
             "open: 4 more starts of each, about 2 min, would decide it",
         ),
-        ({"answer": "open"}, "open", "?1.80±5%", "open: more starts may not decide it"),
+        ({"answer": "open"}, "open", ("planed", "testpmd"), "?1.80±5%", "open: more starts may not decide it"),
         (
             {"answer": "untested", "starts_a": 1, "starts_b": 1, "low": None, "high": None},
             "untested",
+            ("planed",),
             "?1.80",
             "not tested: one start each",
         ),
     ],
 )
-def test_no_lead_without_a_test(pair: dict[str, Any], state: str, lead: str, words: str) -> None:
+def test_no_lead_without_a_test(pair: dict[str, Any], state: str, best: tuple[str, ...], lead: str, words: str) -> None:
     compared = dataclasses.replace(_pair("testpmd", "planed", 1.8, "open"), **pair)
     derived = _derived(compared, rates={"planed": 18.0, "testpmd": 10.0})
-    assert (_standing(derived).state, _lead(derived)) == (state, lead)
+    found = _standing(derived)
+    assert (found.state, found.names, _lead(derived)) == (state, best, lead)
     assert result_words(compared) == words
     page = to_html(derived).decode()
     assert words in page and "Fastest:" not in page
@@ -132,12 +135,12 @@ def test_an_overlap_of_trials_decides_nothing() -> None:
 
 def test_a_lead_over_some_is_not_a_lead_over_all() -> None:
     found = _standing(_derived(_pair("testpmd", "planed", 1.8, "same"), _pair("vpp", "planed", 2.0, "different")))
-    assert (found.state, [r.point.switch for r, _ in found.level]) == ("same", ["testpmd"])
+    assert (found.state, found.names) == ("same", ("planed", "testpmd"))
 
 
 def test_a_lower_bound_behind_may_be_faster() -> None:
     found = _standing(_derived(_pair("testpmd", "planed", 1.8, "open", low=None), testpmd="tester-limited"))
-    assert found.state == "tester-limited"
+    assert (found.state, found.names) == ("tester-limited", ("planed", "testpmd"))
     assert rate_words(found.results[1]) == "≥10.0"
 
 
@@ -159,7 +162,7 @@ def test_one_switch_and_none_are_said() -> None:
     found = _standing(_derived(rates={"planed": 18.0, "testpmd": 10.0}, testpmd="invalid"))
     assert (found.state, missing_words(found)) == ("alone", ("testpmd (no trial counts: invalid)",))
     none = _standing(_derived(rates={"planed": 18.0}, planed="invalid"))
-    assert none.state == "none"
+    assert (none.state, none.names) == ("none", ())
 
 
 def test_switches_without_cycles_are_not_in_a_ranking_by_cycles() -> None:
