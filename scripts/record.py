@@ -73,8 +73,6 @@ DATA = RESULTS / "data"
 FINDINGS = RESULTS / "findings.yaml"
 MAX_BYTES = 10_000_000
 """The largest size of all kept runs together."""
-ALIKE = 0.05
-"""Paths that are one experiment do not differ by more."""
 _PART = re.compile(r"(?<=<!-- made )([a-z-]+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 Line = Sequence[str]
@@ -144,7 +142,7 @@ def versions() -> str:
 
 
 def main_table() -> str:
-    """Return the throughput for README.md: one hop, and the shortest and the longest chain."""
+    """Return the throughput for README.md: single hops, and the shortest and the longest chain."""
     return throughput_table(MAIN, chosen(MAIN, *ENDS))
 
 
@@ -174,31 +172,15 @@ def _bold(text: str, bold: bool) -> str:
     return f"**{text}**" if bold and text != NOTHING else text
 
 
-def one_hop() -> str:
-    """Return how far p2p, p2v and v2v are apart where they are one experiment."""
-    rates: dict[str, list[float]] = {}
-    for it in chosen(MAIN, "p2p →", "p2v →", "v2v →"):
-        for result in it.results:
-            rates.setdefault(result.point.switch, []).append(result.throughput_pps or 0.0)
-    apart = {name: max(found) / min(found) - 1 for name, found in rates.items()}
-    alike = [it for it in apart.values() if it <= ALIKE]
-    others = [f"{name} {percent(it)}" for name, it in apart.items() if it > ALIKE]
-    return (
-        "*One hop* is p2p. On wire vhost a NIC and a VNF are the same kind of port, so p2p, p2v and v2v are one "
-        f"experiment: their throughputs are within {percent(max(alike))} of each other for {len(alike)} of "
-        f"{len(apart)} switches (but: {', '.join(others)}, from start to start). On wire memif they differ "
-        "(netsoft19):\n"
-    )
-
-
 def ports_table() -> str:
     """Return the single hops on a wire on which the ports of NICs are others than those of VNFs."""
     return throughput_table("netsoft19", chosen("netsoft19", "p2p →", "p2v →", "p2v ←", "v2v →"))
 
 
 def throughput_tables() -> str:
-    """Return the throughput of one hop and of chains, and of single hops where they differ."""
-    return f"{throughput_table(MAIN, chosen(MAIN, *PATHS))}\n{one_hop()}\n{ports_table()}"
+    """Return the throughput of single hops and of chains, and of single hops where ports differ."""
+    words = "On wire memif, where the ports of NICs are others than those of VNFs (netsoft19):"
+    return f"{throughput_table(MAIN, chosen(MAIN, *PATHS))}\n{words}\n\n{ports_table()}"
 
 
 def cost_table() -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import resources
 
-from record_kept import ENDS, MAIN, PATHS, RESULTS, chosen, costs, path, run_of, small
+from record_kept import CHAINS, ENDS, MAIN, RESULTS, chosen, costs, path, run_of, small
 
 from planebench.model.results import Result
 from planebench.model.words import cycles
@@ -29,20 +29,20 @@ def switch_rows(*paths: str, line: bool = False) -> list[tuple[Result, str]]:
 
 
 def draw_throughput() -> str:
-    """Draw the throughput of one hop, and of the shortest and the longest chain."""
+    """Draw the throughput of single hops, and of the shortest and the longest chain."""
     rows = [{**throughput_row(result), "path": where} for result, where in switch_rows(*ENDS)]
     look = partial(grouped_bars, colors=colors())
     return figure_svg(Figure("throughput", "overview", "p2p", "Throughput, 64 B, one direction", rows, look))
 
 
 def draw_cost() -> str:
-    """Draw the cycles per packet of one hop."""
+    """Draw the cycles per packet of p2p."""
     (hop,) = chosen(MAIN, "p2p →")
     rows = [
         {"switch": name, "cycles": value, "label": cycles(value) if counted else f"({cycles(value)})"}
         for name, (value, counted) in sorted(costs(MAIN, hop.point).items(), key=lambda it: it[1])
     ]
-    svg = figure_svg(Figure("cost", "overview", "p2p", "Cycles per packet, one hop, 64 B", rows, cost_bars))
+    svg = figure_svg(Figure("cost", "overview", "p2p", "Cycles per packet, p2p, 64 B", rows, cost_bars))
     words = "In parentheses: all cycles of the core; the switch counts none."
     return re.sub("<desc>.*?</desc>", f"<desc>{words}</desc>", svg, count=1, flags=re.DOTALL)
 
@@ -62,14 +62,14 @@ def cost_bars(rows: Sequence[ChartRow], width: float) -> Canvas:
 
 
 def draw_latency() -> str:
-    """Draw latency against load of one hop."""
+    """Draw latency against load of p2p."""
     found = [result for result, _ in switch_rows("p2p →", line=True)]
     return figure_svg(next(load_figures(found, colors(), run_of(MAIN).run.header.calibration)))
 
 
 def draw_chains() -> str:
     """Draw the throughput by the length of the chain."""
-    found = [result for result, _ in switch_rows(*PATHS[1:])]
+    found = [result for result, _ in switch_rows(*CHAINS)]
     return figure_svg(next(chain_length_figures(found, colors())))
 
 

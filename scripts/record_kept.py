@@ -38,9 +38,9 @@ SEEDS = dict.fromkeys(SUITES, 1) | {f"{name}{AGAIN}": 2 for name in SUITES}
 """The seed of the order of each kept run, by its name."""
 MAIN = "conext19"
 """The suite that most of the page is of: the one with all switches."""
-PATHS = ("p2p →", *(f"loopback-{length} →" for length in range(1, 6)))
-"""One hop, and the chains."""
-ENDS = (PATHS[0], PATHS[1], PATHS[-1])
+CHAINS = tuple(f"loopback-{length} →" for length in range(1, 6))
+PATHS = ("p2p →", "p2v →", "v2v →", *CHAINS)
+ENDS = ("p2p →", "v2v →", CHAINS[0], CHAINS[-1])
 FILLED = "closed-loop"
 """The traffic that fills the ring of a wire, however fast: of the parts without a line."""
 SMALL = 64
@@ -94,11 +94,11 @@ def keep(folder: Path, out: Path) -> Path:
 def keep_run(folder: Path) -> str:
     """Keep a run in place of the one of its suite and seed; return its name."""
     plan = read_run(folder).header.plan
-    found = [it for it in SEEDS if it.removesuffix(AGAIN) == plan.name and SEEDS[it] == plan.seed]
-    if not found or load_plan(plan.name).description != plan.description:
-        sys.exit(f"{folder}: not a run of {', '.join(SUITES)} with seed 1 or 2: {plan.name}, seed {plan.seed}")
-    keep(folder, RUNS / found[0])
-    return found[0]
+    for name, seed in SEEDS.items():
+        if (load_plan(name.removesuffix(AGAIN)).description, seed) == (plan.description, plan.seed):
+            keep(folder, RUNS / name)
+            return name
+    sys.exit(f"{folder}: not a run of {', '.join(SUITES)} with seed 1 or 2: {plan.description}, seed {plan.seed}")
 
 
 @cache
@@ -122,9 +122,8 @@ def standings(name: str) -> Standings:
 
 
 def path(point: Point) -> str:
-    """Return path and direction: ``loopback-2 →``; p2p on a wire on which all single hops are one experiment."""
-    name = "one hop" if point.scenario == "p2p" and point.wire == "vhost" else point.scenario_label
-    return f"{printable(name)} {ARROWS[point.direction]}"
+    """Return path and direction: ``loopback-2 →``."""
+    return f"{printable(point.scenario_label)} {ARROWS[point.direction]}"
 
 
 def small(point: Point) -> bool:
@@ -139,18 +138,23 @@ def figures(name: str) -> RunFigures:
     return RunFigures(run_of(name))
 
 
-@cache
 def near(name: str, result: Result) -> Result:
     """Return a result with its throughput where the cores were near, in the starts in which they were.
 
     The host of a virtual machine moves its CPUs, and far ones halve every rate.
     """
-    found = figures(name).in_band(result.point, "near")
-    estimate = None if found is None else found.by_distance.get("near")
-    if estimate is None or not counts(result):
+    found = figures(name).sample(result.point, "throughput", None)
+    if found is None or found.estimate is None or not counts(result):
         return result
+    estimate, verdict = found.estimate, replace(result.verdict, kind=found.kind)
     low, high = estimate.interval()
-    return replace(result, throughput_pps=figure_of(estimate.mean), throughput_low_pps=low, throughput_high_pps=high)
+    return replace(
+        result,
+        verdict=verdict,
+        throughput_pps=figure_of(estimate.mean),
+        throughput_low_pps=low,
+        throughput_high_pps=high,
+    )
 
 
 def chosen(name: str, *paths: str, line: bool = False) -> list[Standing]:

@@ -119,12 +119,6 @@ class Standing:
             return "tester-limited"
         return "untested" if any(c is None or c.answer == "untested" for _, c in undecided) else "open"
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the labels of the first and of those that a test has not shown to be behind it."""
-        level = (r for r, c in self.level if r in self.hidden or (c is not None and c.answer in ("same", "open")))
-        return tuple(r.point.switch for r in (*self.results[:1], *level))
-
 
 def is_limited(result: Result) -> bool:
     """Return whether the throughput of a result is a lower bound."""

@@ -58,10 +58,10 @@ def stood(evidence: Evidence, duration_ns: int, *, roaming: bool = False) -> Sto
     """Return how long the pollers of a trial stood. ``roaming``: waits of VNFs that the scheduler moves are measured.
 
     A tester's wait is a poll gap, too, which it measures itself within the trial; but rounds of its own work that take
-    as long as a gap, of a chain of large frames, are the host's only where it waited meanwhile. Waits are read around it, by a
-    harness that may wait for a CPU as well: those of a poller are a share of what it ran and waited. The workers of a
-    switch stand side by side: the mean of their CPUs counts; the VNFs of a chain one after the other. Waits are unknown
-    in a trial shorter than their reading.
+    as long as a gap, of a chain of large frames, are the host's only where it waited meanwhile. Waits are read around
+    it, by a harness that may wait for a CPU as well: those of a poller are a share of what it ran and waited. The
+    workers of a switch stand side by side: the mean of their CPUs counts; the VNFs of a chain one after the other.
+    Waits are unknown in a trial shorter than their reading.
     """
     if duration_ns <= 0:
         return Stood()

@@ -21,7 +21,7 @@ from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
 from planebench.model.server import NEAR, OWN_CLOCK, mhz_of, speed_of
 from planebench.model.time_had import rate_pps
-from planebench.model.words import count, mpps, throughput, us
+from planebench.model.words import WIDE, count, mark, mpps, throughput, us
 from planebench.papers.claims import ANY, IP_PIPELINE, ClaimCell, ClaimMetric, Each
 from planebench.papers.told import FigureSample, middle
 
@@ -106,22 +106,30 @@ class RunFigures:
             return self._latency(result, load or "", metric)
         if not counts(result):
             return FigureSample((), result.verdict.kind, throughput(result))
-        trials = saturating(self.derived.trials[point]).trials
+        counted = saturating(self._near(self.derived.trials[point]))
         if metric == "updates":
-            updates = self._of_starts(metric, trials, VerdictKind.VALID)
+            updates = self._of_starts(metric, counted.trials, VerdictKind.VALID)
             per_s = updates.values
             return replace(updates, shown=count(round(sum(per_s) / len(per_s)))) if per_s else None
-        rates = self._of_starts("throughput", trials, result.verdict.kind, throughput(result))
-        if metric == "throughput":
-            return rates
+        rates = self._of_starts("throughput", counted.trials, counted.verdict.kind)
+        pps = middle(rates) if rates.values else None
+        wide = rates.estimate is None or rates.estimate.half_width() > math.log1p(WIDE)
+        marked = mark(rates.kind) or "~" * wide
+        if metric == "throughput" or pps is None:
+            return replace(rates, shown=marked + mpps(pps))
         size = result.mean_frame_bytes or point.frame_size_bytes
         gbits = (size + L1_OVERHEAD_BYTES) * 8 / 1e9
-        shift = math.log(gbits)
-        estimate = rates.estimate and replace(rates.estimate, mean=rates.estimate.mean + shift)
-        distances = {band: replace(it, mean=it.mean + shift) for band, it in rates.by_distance.items()}
-        mark = rates.shown.removesuffix(mpps(result.throughput_pps))
-        shown = f"{mark}{result.throughput_l1_gbps or 0.0:.2f}"
-        return FigureSample(tuple(rate * gbits for rate in rates.values), rates.kind, shown, estimate, distances)
+        estimate = rates.estimate and replace(rates.estimate, mean=rates.estimate.mean + math.log(gbits))
+        values = tuple(rate * gbits for rate in rates.values)
+        return FigureSample(values, rates.kind, f"{marked}{pps * gbits:.2f}", estimate)
+
+    def _near(self, trials: Sequence[Trial]) -> Sequence[Trial]:
+        """Return the trials on near cores in a run that has such: far ones are another placement than the papers'."""
+        return [trial for trial in trials if trial.band == "near"] if self._has_near else trials
+
+    @cached_property
+    def _has_near(self) -> bool:
+        return any(trial.band == "near" for trial in self.derived.run.trials)
 
     def in_band(self, point: Point, band: str) -> FigureSample | None:
         """Return the throughput of a point at a core distance; None without a trial there."""
@@ -134,7 +142,9 @@ class RunFigures:
     ) -> FigureSample:
         blocks, noise = blocks_of(trials, partial(_figure, metric)), self._noise(metric)
         values = tuple(map(math.exp, by_start(blocks)))
-        return FigureSample(values, kind, shown, noise.estimate(blocks), noise.by_distance(blocks))
+        at_one = {block.band for block in blocks}
+        estimate = noise.by_distance(blocks).get(*at_one) if len(at_one) == 1 else noise.estimate(blocks)
+        return FigureSample(values, kind, shown, estimate)
 
     def _noise_of(self, metric: ClaimMetric) -> SidesNoise:
         """Return what the noise of a metric has in common in the run."""
@@ -154,8 +164,9 @@ class RunFigures:
             return None
         if not latency_counts(summary):
             return FigureSample((), summary.verdict.kind, f"({us(figure)})")
-        trials = self.derived.latency_trials(result)[load].trials
-        return self._of_starts(metric, trials, VerdictKind.VALID, us(figure))
+        trials = self._near(self.derived.latency_trials(result)[load].trials)
+        found = self._of_starts(metric, trials, VerdictKind.VALID)
+        return replace(found, shown=us(middle(found) if found.values else figure))
 
 
 def _paper_name(adapter: str) -> str:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
 from planebench.analysis.answers import ALPHA, Bounds, effect_of, holm
 from planebench.analysis.noise import Estimate
-from planebench.analysis.starts import Distances, at_same_distance
 from planebench.model.records import VerdictKind
 from planebench.papers.claims import Claim
 
@@ -25,14 +24,13 @@ class FigureSample:
     """A figure with the values of its starts; ``shown`` has its mark and no unit.
 
     ``values`` is empty where no trial counts, and ``kind`` is its verdict. ``estimate`` is None where nothing is known
-    of the noise between starts. ``by_distance``: the same at each core distance.
+    of the noise between starts.
     """
 
     values: tuple[float, ...]
     kind: VerdictKind
     shown: str
     estimate: Estimate | None = None
-    by_distance: Distances = field(default_factory=dict)
 
     @property
     def counts(self) -> bool:
@@ -146,16 +144,13 @@ def told(a: FigureSample, b: FigureSample, limit: float = 1.0) -> Told:
             return Told(None, why=f"no trial counts ({sample.kind.value})")
     if a.estimate is None or b.estimate is None:
         return Told(middle(a) / middle(b), why="one start each: how starts differ is not known")
-    estimate, distances = at_same_distance(a.by_distance, b.by_distance)
-    estimate, bounds = estimate or a.estimate.minus(b.estimate), Bounds(b.kind.is_bound, a.kind.is_bound)
+    estimate, bounds = a.estimate.minus(b.estimate), Bounds(b.kind.is_bound, a.kind.is_bound)
     above_limit = replace(estimate, mean=estimate.mean - math.log(limit))
     effect = effect_of(above_limit, 1.0, bounds=bounds)
     low, high = (None if end is None else end * limit for end in (effect.low, effect.high))
     why = ""
     if not effect.distinguishable and bounds.a and bounds.b:
         why = "both are tester-limited (lower bounds)"
-    elif len({it.mean > math.log(limit) for it in distances if it.p_value(math.log(limit)) < ALPHA}) > 1:
-        why = "near cores say one thing, far cores the other"
     elif not effect.distinguishable:
         hidden = bounds.hide(above_limit)
         why = "tester-limited: the direction is unknown" if hidden else "difference below the measurement noise"

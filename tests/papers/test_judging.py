@@ -102,15 +102,15 @@ def test_a_noisy_figure_decides_only_beyond_its_noise() -> None:
     assert (found.outcome, found.compared[0].told.why) == (OPEN, "difference below the measurement noise")
 
 
-def test_where_near_and_far_cores_contradict_each_other_nothing_is_told() -> None:
-    def sample(near: float, far: float) -> FigureSample:
-        distances = {band: Estimate(math.log(it), 0.01, 40, 5) for band, it in (("near", near), ("far", far))}
-        whole = Estimate(math.log(near * far) / 2, 0.5, 40, 10)
-        return FigureSample((near, far), VerdictKind.VALID, "", whole, distances)
-
-    assert told(sample(40, 10), sample(20, 5)).above is True, "the whole alone is too noisy to tell"
-    assert told(sample(40, 10), sample(20, 11)).why == "near cores say one thing, far cores the other"
-    assert told(sample(40, 10), sample(20, 10)).above is True
+def test_claims_are_of_near_cores_where_the_run_has_such() -> None:
+    """v2v below p2v, near; far it is not, but which starts were far is chance."""
+    near = [rate("bess", "p2v", 10.0), rate("bess", "v2v", 8.0)]
+    far = [rate("bess", "p2v", 3.0, band="far"), rate("bess", "v2v", 4.0, band="far")]
+    for figures in (near, [*near, *far]):
+        found = judged("v2v-below-p2v", *figures, host=LARGE_HOST)
+        assert (found.outcome, found.compared[0].figures) == (YES, "8.00 against 10.00 Mpps")
+    alone = judged("v2v-below-p2v", *far, host=LARGE_HOST)
+    assert alone.outcome is NO
 
 
 def test_no_interval_of_a_claim_excludes_the_limit_where_it_is_not_significant() -> None:
