@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
@@ -19,9 +20,10 @@ class ClosedModel(BaseModel):
 
 @cache
 def adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    """Return what parses JSON into a record of class ``kind``, closed and strict.
+    """Return what parses JSON into a record of class ``kind``, closed and strict, or into a container of records.
 
     The records in its fields are so, too: pydantic hands the configuration down to them.
     """
-    setattr(kind, "__pydantic_config__", CLOSED)  # noqa: B010 - the attribute is pydantic's, not the record's
+    for record in filter(dataclasses.is_dataclass, (kind, *get_args(kind))):
+        setattr(record, "__pydantic_config__", CLOSED)  # noqa: B010 - the attribute is pydantic's, not the record's
     return TypeAdapter(kind)
