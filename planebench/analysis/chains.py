@@ -152,7 +152,7 @@ def _estimate(draft: _ClaimDraft[ChainClaim], noise: SidesNoise) -> Estimate | N
     parts = {part: noise.by_distance(part[1]) for part in times}
     bands = set.intersection(*(set(it) for it in parts.values()))
     totals = {band: _sum([(it[band], times[part]) for part, it in parts.items()]) for band in bands}
-    alike, _ = at_same_distance(noise.by_distance(draft.whole), totals)
+    alike = at_same_distance(noise.by_distance(draft.whole), totals)
     if alike is not None:
         return alike
     whole, known = noise.estimate(draft.whole), [(noise.estimate(part[1]), times[part]) for part in times]

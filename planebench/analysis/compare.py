@@ -519,7 +519,7 @@ def _estimates(
     for draft, (a, b) in zip(family, blocks, strict=True):
         estimate = pairs.estimate(paired(a, b)) if unit in ("block", "pair") else None
         if estimate is None and unit != "pair":
-            estimate, _ = at_same_distance(sides.by_distance(b), sides.by_distance(a))
+            estimate = at_same_distance(sides.by_distance(b), sides.by_distance(a))
             one, other = sides.estimate(a), sides.estimate(b)
             if estimate is None and one is not None and other is not None:
                 estimate = other.minus(one)

@@ -193,7 +193,7 @@ class Prediction:
     @property
     def error(self) -> float:
         """Return predicted / measured - 1, at the core distances that all three paths had where they have such."""
-        alike, _ = at_same_distance(self.by_distance, self.measured_by_distance)
+        alike = at_same_distance(self.by_distance, self.measured_by_distance)
         return (self.pps / self.measured_pps if alike is None else math.exp(alike.mean)) - 1
 
 

@@ -114,8 +114,8 @@ def _at_one_distance(values: Sequence[tuple[float, Hashable]]) -> list[float]:
     return [mean + scale * (value - statistics.fmean(groups[distance])) for value, distance in values]
 
 
-def at_same_distance(a: Distances, b: Distances) -> tuple[Estimate | None, tuple[Estimate, ...]]:
-    """Return the difference a - b of two cells at the core distances that both had, of all and of each.
+def at_same_distance(a: Distances, b: Distances) -> Estimate | None:
+    """Return the difference a - b of two cells at the core distances that both had.
 
     Cells that are not measured together had near cores in different shares, which no switch chooses. None where the
     distances in common have less than half of the starts of either.
@@ -124,15 +124,13 @@ def at_same_distance(a: Distances, b: Distances) -> tuple[Estimate | None, tuple
     known = both - {None} or both
     enough = all(2 * sum(it[band].n for band in known) >= sum(one.n for one in it.values()) for it in (a, b))
     if not known or not enough:
-        return None, ()
-    found = tuple(a[band].minus(b[band]) for band in sorted(known, key=str))
-    if len(found) == 1:
-        return found[0], found
+        return None
+    found = [a[band].minus(b[band]) for band in sorted(known, key=str)]
     weights = [1 / it.error**2 for it in found]
     mean = sum(w * it.mean for w, it in zip(weights, found, strict=True)) / sum(weights)
     # All of them rest on the same variances, so their degrees of freedom do not add up.
     degrees = min(it.degrees for it in found)
-    return Estimate(mean, 1 / math.sqrt(sum(weights)), degrees, sum(it.n for it in found)), found
+    return Estimate(mean, 1 / math.sqrt(sum(weights)), degrees, sum(it.n for it in found))
 
 
 def ratios_by_distance(a: Blocks, b: Blocks) -> dict[str, float]:
