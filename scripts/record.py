@@ -34,7 +34,6 @@ from record_kept import (
     SUITES,
     chosen,
     costs,
-    figures,
     keep_run,
     kept,
     near,
@@ -63,7 +62,7 @@ from planebench.model.words import (
 )
 from planebench.papers.claims import all_claims
 from planebench.papers.judge import Conclusion
-from planebench.papers.told import ClaimOutcome, told
+from planebench.papers.told import ClaimOutcome
 from planebench.report.answers import STATES, missing_words
 from planebench.report.setup import conditions_remark
 from planebench.store import default_runs_dir, find_run, list_runs
@@ -231,9 +230,7 @@ def chains_table() -> str:
         one, five = rates.get((name, 1)), rates.get((name, 5))
         if one is None or five is None or one.verdict.kind.is_bound or five.verdict.kind.is_bound:
             return NOTHING
-        samples = (figures(MAIN).sample(it.point, "throughput", None) for it in (five, one))
-        found = told(*(it for it in samples if it is not None))
-        return NOTHING if found.ratio is None else f"{found.ratio:.2f}"
+        return f"{(five.throughput_pps or 0) / (one.throughput_pps or 1):.2f}"
 
     rows = [["5 VNFs / 1 VNF", *map(left, labels)]]
     rows += [[f"prediction, {n} VNFs", *(errors.get((name, n), NOTHING) for name in labels)] for n in range(2, 6)]

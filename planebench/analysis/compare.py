@@ -441,9 +441,7 @@ def _answers(
 ) -> list[tuple[Estimate | None, Answer]]:
     """Return the estimate of log(b / a) of each comparison, None where its error is not known, and the answer."""
     estimates: list[Estimate | None] = [None] * len(drafts)
-    of_metric: dict[tuple[Metric, bool], list[int]] = {}
-    for i, draft in enumerate(drafts):
-        of_metric.setdefault((draft.metric, draft.full), []).append(i)  # a full line has none of the noise of others
+    of_metric = grouped(((it.metric, it.full), i) for i, it in enumerate(drafts))  # a full line has no noise of others
     for (metric, _), at in of_metric.items():
         # Searches are few, and starts differ alike.
         lent = of_metric.get(("throughput", False), []) if metric in SEARCHES else []

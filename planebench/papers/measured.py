@@ -137,14 +137,13 @@ class RunFigures:
         rates = self._of_starts("throughput", counted.trials, counted.verdict.kind)
         return replace(rates, shown=mpps(middle(rates))) if rates.values else None
 
-    def _of_starts(
-        self, metric: ClaimMetric, trials: Sequence[Trial], kind: VerdictKind, shown: str = ""
-    ) -> FigureSample:
+    def _of_starts(self, metric: ClaimMetric, trials: Sequence[Trial], kind: VerdictKind) -> FigureSample:
+        """Return the figure of some trials; what is shown of it is the caller's."""
         blocks, noise = blocks_of(trials, partial(_figure, metric)), self._noise(metric)
         values = tuple(map(math.exp, by_start(blocks)))
         at_one = {block.band for block in blocks}
         estimate = noise.by_distance(blocks).get(*at_one) if len(at_one) == 1 else noise.estimate(blocks)
-        return FigureSample(values, kind, shown, estimate)
+        return FigureSample(values, kind, "", estimate)
 
     def _noise_of(self, metric: ClaimMetric) -> SidesNoise:
         """Return what the noise of a metric has in common in the run."""

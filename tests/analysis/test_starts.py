@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -13,6 +14,7 @@ from builders import make_point, make_trial
 from planebench.analysis.starts import (
     Block,
     Blocks,
+    SidesNoise,
     at_same_distance,
     blocks_of,
     by_start,
@@ -32,6 +34,17 @@ def blocks(*figures: float, starts: tuple[int, ...] = ()) -> Blocks:
 
 def at(side: Blocks, *bands: str | None) -> Blocks:
     return tuple(replace(block, band=band) for block, band in zip(side, bands, strict=True))
+
+
+def near_or_far(chance: random.Random, log_of: Callable[[int, bool], float]) -> tuple[SidesNoise, list[Blocks]]:
+    """Twelve cells of five starts, near or far by chance, with the noise that they have in common."""
+    cells = []
+    for cell in range(12):
+        bands = [chance.choice(("near", "far")) for _ in range(5)]
+        logs = [chance.gauss(log_of(cell, band == "far"), 0.03) for band in bands]
+        cells.append(tuple(Block(i, i, log, band) for i, (log, band) in enumerate(zip(logs, bands, strict=True))))
+    points = [make_point("vpp", "loopback", chain_length=1 + cell) for cell in range(12)]
+    return noise_of_sides(zip(points, cells, strict=True)), cells
 
 
 def test_trials_of_one_start_are_one_observation() -> None:
@@ -88,16 +101,10 @@ def test_cells_of_other_times_compare_at_the_core_distances_that_both_had() -> N
 
 
 def test_what_compares_at_the_same_core_distance_covers_the_ratio() -> None:
-    """Twelve cells of five starts, near or far by chance, which differ by 5 %; far is 2.5 times as slow."""
+    """Cells differ by 5 %; far is 2.5 times as slow."""
     chance, covered, narrow, runs = random.Random(1), 0, 0, 400
     for _ in range(runs):
-        cells = []
-        for cell in range(12):
-            bands = [chance.choice(("near", "far")) for _ in range(5)]
-            logs = [chance.gauss(0.05 * cell - 0.9 * (band == "far"), 0.03) for band in bands]
-            cells.append(tuple(Block(i, i, log, band) for i, (log, band) in enumerate(zip(logs, bands, strict=True))))
-        points = [make_point("vpp", "loopback", chain_length=1 + cell) for cell in range(12)]
-        noise = noise_of_sides(zip(points, cells, strict=True))
+        noise, cells = near_or_far(chance, lambda cell, far: 0.05 * cell - 0.9 * far)
         found = at_same_distance(noise.by_distance(cells[1]), noise.by_distance(cells[0]))
         if found is None:
             runs -= 1
@@ -108,16 +115,10 @@ def test_what_compares_at_the_same_core_distance_covers_the_ratio() -> None:
 
 
 def test_a_figure_knows_what_core_distances_change_and_no_more_than_that() -> None:
-    """Of twelve cells, near or far by chance, one is as fast far as near: a full line."""
+    """One cell is as fast far as near: a full line."""
     chance, covered, narrow, runs = random.Random(2), 0, 0, 400
     for _ in range(runs):
-        cells = []
-        for cell in range(12):
-            bands = [chance.choice(("near", "far")) for _ in range(5)]
-            logs = [chance.gauss(-0.9 * (band == "far" and cell > 0), 0.03) for band in bands]
-            cells.append(tuple(Block(i, i, log, band) for i, (log, band) in enumerate(zip(logs, bands, strict=True))))
-        points = [make_point("vpp", "loopback", chain_length=1 + cell) for cell in range(12)]
-        noise = noise_of_sides(zip(points, cells, strict=True))
+        noise, cells = near_or_far(chance, lambda cell, far: -0.9 * (far and cell > 0))
         full, mixed = noise.estimate(cells[0]), noise.estimate(cells[1])
         assert full is not None and mixed is not None
         covered += abs(mixed.mean + 0.45) < mixed.half_width()
