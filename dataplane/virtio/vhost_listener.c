@@ -382,6 +382,9 @@ static uint64_t look_after_link(struct link *link, uint64_t now_ms, uint64_t wai
 {
 	if (!link->open)
 		return UINT64_MAX;
+	// Later than a look can be: this process was stopped, and nobody can keep a deadline.
+	if (link->in.have && now_ms > link->deadline_ms + CHECK_MS)
+		link->deadline_ms = now_ms + MESSAGE_MS;
 	if (link->in.have && now_ms >= link->deadline_ms) {
 		refuse(link, PEER_REFUSED_LATE);
 		return UINT64_MAX;

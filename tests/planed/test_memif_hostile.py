@@ -24,6 +24,8 @@ LOG2_SIZE, MEMORY_BYTES, BUFFERS, STRIDE, BACK = 4, 1 << 17, 1 << 14, 2048, 4096
 HEAD, TAIL, DESCRIPTORS, DESCRIPTOR_BYTES = 6, 64, 128, 16
 FRAME_BYTES = 60
 PAGE, MB, SPARSE_BYTES = 4096, 1 << 20, 1 << 31
+DEADLINE_S = 5
+"""Of a handshake, in dataplane/port/memif_session.c."""
 
 
 class MemifClient:
@@ -209,6 +211,18 @@ def test_half_a_handshake_makes_room_for_who_comes(server: Planed) -> None:
             assert_served(server, following)
         assert half.heard() == DISCONNECT
     assert port(server)["refused_messages"] == {"idle": 1}
+
+
+def test_a_handshake_goes_on_when_the_server_was_stopped_in_the_middle(server: Planed) -> None:
+    with closing(MemifClient(server.workdir / "m.sock")) as client:
+        client.greet()
+        server.process.pause()
+        time.sleep(DEADLINE_S + 0.5)
+        server.process.resume()
+        assert client.share() == ACK
+        client.finish()
+        until(lambda: bool(port(server)["link_up"]), "it is connected")
+    assert port(server)["refused_messages"] == {}
 
 
 def test_the_rate_of_new_connections(planed: Planed) -> None:
