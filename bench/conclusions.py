@@ -100,7 +100,8 @@ def at_distances(sample: Array, far: Flags, degrees_max: Array) -> Estimates:
     between = np.sum(shares * (means - middle) ** 2, axis=0) / np.sum(shares, axis=0)
     found = estimates(mean, variance, n, degrees_max)
     both = (numbers > 0).all(axis=0)
-    return Estimates(mean, np.where(both, np.sqrt((one + between) / n), found.error), found.degrees)
+    error = np.where(both, np.sqrt((one + between) / n), found.error)
+    return Estimates(np.where(both, middle, mean), error, found.degrees)
 
 
 def called(found: Estimates, alpha: float) -> tuple[Flags, Flags]:
@@ -217,7 +218,7 @@ def covers(
         found = at_distances(sample, drawn.far[..., :blocks], degrees_max)
     alone = special.stdtrit(n - 1, 0.975) * np.sqrt(np.maximum(variance, RESOLUTION**2) / n)
     half, reach = found.half(), STEP if kind == "search" else 0.0
-    off = mean - (-true if kind in ("cycles", "p50", "p99") else true)
+    off = found.mean - (-true if kind in ("cycles", "p50", "p99") else true)
     covered = (off <= half) & (off >= -half - reach)
     return float(np.mean(covered)), float(np.median(half) / np.median(alone))
 

@@ -15,7 +15,7 @@ from planebench.analysis.counting import VALID, latency_counts, saturating, sear
 from planebench.analysis.disturbance import disturbed_switches
 from planebench.analysis.latency import control_summary, finding, latency_groups, percentile_blocks, summarise_latency
 from planebench.analysis.ledger import ledger, mean_forwarded_bytes, merge, sent_traffic
-from planebench.analysis.noise import Estimate
+from planebench.analysis.noise import Estimate, figure_of
 from planebench.analysis.search.methods import METHODS
 from planebench.analysis.search.replay import repetitions, so_far
 from planebench.analysis.search.task import search_settings
@@ -86,7 +86,7 @@ def widths(searches: Iterable[SearchResult]) -> list[float]:
 
 # The intervals of single figures: throughput, cycles per packet and latency percentiles of each test point.
 
-IntervalEnds = tuple[float | None, float | None]
+WithInterval = tuple[float | None, float | None, float | None]
 
 SEARCH_STARTS_MIN = 3
 """Starts from which a search has an interval. Searches may vary more than R+, whose noise alone would tell of fewer."""
@@ -114,10 +114,10 @@ class Sampled:
 
 
 def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
-    """Yield the results with 95 % intervals. The noise of a figure is estimated over all results of the run.
+    """Yield the results with the figures of their starts and 95 % intervals.
 
-    That of a switch which is disturbed more often than the others spans its throughput with and without what the host
-    took.
+    The noise of a figure is estimated over all results of the run. That of a switch which is disturbed more often than
+    the others spans its throughput with and without what the host took.
     """
     throughput = noise_of_sides((it.result.point, it.throughput) for it in found)
     as_counted = noise_of_sides((it.result.point, it.as_counted) for it in found)
@@ -135,26 +135,30 @@ def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
             for blocks in (it.throughput, lower_bounds(with_a_rate(it.result.searches, method)))
         )
     for it in found:
-        low, high = _ends(throughput, it.throughput)
+        pps, low, high = _figure(throughput, it.throughput)
+        counted_pps, counted_low, counted_high = _figure(as_counted, it.as_counted)
         if it.result.disturbed and low is not None and high is not None:
-            counted_low, counted_high = _ends(as_counted, it.as_counted)
             low, high = min(low, counted_low or low), max(high, counted_high or high)
-        cycles_low, cycles_high = _ends(cycles, it.cycles)
+        cycles_per_packet, cycles_low, cycles_high = _figure(cycles, it.cycles)
         # What is left of the noise when batches are full is that of the cycles.
-        capacity_low, capacity_high = (
-            _ends(cycles, it.capacity.blocks, fit=it.capacity.fit) if it.capacity else (None, None)
+        capacity_pps, capacity_low, capacity_high = (
+            _figure(cycles, it.capacity.blocks, fit=it.capacity.fit) if it.capacity else (None, None, None)
         )
         latency = []
         for summary, of in zip(it.result.latency, it.percentiles, strict=True):
             ends: dict[str, Any] = {}
             for name in PERCENTILES if latency_counts(summary) else ():
-                low_us, high_us = _ends(noise[name], of[name], 1e-3)
-                if (figure := getattr(summary, name)) is not None and low_us is not None and high_us is not None:
+                _, low_ns, high_ns = _figure(noise[name], of[name])
+                if (figure := getattr(summary, name)) is not None and low_ns is not None and high_ns is not None:
                     # The figure is of all probes together, the interval of the mean of the starts.
-                    ends |= {f"{name}_low": min(low_us, figure), f"{name}_high": max(high_us, figure)}
+                    ends |= {f"{name}_low": min(low_ns / 1e3, figure), f"{name}_high": max(high_ns / 1e3, figure)}
             latency.append(replace(summary, **ends))
         yield replace(
             it.result,
+            throughput_pps=it.result.throughput_pps if pps is None else pps,
+            counted_pps=counted_pps,
+            capacity_estimate_pps=capacity_pps,
+            switch={**it.result.switch, "cycles_per_packet": cycles_per_packet},
             throughput_low_pps=low,
             throughput_high_pps=None if it.result.verdict.kind.is_bound else high,
             cycles_low=cycles_low,
@@ -171,23 +175,26 @@ def _search_figures(result: Result, noise: Mapping[str, SidesNoise]) -> Iterator
     for method, of_search in noise.items():
         ended = with_a_rate(result.searches, method)
         blocks = lower_bounds(ended)
-        pps = geometric_mean(blocks)
+        pps, low, high = _figure(of_search, blocks)
         if pps is None:
             continue
         is_bound = any(search.is_bound for search in ended)
-        low, high = _ends(of_search, blocks) if len(blocks) >= SEARCH_STARTS_MIN else (None, None)
+        if len(blocks) < SEARCH_STARTS_MIN:
+            low = high = None
         if high is not None:
             high = None if is_bound else high * math.exp(fmean(widths(ended)))
         yield SearchFigure(method, pps, len(blocks), is_bound, low, high)
 
 
-def _ends(noise: SidesNoise, blocks: Blocks, scale: float = 1.0, fit: Estimate | None = None) -> IntervalEnds:
-    """Return both ends of the interval; None where nothing is known of the noise. ``fit``: an error that adds to it."""
-    estimate = noise.estimate(blocks)
+def _figure(noise: SidesNoise, blocks: Blocks, fit: Estimate | None = None) -> WithInterval:
+    """Return a figure and both ends of its interval, which are None where nothing is known of the noise.
+
+    ``fit``: an error that adds to it.
+    """
+    estimate = noise.estimate(blocks) if blocks else None
     if estimate is None:
-        return None, None
-    low, high = (estimate.minus(fit) if fit else estimate).interval()
-    return low * scale, high * scale
+        return geometric_mean(blocks), None, None
+    return figure_of(estimate.mean), *(estimate.minus(fit) if fit else estimate).interval()
 
 
 DIRECTION_ORDER = ("unidirectional", "bidirectional", "reversed")
@@ -234,7 +241,6 @@ def _derive(run: Run, point: Point, trials: list[Trial], disturbed: Collection[s
     throughput, cycles = throughput_blocks(counted.trials), cycles_blocks(counted.trials)
     as_counted = counted_blocks(counted.trials)
     carries = capacity_of(run, point, trials) if verdict.kind.is_bound else None
-    switch = {**figures_of(t.switch for t in counted.trials), "cycles_per_packet": geometric_mean(cycles)}
     exact = counted.trials or tuple(
         t
         for t in trials
@@ -245,7 +251,7 @@ def _derive(run: Run, point: Point, trials: list[Trial], disturbed: Collection[s
         point=point,
         version=run.version_of(point.switch),
         verdict=verdict,
-        throughput_pps=geometric_mean(throughput) if throughput else statistics.fmean(rates) if rates else None,
+        throughput_pps=statistics.fmean(rates) if rates else None,  # that of nothing forwarded: it has no logarithm
         throughput_stddev_pps=statistics.stdev(rates) if len(rates) > 1 else None,
         throughput_trials_pps=rates,
         loss_ratio=loss_ratio(d for t in counted.trials for d in t.directions) if counted.trials else None,
@@ -254,10 +260,8 @@ def _derive(run: Run, point: Point, trials: list[Trial], disturbed: Collection[s
         invalid=sum(t.verdict.kind is VerdictKind.INVALID for t in trials if t.role not in ("warmup", "outage")),
         throughput_median_pps=statistics.median(rates) if rates else None,
         strata=strata(counted.trials),
-        counted_pps=geometric_mean(as_counted),
         stood_share=statistics.fmean(1 - stood_in(t).had for t in counted.trials) if counted.trials else 0.0,
         disturbed=point.switch in disturbed,
-        capacity_estimate_pps=geometric_mean(carries.blocks) if carries else None,
         searches=searches,
         load_finding=finding(groups, latency),
         ledger=merge(ledger(trial) for trial in exact) if exact else None,
@@ -265,7 +269,7 @@ def _derive(run: Run, point: Point, trials: list[Trial], disturbed: Collection[s
         sent=sent_traffic(counted.trials),
         fib_updates_per_s=median([t.updates.per_s for t in counted.trials if t.updates is not None]),
         control=control_summary(counted.trials),
-        switch=switch,
+        switch=figures_of(t.switch for t in counted.trials),
         starts=len(by_start(throughput)),
     )
     percentiles = tuple(

@@ -74,7 +74,7 @@ def by_start(blocks: Blocks) -> list[float]:
 
 
 def geometric_mean(blocks: Blocks) -> float | None:
-    """Return the geometric mean of the starts: the one figure of tables, rankings and comparisons."""
+    """Return the geometric mean of the starts, whatever their core distances."""
     return figure_of(statistics.fmean(by_start(blocks))) if blocks else None
 
 
@@ -161,7 +161,8 @@ class SidesNoise:
     def estimate(self, blocks: Blocks) -> Estimate | None:
         """Return the estimate of a cell; None where nothing is known of its noise.
 
-        That of one which had several core distances knows what they change, and the run how often each comes.
+        That of one which had several core distances is at the shares that these have in the run, which no switch
+        chooses, and knows what they change. So figures of switches stand to each other as their ratios say.
         """
         logs, distances = by_start(blocks), self.by_distance(blocks)
         mixed = {band: it.mean for band, it in distances.items() if band is not None}
@@ -172,7 +173,7 @@ class SidesNoise:
         between = sum(self.shares[band] * (mean - middle) ** 2 for band, mean in mixed.items()) / total
         within = next(it.error**2 * it.n for it in distances.values())
         degrees = min(2.0 * max(n - 1, 1), self.noise.degrees_max)
-        return Estimate(statistics.fmean(logs), math.sqrt((within + between) / n), degrees, n)
+        return Estimate(middle, math.sqrt((within + between) / n), degrees, n)
 
     def by_distance(self, blocks: Blocks) -> Distances:
         """Return the estimate of a cell at each core distance; empty where nothing is known of the noise at one."""

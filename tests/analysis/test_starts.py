@@ -126,6 +126,15 @@ def test_a_figure_knows_what_core_distances_change_and_no_more_than_that() -> No
     assert covered / runs > 0.93 and narrow / runs > 0.9
 
 
+def test_figures_of_switches_with_near_cores_in_other_shares_stand_to_each_other_as_their_ratio_says() -> None:
+    a = at(blocks(40, 10, 10.1), "near", "far", "far")
+    b = at(blocks(20, 20.1, 5, 20.2, 20.3), "near", "near", "far", "near", "near")
+    noise = noise_of_sides([(make_point(), a), (make_point("vpp"), b)])
+    one, other = noise.estimate(a), noise.estimate(b)
+    assert one is not None and other is not None
+    assert math.exp(one.mean - other.mean) == pytest.approx(2, rel=0.01)
+
+
 def test_a_block_has_the_core_distance_that_all_its_trials_had() -> None:
     trials = [
         make_trial(i, band=band, start=i // 2, repetition=i // 2)
