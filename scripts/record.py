@@ -173,7 +173,7 @@ def _bold(text: str, bold: bool) -> str:
 
 def ports_table() -> str:
     """Return the single hops on a wire on which the ports of NICs are others than those of VNFs."""
-    return throughput_table("netsoft19", chosen("netsoft19", "p2p →", "p2v →", "p2v ←", "v2v →"))
+    return throughput_table("netsoft19", chosen("netsoft19", "p2p →", "p2v →", "v2v →"))
 
 
 def throughput_tables() -> str:

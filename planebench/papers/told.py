@@ -141,7 +141,8 @@ def told(a: FigureSample, b: FigureSample, limit: float = 1.0) -> Told:
     """Return whether a / b lies above or below the limit, or why that is not known."""
     for sample in (a, b):
         if not sample.counts:
-            return Told(None, why=f"no trial counts ({sample.kind.value})")
+            counted = sample.kind in (VerdictKind.VALID, VerdictKind.LINE_RATE)  # far cores are another placement
+            return Told(None, why="no start had near cores" if counted else f"no trial counts ({sample.kind.value})")
     if a.estimate is None or b.estimate is None:
         return Told(middle(a) / middle(b), why="one start each: how starts differ is not known")
     estimate, bounds = a.estimate.minus(b.estimate), Bounds(b.kind.is_bound, a.kind.is_bound)
