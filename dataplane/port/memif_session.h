@@ -30,9 +30,9 @@ struct memif_port {
 	bool given;                    // the workers have the rings of link
 	bool silent;                   // client: that nobody listens was logged
 	bool blocked;                  // a doorbell had been made to block
-	uint64_t begun_ms;             // when the connection has, later by the time that this process was stopped
-	uint64_t looked_ms;            // at the deadline
-	uint64_t rest_until_ms;        // client
+	uint64_t begun_ms;      // when the connection has, later by the time that this process was stopped
+	uint64_t looked_ms;     // at the deadline
+	uint64_t rest_until_ms; // client
 	struct memif_link link;
 };
 

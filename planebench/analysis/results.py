@@ -141,9 +141,7 @@ def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
             low, high = min(low, counted_low or low), max(high, counted_high or high)
         cycles_per_packet, cycles_low, cycles_high = _figure(cycles, it.cycles)
         # What is left of the noise when batches are full is that of the cycles.
-        capacity_pps, capacity_low, capacity_high = (
-            _figure(cycles, it.capacity.blocks, fit=it.capacity.fit) if it.capacity else (None, None, None)
-        )
+        capacity = _figure(cycles, it.capacity.blocks, it.capacity.fit) if it.capacity else (None, None, None)
         latency = []
         for summary, of in zip(it.result.latency, it.percentiles, strict=True):
             ends: dict[str, Any] = {}
@@ -157,14 +155,14 @@ def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
             it.result,
             throughput_pps=it.result.throughput_pps if pps is None else pps,
             counted_pps=counted_pps,
-            capacity_estimate_pps=capacity_pps,
+            capacity_estimate_pps=capacity[0],
             switch={**it.result.switch, "cycles_per_packet": cycles_per_packet},
             throughput_low_pps=low,
             throughput_high_pps=None if it.result.verdict.kind.is_bound else high,
             cycles_low=cycles_low,
             cycles_high=cycles_high,
-            capacity_low_pps=capacity_low,
-            capacity_high_pps=capacity_high,
+            capacity_low_pps=capacity[1],
+            capacity_high_pps=capacity[2],
             latency=tuple(latency),
             search_figures=tuple(_search_figures(it.result, searched)),
         )
