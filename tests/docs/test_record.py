@@ -40,7 +40,7 @@ def test_a_switch_that_counts_no_cycles_has_those_of_its_core_where_it_has_one()
     alone = next(r for r in of_core.results if r.point.switch == "t4p4s")
     value, counted = costs["t4p4s"]
     assert not counted and value * (alone.throughput_pps or 0) == pytest.approx(run.run.header.host["cpu_mhz"] * 1e6)
-    assert costs["planed"][1] and costs["planed"][0] < value
+    assert costs["testpmd"][1] and costs["testpmd"][0] < value
     chained = replace(alone, point=replace(alone.point, scenario="loopback", chain_length=1))
     assert record_kept.core_cycles(run, chained) == pytest.approx(value / 2)
     elsewhere = replace(alone, point=replace(alone.point, scenario="parallel", chain_length=1))
