@@ -290,8 +290,8 @@ class Result:
     version: str
     verdict: Verdict
     throughput_pps: float | None
-    """R+ per time that the pollers had: geometric mean over the starts of the switch; a lower bound if tester-limited;
-    None if no trial counts."""
+    """R+ per time that the pollers had: geometric mean over the starts of the switch, near and far cores in the shares
+    of the run; a lower bound if tester-limited; None if no trial counts."""
     throughput_stddev_pps: float | None
     throughput_trials_pps: tuple[float, ...]
     loss_ratio: float | None

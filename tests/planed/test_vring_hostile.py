@@ -391,6 +391,22 @@ def test_a_port_has_four_connections(planed: Planed) -> None:
     assert ports(planed)["a"]["refused_messages"] == {"idle": 1}
 
 
+def test_half_a_message_may_end_after_the_port_was_stopped(planed: Planed) -> None:
+    """A message has 5 s."""
+    path, message = _limited_port(planed), struct.pack("<III", 1, 1, 0)  # VHOST_USER_GET_FEATURES
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as guest:
+        guest.settimeout(10)
+        guest.connect(str(path))
+        guest.send(message[:6])
+        time.sleep(0.5)  # it is read by then, as nothing tells
+        planed.process.pause()
+        time.sleep(5.5)
+        planed.process.resume()
+        guest.send(message[6:])
+        assert guest.recv(64)[:4] == message[:4]
+    assert ports(planed)["a"]["refused_messages"] == {}
+
+
 def test_a_port_waits_for_descriptors(planed: Planed) -> None:
     """Without one for who connects the caller waits; it is served once there is one."""
     wires = [device(name, planed.workdir / f"{name}.sock") for name in "ab"]
