@@ -107,6 +107,7 @@ def assert_bounds(anatomy: Anatomy) -> None:
         assert part.high_ns == part.mean_ns if part.name.startswith("hop") else part.low_ns == part.mean_ns
 
 
+@pytest.mark.all
 def test_at_full_load_and_side_by_side_there_are_bounds_too() -> None:
     """More is offered than the switch forwards: hardly a poll is empty."""
     chain = make_point("planed", "loopback", direction="unidirectional")

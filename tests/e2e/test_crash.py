@@ -12,7 +12,7 @@ from crash_rig import MEASURED, RANDOM, Case, cases, crash
 pytestmark = [pytest.mark.dataplane, pytest.mark.slow, pytest.mark.timeout(300)]
 
 CASES = (
-    Case("container", "vnf", MEASURED),
+    pytest.param(Case("container", "vnf", MEASURED), marks=pytest.mark.all),
     Case("container", "harness and reaper", "the first trial is stored"),
     pytest.param(Case("container", "tester", RANDOM, 2.5), marks=pytest.mark.all),
 )

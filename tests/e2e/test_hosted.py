@@ -33,7 +33,8 @@ def measure_chain(live: LiveTopology) -> Trial:
     return measure(live, Point("it", "loopback", "bidirectional", topology.chain_length, 64, chain=topology.chain))
 
 
-@pytest.mark.parametrize("switch", ["planed", pytest.param("ovs-dpdk", marks=pytest.mark.all)])
+@pytest.mark.all
+@pytest.mark.parametrize("switch", ["planed", "ovs-dpdk"])
 def test_a_chain_of_three_in_containers(switch: str) -> None:
     with running(switch, chain_of(3, hosting="container")) as live:
         assert_exact(measure_chain(live), *BOTH_WAYS)
@@ -48,13 +49,16 @@ def test_a_chain_of_three_in_containers(switch: str) -> None:
         assert_exact(measure_chain(live), *BOTH_WAYS)
 
 
-@pytest.mark.parametrize("switch", ["planed", pytest.param("ovs-dpdk", marks=pytest.mark.all)])
-def test_a_chain_of_two_in_vms(switch: str) -> None:
-    with running(switch, chain_of(2, hosting="vm")) as live:
+@pytest.mark.parametrize(
+    ("switch", "length"),
+    [("planed", 1), *(pytest.param(it, 2, marks=pytest.mark.all) for it in ("planed", "ovs-dpdk"))],
+)
+def test_a_chain_in_vms(switch: str, length: int) -> None:
+    with running(switch, chain_of(length, hosting="vm")) as live:
         trial = measure_chain(live)
         assert_exact(trial, *BOTH_WAYS)
         assert live.conditions is not None
-        assert [fact.hosting for fact in live.conditions.hosting] == ["vm", "vm"]
+        assert [fact.hosting for fact in live.conditions.hosting] == ["vm"] * length
         emulated = any(fact.emulated for fact in live.conditions.hosting)
         assert emulated <= (trial.verdict.kind.value == "functional")
 

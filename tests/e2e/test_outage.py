@@ -19,7 +19,8 @@ pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(240)]
 
 TIMES = often(1, 3)
 USUAL = [
-    ("planed,ovs-dpdk", "container:l2fwd", "vnf0", ("--kill",)),
+    ("planed", "container:l2fwd", "vnf0", ("--kill",)),
+    pytest.param("ovs-dpdk", "container:l2fwd", "vnf0", ("--kill",), marks=pytest.mark.all),
     pytest.param("planed", "vm:l2fwd:accel=tcg", "switch", (), marks=pytest.mark.all),
 ]
 THOROUGH = [

@@ -54,7 +54,7 @@ class Measured:
         return sorted(DIRECTIONS[scenario] & {*self.ways})
 
 
-@pytest.fixture(scope="module", params=SWITCHES)
+@pytest.fixture(scope="module", params=[*SWITCHES[:2], pytest.param(SWITCHES[2], marks=pytest.mark.all)])
 def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measured]:
     if not isinstance(found := ADAPTERS[request.param].find(), Found):
         pytest.skip(f"{request.param} is not here: {found.remedy}")

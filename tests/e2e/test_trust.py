@@ -87,6 +87,7 @@ def test_a_switch_that_loses_frames_is_found_out_to_the_frame(bench: Bench) -> N
             assert account.losses == (Loss("switch", "fault", lost),)
 
 
+@pytest.mark.all
 def test_a_search_goes_on_after_an_interruption(bench: Bench) -> None:
     options = (*SHORT, "--switch", "planed", "--search", "pdr", "--search-duration", 0.02, "--duration", 0.05)
     process = bench.start("run", bench.plan, *options)

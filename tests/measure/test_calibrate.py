@@ -397,11 +397,11 @@ def test_planed_takes_the_document(tmp_path: Path, planed: Path, cpus: tuple[int
 @pytest.mark.parametrize(
     ("wire", "cores", "check"),
     [
-        ("virtio", 1, "full"),
+        pytest.param("virtio", 1, "full", marks=pytest.mark.all),
         ("virtio", 1, "sampled"),
-        ("memif", 1, "full"),
+        pytest.param("memif", 1, "full", marks=pytest.mark.all),
         ("veth", 1, "full"),
-        ("virtio", 2, "full"),
+        pytest.param("virtio", 2, "full", marks=pytest.mark.all),
         ("memif", 2, "full"),
     ],
 )

@@ -187,6 +187,7 @@ def test_clients_that_are_idle_make_room(planed: Planed) -> None:
         assert all(client.is_closed() for client in clients[: -CLIENTS_MAX + 1])
 
 
+@pytest.mark.all
 def test_clients_with_half_a_request_have_their_time(planed: Planed) -> None:
     """While all places are theirs the others are turned away; each falls to its deadline."""
     with contextlib.ExitStack() as stack:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from planed_rig import planed_binary
 
-pytestmark = [pytest.mark.dataplane, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.dataplane, pytest.mark.slow, pytest.mark.all, pytest.mark.timeout(300)]
 
 SOAK = Path(__file__).resolve().parents[2] / "bench" / "soak.py"
 HOURS = 6 / 3600

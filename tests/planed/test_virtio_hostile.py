@@ -311,6 +311,7 @@ def _filled(guest: Planed, path: Path, device: VhostDevice) -> set[int]:
     return _memory(device)
 
 
+@pytest.mark.all
 def test_memory_of_a_device_that_hangs_is_nobody_elses_until_it_hangs_up(other: Planed, path: Path) -> None:
     """It may go on at any time, and write before it sees that nobody is there."""
     awake = threading.Event()

@@ -70,7 +70,7 @@ class Growth:
             assert min(b - a for a, b in pairwise(self._samples_kb)) < GROWTH_KB
 
 
-@pytest.mark.parametrize("packed", [0, 1])
+@pytest.mark.parametrize("packed", [pytest.param(0, marks=pytest.mark.all), 1])
 def test_a_driver_that_comes_and_goes(planed: Planed, other: Planed, packed: int) -> None:
     """Every other time in full flight."""
     layout = f"packed_vq={packed},mrg_rxbuf=1"
@@ -119,7 +119,9 @@ def flooding(path: Path) -> Iterator[subprocess.Popen[bytes]]:
             guest.kill()
 
 
-@pytest.mark.parametrize("fault", [{}, {"fault": {"drop_one_in": 1000}}], ids=["hop", "mbufs"])
+@pytest.mark.parametrize(
+    "fault", [pytest.param({}, marks=pytest.mark.all), {"fault": {"drop_one_in": 1000}}], ids=["hop", "mbufs"]
+)
 def test_a_driver_that_is_killed(planed: Planed, other: Planed, fault: Document) -> None:
     """Again and again; its neighbour, which sends all the time, stays."""
     without_drivers(planed, **fault)
@@ -146,7 +148,7 @@ def test_a_driver_that_is_killed(planed: Planed, other: Planed, fault: Document)
         assert_conserved(planed, other, **FLAT_OUT)
 
 
-@pytest.mark.parametrize("packed", [0, 1])
+@pytest.mark.parametrize("packed", [0, pytest.param(1, marks=pytest.mark.all)])
 def test_two_guests_that_are_killed(planed: Planed, other: Planed, supervisor: Supervisor, packed: int) -> None:
     """DPDK's driver, both ends of the patch at once."""
     layout = f"packed_vq={packed},mrg_rxbuf=1"
