@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from planebench.lab.job import JobPlace, safe_name
 from planebench.model.closed import ClosedModel
 from planebench.model.errors import UsageError, unknown
-from planebench.model.text import is_yaml_file, parse_yaml, place_in, read_text, type_remedy
+from planebench.model.text import fault_words, is_yaml_file, parse_yaml, place_in, read_text
 
 EntryName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,59}$")]
 Kinds = Mapping[str, Any]
@@ -75,7 +75,9 @@ def read_matrix(path: Path, kinds: Kinds) -> tuple[Matrix, tuple[Combination, ..
     except ValidationError as error:
         found = min(error.errors(include_url=False), key=lambda it: it["type"] != "extra_forbidden")
         keys = [key for key in found["loc"] if key != "[key]"]
-        raise UsageError(f"{path}{place_in(text, keys)}: {_words(keys, found)}") from None
+        valid = tuple((TestbedModel if keys[0] == "testbeds" else Matrix).model_fields)
+        words = unknown("key", keys[-1], valid) if found["type"] == "extra_forbidden" else fault_words(found)
+        raise UsageError(f"{path}{place_in(text, keys)}: {words}") from None
     except _OptionError as error:
         raise UsageError(f"{path}{place_in(text, error.keys)}: {error}") from None
 
@@ -123,17 +125,6 @@ def _options(given: Mapping[str, Any], kinds: Kinds, keys: Sequence[str], item: 
                 value = ",".join(map(str, value))
             found[name] = TypeAdapter(kinds[name], config=_AS_TYPED).validate_python(value)
         except ValidationError as error:
-            what = error.errors(include_url=False)[0]["msg"]
-            raise _OptionError(where, f'{name}: "{value}" is not valid: {what[:1].lower()}{what[1:]}') from None
+            found_wrong = {**error.errors(include_url=False)[0], "loc": (name,), "input": value}
+            raise _OptionError(where, fault_words(found_wrong)) from None
     return found
-
-
-def _words(keys: Sequence[int | str], found: Any) -> str:
-    key = ".".join(map(str, keys))
-    if found["type"] == "extra_forbidden":
-        valid = TestbedModel if keys[0] == "testbeds" else Matrix
-        return str(unknown("key", keys[-1], tuple(valid.model_fields)))
-    if found["type"] == "missing":
-        return f"key {key} is missing; add it"
-    message = found["msg"].removeprefix("Value error, ")
-    return f"{key}: {message[:1].lower()}{message[1:]}{type_remedy(found)}"

@@ -152,12 +152,19 @@ def parse_yaml(text: str, source: str) -> Any:
         raise UsageError(f"{source} is not YAML: {' '.join(str(error).split())}") from None
 
 
-def type_remedy(found: Mapping[str, Any]) -> str:
-    """Return what to do about an error of pydantic, if YAML has read the text that was wanted as something else."""
-    number = found["type"] == "string_type" and isinstance(found["input"], int | float)
-    if number or (found["type"] in ("literal_error", "enum") and isinstance(found["input"], bool)):
-        return "; write it in quotes: YAML reads off, on, no and yes as false and true, and digits as a number"
-    return ""
+def fault_words(found: Mapping[str, Any]) -> str:
+    """Return what pydantic found wrong in a document, in one sentence; with a remedy where YAML reads no text."""
+    path, kind, given = ".".join(str(key) for key in found["loc"] if key != "[key]"), found["type"], found["input"]
+    if kind == "missing":
+        return f"key {path} is missing; add it"
+    where, message = f"{path}: " if path else "", found["msg"].removeprefix("Value error, ")
+    if kind == "value_error":
+        return f"{where}{message}"
+    text = str(given) if len(str(given)) <= 60 else f"{str(given)[:57]}..."
+    number = kind == "string_type" and isinstance(given, int | float)
+    is_read = number or (kind in ("literal_error", "enum") and isinstance(given, bool))
+    remedy = "; write it in quotes: YAML reads off, on, no and yes as false and true, and digits as a number"
+    return f'{where}"{text}" is not valid: {message[:1].lower()}{message[1:]}{remedy if is_read else ""}'
 
 
 def place_in(text: str, keys: Sequence[int | str]) -> str:

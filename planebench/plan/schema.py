@@ -41,7 +41,7 @@ from planebench.model.scenarios import (
     parse_vnf_count,
 )
 from planebench.model.server import parse_cpu_clock, parse_placing
-from planebench.model.text import is_yaml_file, parse_yaml, read_text, type_remedy
+from planebench.model.text import fault_words, is_yaml_file, parse_yaml, read_text
 from planebench.model.traffic import PLAIN_NAME
 from planebench.model.wire import parse_wire
 from planebench.plan import SUITES, check_suite, list_suites
@@ -173,7 +173,7 @@ def validated(values: Mapping[str, Any]) -> Plan:
         text = json.dumps(found, default=lambda it: asdict(it) if hasattr(it, "__dataclass_fields__") else str(it))
         plan: Plan = adapter(Plan).validate_json(text)
     except ValidationError as error:
-        raise _usage_error(error) from None
+        raise UsageError(fault_words(min(error.errors(), key=lambda found: found["type"] == "missing"))) from None
     plan = replace(plan, traffic=tuple(on_wire(profile, plan.wire) for profile in plan.traffic))
     if not fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", plan.name):
         valid = 'letters, digits, ".", "_" and "-", 64 at most'  # what is safe in a path
@@ -236,9 +236,13 @@ def _plain(value: Any) -> str | int:
     return value if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
+def _without_r_plus(methods: Any) -> Any:
+    return tuple(name for name in methods if name != R_PLUS) if isinstance(methods, tuple) else methods
+
+
 def _traffic(values: Any) -> Any:
     """Return the profiles that texts name; profiles stay what they are."""
-    if isinstance(values, Collection) and all(isinstance(value, str) for value in values):
+    if not isinstance(values, str) and isinstance(values, Collection) and all(isinstance(it, str) for it in values):
         return parse_all(tuple(values))
     return values
 
@@ -249,7 +253,7 @@ TEXTS: Mapping[str, Callable[[Any], Any]] = {
     "frame_sizes_bytes": _each(lambda value: parse_frame_size(_plain(value))),
     "chain_lengths": _each(lambda value: parse_chain_length(_plain(value))),
     "vnf_counts": _each(lambda value: parse_vnf_count(_plain(value))),
-    "hosting": lambda value: tuple(dict.fromkeys(map(parse_hosting, [value] if isinstance(value, str) else value))),
+    "hosting": lambda value: _each(lambda it: parse_hosting(str(it)))([value] if isinstance(value, str) else value),
     "traffic": _traffic,
     "placements": _each(lambda value: parse_placing(str(value))),
     "cpu_clocks": _each(lambda value: parse_cpu_clock(str(value) or "own")),
@@ -270,7 +274,7 @@ TEXTS: Mapping[str, Callable[[Any], Any]] = {
     "latency.total_bps": _each(lambda value: parse_bits(str(value))),
     "latency.per_vnf_bps": _each(lambda value: parse_bits(str(value))),
     # R+ is always measured, and not listed.
-    "search.methods": lambda values: tuple(name for name in _each(_parse_search)(values) if name != R_PLUS),
+    "search.methods": lambda values: _without_r_plus(_each(_parse_search)(values)),
 }
 """Key of a document -> what makes its text a value. Each raises UsageError with what is valid."""
 
@@ -280,16 +284,6 @@ def _check_keys(given: Mapping[str, Any], valid: Collection[str], prefix: str) -
     for key in given:
         if key not in valid:
             raise unknown("key", f"{prefix}{key}", [f"{prefix}{name}" for name in valid])
-
-
-def _usage_error(error: ValidationError) -> UsageError:
-    """Return one sentence for the first thing that pydantic found; a missing key comes last."""
-    detail = min(error.errors(), key=lambda found: found["type"] == "missing")
-    path = ".".join(map(str, detail["loc"]))
-    if detail["type"] == "missing":
-        return UsageError(f"key {path} is missing; add it")
-    why = f"{detail['msg'][:1].lower()}{detail['msg'][1:]}"
-    return UsageError(f'{path}: "{detail["input"]}" is not valid: {why}{type_remedy(detail)}')
 
 
 # Plans from YAML: the suites that come with planebench, by name, and files of the user, by path.

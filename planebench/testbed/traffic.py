@@ -26,7 +26,7 @@ from planebench.model.errors import UsageError, unknown
 from planebench.model.header import TrafficInfo
 from planebench.model.scenarios import FRAME_SIZE_JUMBO_BYTES, FRAME_SIZE_MAX_BYTES, parse_frame_size
 from planebench.model.switch import LABEL_PATTERN, parse_options
-from planebench.model.text import is_yaml_file, parse_number, parse_yaml, read_text, type_remedy
+from planebench.model.text import fault_words, is_yaml_file, parse_number, parse_yaml, read_text
 from planebench.model.traffic import PLAIN, PLAIN_NAME, TrafficProfile
 from planebench.model.wire import wire_named
 
@@ -182,7 +182,7 @@ def _option(option: str, document: dict[str, Any], text: str) -> str:
     if option == "count":
         for counted in _COUNTED:
             section, _, key = OPTIONS[counted].partition(".")
-            if key in (document.get(section) or {}):
+            if isinstance(document.get(section), dict) and key in document[section]:
                 return counted
         raise UsageError(f'traffic "{text}": count does not apply. Valid: {", ".join(OPTIONS)}')
     if option not in OPTIONS:
@@ -449,12 +449,4 @@ def _usage_error(detail: ErrorDetails, source: str) -> UsageError:
         model = _SECTIONS.get(within[0], ProfileModel) if within else ProfileModel
         valid = ["".join(f"{part}." for part in within) + key for key in model.model_fields]
         return UsageError(f"{source}: {unknown('key', path, valid)}")
-    if detail["type"] == "missing":
-        return UsageError(f"{source}: key {path} is missing; add it")
-    where = f"{path}: " if path else ""
-    if detail["type"] == "value_error":
-        return UsageError(f"{source}: {where}{detail['msg'].removeprefix('Value error, ')}")
-    why = f"{detail['msg'][:1].lower()}{detail['msg'][1:]}{type_remedy(detail)}"
-    text = str(detail["input"])
-    short = text if len(text) <= 60 else f"{text[:57]}..."
-    return UsageError(f'{source}: {where}"{short}" is not valid: {why}')
+    return UsageError(f"{source}: {fault_words(detail)}")

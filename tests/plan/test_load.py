@@ -80,6 +80,10 @@ def test_values_named_twice_count_once_but_switches_do_not(document: dict[str, A
         ("version", 2, ["version", '"2"']),
         ("name", "../x", ["name", '"../x"']),
         ("name", False, ["name", '"False"', "write it in quotes", "off"]),
+        ("hosting", False, ["hosting", '"False"']),
+        ("traffic", "imix", ["traffic", '"imix"', "array"]),
+        ("search", {"methods": "ndr"}, ["search.methods", '"ndr"', "array"]),
+        ("search", {"methods": False}, ["search.methods", '"False"']),
     ],
 )
 def test_errors_name_source_key_value_and_way_out(

@@ -93,6 +93,13 @@ def test_a_file_of_the_user(tmp_path: Path) -> None:
     assert parse_traffic(str(path)).name == "mine"
 
 
+def test_a_count_of_a_section_that_is_none_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("flows: 1000\n")
+    with pytest.raises(UsageError, match="count does not apply"):
+        parse_traffic(f"{path}:count=5")
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
