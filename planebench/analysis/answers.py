@@ -28,7 +28,7 @@ class Answer:
 
     ``low`` and ``high``: None where an end is open, or where nothing was tested. ``starts``: for an open comparison,
     how many more starts of each side would probably decide it; None where more than STARTS_MAX would be needed or
-    nothing is known of the noise.
+    nothing is known of the noise. ``level``: at which it is called different.
     """
 
     ratio: float
@@ -36,6 +36,7 @@ class Answer:
     high: float | None
     answer: AnswerKind
     starts: int | None = None
+    level: float = ALPHA
 
     @property
     def distinguishable(self) -> bool:
@@ -112,7 +113,7 @@ def answers(family: Sequence[OneOfMany], alpha: float = ALPHA) -> list[Answer]:
     for unit, members in units.items():
         level = alpha if over_all[unit] < alpha else alpha / left
         for (index, estimate, bounds), p in zip(members, within[unit], strict=True):
-            told = answer(estimate, bounds)
+            told = replace(answer(estimate, bounds), level=level)
             differs = max(p, over_all[unit]) < alpha
             if told.answer == "open" or (told.answer == "different" and not differs):
                 starts = None if bounds.hide(estimate) else starts_missing(estimate, level)
@@ -171,8 +172,8 @@ def estimate_alone(values: Sequence[float]) -> Estimate | None:
     return fit_noise([logs], len(logs) - 1).estimate(logs)
 
 
-def ratio_effect(a: Sequence[float], b: Sequence[float]) -> Answer:
-    """Return the ratio of the geometric means of two samples of independent positive values, by Welch's t."""
+def one_of_many(a: Sequence[float], b: Sequence[float], unit: Hashable) -> OneOfMany:
+    """Return the comparison of two samples of independent positive values, by Welch's t."""
     ratio = math.exp(sum(map(math.log, b)) / len(b) - sum(map(math.log, a)) / len(a))
     of_a, of_b = estimate_alone(a), estimate_alone(b)
-    return effect_of(None if of_a is None or of_b is None else of_b.minus(of_a), ratio)
+    return OneOfMany(None if of_a is None or of_b is None else of_b.minus(of_a), EXACT, unit, ratio)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from planebench.analysis.answers import EXACT, MARGIN, Answer, Bounds, OneOfMany, answers
-from planebench.analysis.counting import VALID, counts, saturating
+from planebench.analysis.counting import LIMITS, VALID, counts, saturating
 from planebench.analysis.histogram import decode, summarise
 from planebench.analysis.noise import Estimate
 from planebench.analysis.starts import (
@@ -250,10 +250,9 @@ def _throughput(
     slowest = min(alone, key=lambda r: r.throughput_pps or 0.0)
     before, after = (throughput_blocks(saturating(trials[r.point]).trials) for r in (slowest, result))
     limited = slowest.verdict.kind.is_bound
-    which = " and ".join(name for name, is_bound in (("the function", limited), ("the chain", bound)) if is_bound)
-    claim = replace(
-        known, against=slowest.point.chain_label, note=f"{which}: tester-limited (lower bound)" if which else ""
-    )
+    sides = ("the function", slowest.verdict.kind), ("the chain", result.verdict.kind)
+    notes = (f"{name} is {LIMITS[kind]} (lower bound)" for name, kind in sides if kind in LIMITS)
+    claim = replace(known, against=slowest.point.chain_label, note="; ".join(notes))
     return _ClaimDraft(claim, after, ((slowest.point, before),), Bounds(limited, bound))
 
 
@@ -268,4 +267,6 @@ def told_words(effect: Answer | None) -> str:
     """Return ``less``, ``more``, or why it is neither."""
     if effect is None:
         return "not tested"
+    if effect.answer == "open" and effect.starts is None:
+        return "open: only a lower bound is known" if None in (effect.low, effect.high) else "open"
     return _WORDS.get(effect.answer) or ("less" if effect.ratio < 1 else "more")

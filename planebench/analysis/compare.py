@@ -15,7 +15,7 @@ from planebench.analysis.answers import ALPHA, EXACT, Answer, Bounds, OneOfMany,
 from planebench.analysis.capacity import Capacity, capacity_of
 from planebench.analysis.chains import Chains, derive_chains
 from planebench.analysis.conditions import Condition, contradictions, fairness
-from planebench.analysis.counting import Counted, cell_id, of_kinds, saturating
+from planebench.analysis.counting import LIMITS, Counted, cell_id, of_kinds, saturating
 from planebench.analysis.disturbance import drift
 from planebench.analysis.latency import latency_groups, latency_records, mean_intended_pps, percentile_blocks
 from planebench.analysis.noise import Estimate, factor, figure_of, fit_noise
@@ -151,14 +151,14 @@ def still_open(derived: Derived) -> tuple[Open, ...]:
     )
 
 
-def price(runs: Sequence[Run]) -> Price | None:
-    """Return what one more start costs in these runs; None where they do not say it.
+def price(run: Run) -> Price | None:
+    """Return what one more start costs in a run; None where it does not say it.
 
     The time of a saturating trial is that from the end of the trial before it to its own end, whatever that trial was.
     Half of the trials take no longer than the median; the rest of the time is that of the starts.
     """
     gaps = []
-    for before, after in (pair for run in runs for pair in pairwise(run.trials)):
+    for before, after in pairwise(run.trials):
         if after.role == "r_plus":
             passed = seconds_since_epoch(after.started_at) - seconds_since_epoch(before.started_at)
             passed += (after.intended_duration_ns - before.intended_duration_ns) / 1e9
@@ -273,6 +273,7 @@ class _Draft:
 
     ``blocks``: the figures of both sides, of a ``full`` line in every trial. ``counted``: the same with what the host
     took, where a side is disturbed more often than the others. ``errors``: of both sides, beside their noise.
+    ``loads_differ``: latencies of both, at loads that are not the same.
     """
 
     metric: Metric
@@ -286,6 +287,7 @@ class _Draft:
     counted: tuple[Blocks, Blocks] | None = None
     errors: tuple[Estimate, ...] = ()
     full: bool = False
+    loads_differ: bool = False
 
     @property
     def ratio(self) -> float:
@@ -304,14 +306,14 @@ def switches_compared(derived: Derived, *, same_load: bool = False) -> Compariso
     only where both had the same load, in packets per second.
     """
     cells = grouped((replace(point, switch=""), side) for point, side in _sides([derived]).items())
-    found = [it for sides in cells.values() for pair in combinations(sides, 2) for it in _compare(*pair, same_load)]
+    found = [it for sides in cells.values() for pair in combinations(sides, 2) for it in _compare(*pair)]
     absent = []
     for first, *others in cells.values():
         there = {first.name, *(side.name for side in others)}
         for label in (it for it in derived.run.switch_labels if it not in there):
             why = f"{label} was not measured there"
             absent.append(NotCompared(first.name, label, first.cell, OF_POINTS, why, has=first.rates))
-    compared, skipped = _concluded(found, "block", [derived])
+    compared, skipped = _concluded(found, "block", [derived], same_load)
     return Comparisons((*compared, *compare_outages([derived.run])), (*skipped, *absent))
 
 
@@ -330,7 +332,7 @@ def runs_compared(runs_a: Sequence[Derived], runs_b: Sequence[Derived]) -> Compa
         _sides(runs, ",".join(it.run.header.run_id for it in runs), units if unit in OF_RUNS else None, files)
         for runs, units in zip((runs_a, runs_b), numbers, strict=True)
     )
-    found = [it for p, side in sides_a.items() if p in sides_b for it in _compare(side, sides_b[p], same_load=True)]
+    found = [it for p, side in sides_a.items() if p in sides_b for it in _compare(side, sides_b[p])]
     only = []
     for mine, others, is_first in ((sides_a, sides_b, True), (sides_b, sides_a, False)):
         chains: dict[Point, set[str]] = {}  # of the other run at each point, whatever its VNFs are and run in
@@ -343,7 +345,8 @@ def runs_compared(runs_a: Sequence[Derived], runs_b: Sequence[Derived]) -> Compa
                     names = ", ".join(sorted(unlike))
                     why = f"the other run has other VNFs there ({names}): not the same experiment"
                 only.append(NotCompared(side.name, "", side.cell, OF_POINTS, why, has=side.rates, baseline=is_first))
-    compared, skipped = _concluded(found, unit, [*runs_a, *runs_b])
+    compared, skipped = _concluded(found, unit, [*runs_a, *runs_b], same_load=True)
+    compared += compare_outages([it.run for it in runs_a], [it.run for it in runs_b])
     missing = ""
     if unit not in OF_RUNS:
         # More starts do not answer a comparison whose interval does not contain how runs vary.
@@ -364,8 +367,7 @@ def runs_compared(runs_a: Sequence[Derived], runs_b: Sequence[Derived]) -> Compa
             f"{len(runs_a)} and {len(runs_b)} runs: how runs vary is in no interval; "
             f"it takes {UNITS_MIN} of each side in turns (a, b, a, b), or {UNITS_MIN} boots of each side"
         )
-    outages = compare_outages([it.run for it in runs_a], [it.run for it in runs_b])
-    return Comparisons((*compared, *outages), (*skipped, *only), missing)
+    return Comparisons(compared, (*skipped, *only), missing)
 
 
 def _units(a: Sequence[Derived], b: Sequence[Derived]) -> tuple[Unit, list[int], list[int]]:
@@ -419,21 +421,27 @@ def _sides(
 
 
 def _concluded(
-    found: Sequence[_Draft | NotCompared], unit: Unit, runs: Sequence[Derived]
+    found: Sequence[_Draft | NotCompared], unit: Unit, runs: Sequence[Derived], same_load: bool
 ) -> tuple[tuple[Comparison, ...], tuple[NotCompared, ...]]:
-    """Return the comparisons, each with its answer. All of them are one family, whatever the metric."""
+    """Return the comparisons, each with its answer. All of them are one family, whatever the metric, and whatever the
+    caller leaves out: with ``same_load`` the latencies at loads that differ."""
     drafts = [it for it in found if isinstance(it, _Draft)]
     alpha = ALPHA if unit in OF_RUNS else look_alpha(max(len(it.run.header.plan.throughput.looks) for it in runs))
     told = _answers(drafts, [it.blocks for it in drafts], unit, alpha)
     counted = told
     if any(it.counted for it in drafts):
         counted = _answers(drafts, [it.counted or it.blocks for it in drafts], unit, alpha)
-    cost = price([it.run for it in runs])
+    cost = price(runs[0].run) if unit == "block" else None
     compared = tuple(
-        _comparison(it, *one, other[1] if it.counted else None, cost, alpha)
+        _comparison(it, unit, *one, other if it.counted else None, cost)
         for it, one, other in zip(drafts, told, counted, strict=True)
+        if not (same_load and it.loads_differ)
     )
-    return compared, tuple(it for it in found if isinstance(it, NotCompared))
+    left_out = [it for it in found if isinstance(it, NotCompared)]
+    why = "their loads differ; measure both at a fixed load, e.g. --rates 1M, which both carry"
+    unlike = (it for it in drafts if same_load and it.loads_differ)
+    left_out += dict.fromkeys(_left_out(it.a, it.b, tuple(PERCENTILES), why, it.load) for it in unlike)
+    return compared, tuple(left_out)
 
 
 def _answers(
@@ -457,10 +465,16 @@ def _answers(
 
 
 def _comparison(
-    draft: _Draft, estimate: Estimate | None, told: Answer, counted: Answer | None, cost: Price | None, alpha: float
+    draft: _Draft,
+    unit: Unit,
+    estimate: Estimate | None,
+    told: Answer,
+    as_counted: tuple[Estimate | None, Answer] | None,
+    cost: Price | None,
 ) -> Comparison:
     kind: AnswerKind
     notes, kind, low, high, more = [*draft.notes], told.answer, told.low, told.high, told.starts
+    other, counted = as_counted or (None, None)
     if counted is not None:
         low = None if low is None or counted.low is None else min(low, counted.low)  # the outer ends
         high = None if high is None or counted.high is None else max(high, counted.high)
@@ -493,11 +507,14 @@ def _comparison(
         note="; ".join(filter(None, notes)),
         more_starts=more,
         more_minutes=None if wanted is None or cost is None else cost.minutes([wanted]),
-        detectable=None if estimate is None else factor(estimate.detectable(alpha)) - 1,
+        detectable=None if estimate is None else factor(estimate.detectable(told.level)) - 1,
         starts_a=starts_a,
         starts_b=starts_b,
         log_error=None if estimate is None else estimate.error,
         degrees=None if estimate is None else estimate.degrees,
+        counted_ratio=None if counted is None else counted.ratio,
+        counted_log_error=None if other is None else other.error,
+        unit="run" if unit == "pair" else "boot" if unit == "boot" else "start",
     )
 
 
@@ -526,14 +543,14 @@ def _estimates(
         yield estimate
 
 
-def _compare(a: _ComparedSide, b: _ComparedSide, same_load: bool) -> ComparisonsFound:
+def _compare(a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
     yield from _flat_out(a, b)
     for method in SEARCHES:
         yield from _search(method, a, b)
     loads_a, loads_b = ({t.load.label: None for t in side.trials if t.role == "latency"} for side in (a, b))
     for load in loads_a:
         if load in loads_b:
-            yield from _latency_at(load, a, b, same_load)
+            yield from _latency_at(load, a, b)
 
 
 def _flat_out(a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
@@ -622,7 +639,7 @@ def _search(method: Metric, a: _ComparedSide, b: _ComparedSide) -> ComparisonsFo
     yield _Draft(method, a, b, blocks, n, notes, Bounds(*limits), errors=tuple(errors))
 
 
-def _latency_at(load: str, a: _ComparedSide, b: _ComparedSide, same_load: bool) -> ComparisonsFound:
+def _latency_at(load: str, a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
     at_load = [[t for t in side.trials if t.role == "latency" and t.load.label == load] for side in (a, b)]
     full = []
     for side, found in zip((a, b), at_load, strict=True):
@@ -642,15 +659,11 @@ def _latency_at(load: str, a: _ComparedSide, b: _ComparedSide, same_load: bool) 
     n = len(counted[0].trials), len(counted[1].trials)
     pps_a, pps_b = (mean_intended_pps(it.trials) for it in counted)
     differ = abs(pps_b - pps_a) / max(pps_a, pps_b)
-    if same_load and differ > SAME_LOAD:
-        why = "their loads differ; measure both at a fixed load, e.g. --rates 1M, which both carry"
-        yield _left_out(a, b, tuple(PERCENTILES), why, load)
-        return
     note = f"at {pps_a / 1e6:.3g} and {pps_b / 1e6:.3g} Mpps" if differ > LOADS_DIFFER else ""
     for metric, share in PERCENTILES.items():
         blocks_a, blocks_b = (percentile_blocks(it.trials, share) for it in counted)
         if blocks_a and blocks_b:
-            yield _Draft(metric, a, b, (blocks_a, blocks_b), n, (note,), load=load)
+            yield _Draft(metric, a, b, (blocks_a, blocks_b), n, (note,), load=load, loads_differ=differ > SAME_LOAD)
         else:
             yield _left_out(a, b, (metric,), f"no percentile of {(a if not blocks_a else b).name} is known", load)
 
@@ -661,7 +674,7 @@ def _called(a: _ComparedSide, b: _ComparedSide) -> tuple[str, str]:
 
 
 def _bound_notes(names: tuple[str, str], kinds: Sequence[VerdictKind]) -> Iterator[str]:
-    for limit, words in ((VerdictKind.TESTER_LIMITED, "tester-limited"), (VerdictKind.LINE_RATE, "at line rate")):
+    for limit, words in LIMITS.items():
         limited = [name for name, kind in zip(names, kinds, strict=True) if kind is limit]
         if limited:
             several = len(limited) > 1

@@ -7,7 +7,7 @@ Every trial that took place counts. What the host did meanwhile is in its figure
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,8 @@ from planebench.model.results import LatencySummary, Result, SearchResult
 VALID, LIMITED = VerdictKind.VALID, VerdictKind.TESTER_LIMITED
 ACCEPTED = (VALID, LIMITED, VerdictKind.LINE_RATE)
 """Verdicts with which a throughput may be shown as one; all but the first with a mark."""
+LIMITS: Mapping[VerdictKind, str] = {LIMITED: "tester-limited", VerdictKind.LINE_RATE: "at line rate"}
+"""What the verdicts of lower bounds are in words."""
 LIMITED_SHARE_MAX = 0.2
 """A figure with more trials than this share that are lower bounds is one. Without those that are limited it would be
 the mean of the slowest trials only."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from planebench.analysis.answers import ALPHA
@@ -100,14 +100,18 @@ def _passes(comparison: Comparison, limit: float) -> bool:
 def _p_values(comparison: Comparison, limit: float) -> tuple[float, float]:
     """Return the p-values of both hypotheses: at most the limit, and at least.
 
-    An open end of the interval means a lower bound: then the ratio proves only one direction.
+    An open end of the interval means a lower bound: then the ratio proves only one direction. Where a side is disturbed
+    more often than the other, the figure with what the host took must say the same.
     """
-    estimate = _estimate(comparison)
+    c, estimate = comparison, _estimate(comparison)
     if estimate is None:
         return 1.0, 1.0
+    both = [estimate]
+    if c.counted_ratio is not None and c.counted_log_error is not None:
+        both.append(replace(estimate, mean=math.log(c.counted_ratio), error=c.counted_log_error))
     return (
-        1.0 if comparison.low is None else estimate.p_above(math.log(limit)),
-        1.0 if comparison.high is None else estimate.p_below(math.log(limit)),
+        1.0 if c.low is None else max(it.p_above(math.log(limit)) for it in both),
+        1.0 if c.high is None else max(it.p_below(math.log(limit)) for it in both),
     )
 
 

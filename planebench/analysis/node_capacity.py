@@ -17,6 +17,7 @@ from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
 from planebench.model.server import NEAR
+from planebench.model.time_had import stood_in
 
 SLICE_S = 0.004
 """A time slice of Linux's scheduler with several runnable threads; those of CFS on ic16's 32 cores were 12 ms."""
@@ -133,7 +134,7 @@ def path_costs(derived: Derived, cores_of: Callable[[str], int]) -> tuple[PathCo
         for trial in saturating(derived.trials[result.point]).trials:
             busy, idle = trial.switch.busy_cycles, trial.switch.idle_cycles
             if busy and idle is not None and trial.forwarded_packets:
-                cycles.append(busy / trial.forwarded_packets)
+                cycles.append(busy / trial.forwarded_packets * (1 - stood_in(trial).switch))
                 hz.append((busy + idle) * 1e9 / trial.offered_duration_ns / cores)
         cost = PathCost(
             result.point,

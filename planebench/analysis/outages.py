@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-from planebench.analysis.answers import ratio_effect
+from planebench.analysis.answers import answers, one_of_many
 from planebench.analysis.counting import cell_id
 from planebench.model.chain_name import OWN, vnf_name
 from planebench.model.grouped import grouped
@@ -63,28 +63,30 @@ def compare_outages(a: Sequence[Run], b: Sequence[Run] = ()) -> tuple[Comparison
     else:
         pairs = [(key, of_a[key], of_b[key]) for key in of_a if key in of_b]
         suffixes = [f"@{','.join(run.header.run_id for run in runs)}" for runs in (a, b)]
-    found = []
-    for (_, restart, _), x, y in pairs:
-        if not x.functional and not y.functional:
-            of_x, of_y = ([max(float(it.silence.duration_ns), 1.0) for it in report.outages] for report in (x, y))
-            effect = ratio_effect(of_x, of_y)
-            comparison = Comparison(
-                a=x.switch + suffixes[0],
-                b=y.switch + suffixes[1],
-                point=restart,
-                metric="outage",
-                ratio=effect.ratio,
-                low=effect.low,
-                high=effect.high,
-                answer=effect.answer,
-                trials_a=len(of_x),
-                trials_b=len(of_y),
-                load=f"{x.rate_pps:.12g}pps",
-                starts_a=len(of_x),
-                starts_b=len(of_y),
-            )
-            found.append(comparison)
-    return tuple(found)
+    pairs = [(key, x, y) for key, x, y in pairs if not x.functional and not y.functional]
+    told = answers([one_of_many(_silences(x), _silences(y), (x.switch, y.switch)) for _, x, y in pairs])
+    return tuple(
+        Comparison(
+            a=x.switch + suffixes[0],
+            b=y.switch + suffixes[1],
+            point=restart,
+            metric="outage",
+            ratio=effect.ratio,
+            low=effect.low,
+            high=effect.high,
+            answer=effect.answer,
+            trials_a=len(x.outages),
+            trials_b=len(y.outages),
+            load=f"{x.rate_pps:.12g}pps",
+            starts_a=len(x.outages),
+            starts_b=len(y.outages),
+        )
+        for ((_, restart, _), x, y), effect in zip(pairs, told, strict=True)
+    )
+
+
+def _silences(report: OutageReport) -> list[float]:
+    return [max(float(it.silence.duration_ns), 1.0) for it in report.outages]
 
 
 def _restarts(runs: Sequence[Run]) -> dict[tuple[str, str, float], OutageReport]:

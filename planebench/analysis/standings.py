@@ -192,7 +192,7 @@ def middle_load(members: Iterable[Result]) -> str:
     """Return the load that most switches carried; of several, the one nearest to MIDDLE."""
     found: dict[str, int] = {}
     for summary in (s for r in members for s in r.latency):
-        found[summary.load] = found.get(summary.load, 0) + latency_compares(summary)
+        found[summary.load] = found.get(summary.load, 0) + _has_p99(summary)
 
     def nearest(load: str) -> tuple[int, float]:
         share = load_share(load)
@@ -203,4 +203,8 @@ def middle_load(members: Iterable[Result]) -> str:
 
 def latency_at(result: Result, load: str) -> LatencySummary | None:
     """Return the latency of a result at a load that it carried."""
-    return next((s for s in result.latency if s.load == load and latency_compares(s)), None)
+    return next((s for s in result.latency if s.load == load and _has_p99(s)), None)
+
+
+def _has_p99(summary: LatencySummary) -> bool:
+    return latency_compares(summary) and math.isfinite(summary.p99)  # external testers have no percentiles

@@ -11,13 +11,13 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planebench.analysis.disturbance import ALONE, OWNERS, core_shares
 from planebench.analysis.noise import CELLS_MIN, Estimate, Noise, figure_of, fit_noise
 from planebench.model import time_had
 from planebench.model.grouped import grouped
-from planebench.model.records import Point, Trial
+from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Stratum
 
 
@@ -25,13 +25,15 @@ from planebench.model.results import Stratum
 class Block:
     """The logarithm of a figure in one block: the mean of its trials in one start.
 
-    ``band``: the core distance of its trials; None where it is unknown, or they have several.
+    ``band``: the core distance of its trials; None where it is unknown, or they have several. ``full``: they filled the
+    line, whose noise says nothing of that of others.
     """
 
     number: int
     start: int
     log: float
     band: str | None = None
+    full: bool = False
 
 
 Blocks = tuple[Block, ...]
@@ -42,14 +44,17 @@ Distances = Mapping[str | None, Estimate]
 def blocks_of(trials: Iterable[Trial], figure: Callable[[Trial], float | None]) -> Blocks:
     """Return the blocks of some trials in their order; those without a positive figure are left out."""
     found = grouped(
-        ((trial.repetition, trial.start), (math.log(value), trial.band))
+        ((trial.repetition, trial.start), (math.log(value), trial))
         for trial in trials
         if (value := figure(trial)) and value > 0
     )
-    return tuple(
-        Block(*key, statistics.fmean(log for log, _ in mine), mine[0][1] if len({b for _, b in mine}) == 1 else None)
-        for key, mine in sorted(found.items())
-    )
+    blocks = []
+    for key, mine in sorted(found.items()):
+        bands = {trial.band for _, trial in mine}
+        band = bands.pop() if len(bands) == 1 else None
+        full = all(trial.verdict.kind is VerdictKind.LINE_RATE for _, trial in mine)
+        blocks.append(Block(*key, statistics.fmean(log for log, _ in mine), band, full))
+    return tuple(blocks)
 
 
 def throughput_blocks(trials: Iterable[Trial]) -> Blocks:
@@ -151,12 +156,16 @@ class SidesNoise:
     """What the noise of the starts of single switches has in common, over the cells of a run.
 
     ``noise``: whatever their core distance; ``at_one``: of starts at the same. ``shares``: of the starts of all cells
-    at each distance.
+    at each distance. ``full``: the same of cells that filled the line in every block, which are apart.
     """
 
     noise: Noise
     at_one: Noise
     shares: Mapping[str | None, int]
+    full: SidesNoise | None = None
+
+    def _of(self, blocks: Blocks) -> SidesNoise:
+        return self.full if self.full is not None and _is_full(blocks) else self
 
     def estimate(self, blocks: Blocks) -> Estimate | None:
         """Return the estimate of a cell; None where nothing is known of its noise.
@@ -164,26 +173,27 @@ class SidesNoise:
         That of one which had several core distances is at the shares that these have in the run, which no switch
         chooses, and knows what they change. So figures of switches stand to each other as their ratios say.
         """
-        logs, distances = by_start(blocks), self.by_distance(blocks)
+        of = self._of(blocks)
+        logs, distances = by_start(blocks), of.by_distance(blocks)
         mixed = {band: it.mean for band, it in distances.items() if band is not None}
         if len(mixed) < 2:
-            return self.noise.estimate(logs)
-        total, n = sum(self.shares[band] for band in mixed), len(logs)
-        middle = sum(self.shares[band] * mean for band, mean in mixed.items()) / total
-        between = sum(self.shares[band] * (mean - middle) ** 2 for band, mean in mixed.items()) / total
+            return of.noise.estimate(logs)
+        total, n = sum(of.shares[band] for band in mixed), len(logs)
+        middle = sum(of.shares[band] * mean for band, mean in mixed.items()) / total
+        between = sum(of.shares[band] * (mean - middle) ** 2 for band, mean in mixed.items()) / total
         within = next(it.error**2 * it.n for it in distances.values())
-        degrees = min(2.0 * max(n - 1, 1), self.noise.degrees_max)
+        degrees = min(2.0 * max(n - 1, 1), of.noise.degrees_max)
         return Estimate(middle, math.sqrt((within + between) / n), degrees, n)
 
     def by_distance(self, blocks: Blocks) -> Distances:
         """Return the estimate of a cell at each core distance; empty where nothing is known of the noise at one."""
-        logs = {band: list(mine.values()) for band, mine in _by_distance(blocks).items()}
+        at_one, logs = self._of(blocks).at_one, {band: list(it.values()) for band, it in _by_distance(blocks).items()}
         left = sum(len(mine) - 1 for mine in logs.values())
-        degrees = min(2.0 * max(left, 1), self.at_one.degrees_max)
-        if degrees <= 0 or (not left and self.at_one.cells < CELLS_MIN):
+        degrees = min(2.0 * max(left, 1), at_one.degrees_max)
+        if degrees <= 0 or (not left and at_one.cells < CELLS_MIN):
             return {}
         own = sum(len(mine) * statistics.pvariance(mine) for mine in logs.values()) / max(left, 1)
-        variance = max(own, self.at_one.variance)
+        variance = max(own, at_one.variance)
         return {
             band: Estimate(statistics.fmean(mine), math.sqrt(variance / len(mine)), degrees, len(mine))
             for band, mine in logs.items()
@@ -195,7 +205,16 @@ def noise_of_sides(cells: Iterable[tuple[Point, Blocks]], one_topology: bool = F
 
     ``one_topology``: all cells share the starts, because a "start" is a whole run.
     """
-    cells = list(cells)
+    apart = grouped((_is_full(blocks), (point, blocks)) for point, blocks in cells)
+    found = _noise_of_sides(apart.get(False, []), one_topology)
+    return replace(found, full=_noise_of_sides(apart[True], one_topology)) if True in apart else found
+
+
+def _is_full(blocks: Blocks) -> bool:
+    return bool(blocks) and all(block.full for block in blocks)
+
+
+def _noise_of_sides(cells: Sequence[tuple[Point, Blocks]], one_topology: bool) -> SidesNoise:
     degrees_max = sum(len(own) - 1 for own in _starts(cells, one_topology).values())
     distances = [_by_distance(blocks) for _, blocks in cells]
     alike = [

@@ -235,7 +235,7 @@ def find_trend(series: Series, samples: Sequence[TrendPoint]) -> Trend:
     older: list[TrendPoint] = []
     newest = ""
     for sample in ordered:
-        (older if sample.committed_at < newest else forward).append(sample)
+        (older if sample.committed_at and sample.committed_at < newest else forward).append(sample)
         newest = max(newest, sample.committed_at)
     history, again = tuple(forward), tuple(older)
     if len(history) < SERIES_MIN:

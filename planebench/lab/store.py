@@ -121,18 +121,19 @@ def _text(value: str) -> str:
 
 # The figures of a lab over its runs: series of the store, for trends (docs/ci.md).
 
+_OF_RESULT = "{} AS figure, '' AS load FROM results WHERE counts AND NOT is_lower_bound"
 _OF_SEARCH = (
     "figure_pps AS figure, '' AS load FROM searches WHERE repetition = 0 AND NOT is_lower_bound AND method = '{}'"
 )
 _FIGURES: Mapping[Metric, str] = {
-    "throughput": "throughput_pps AS figure, '' AS load FROM results WHERE counts AND NOT is_lower_bound",
-    "cycles_per_packet": "switch_cycles_per_packet AS figure, '' AS load FROM results WHERE counts",
+    "throughput": _OF_RESULT.format("throughput_pps"),
+    "cycles_per_packet": _OF_RESULT.format("switch_cycles_per_packet"),
     "ndr": _OF_SEARCH.format("ndr"),
     "pdr": _OF_SEARCH.format("pdr"),
-    "latency_p50": "p50_us AS figure, load FROM latency WHERE counts",
-    "latency_p99": "p99_us AS figure, load FROM latency WHERE counts",
+    "latency_p50": "p50_us AS figure, load FROM latency WHERE verdict = 'valid'",
+    "latency_p99": "p99_us AS figure, load FROM latency WHERE verdict = 'valid'",
 }
-"""Where the figures of each metric are, no lower bounds."""
+"""Where the figures of each metric are: no lower bounds, and no latency of an overload."""
 
 METRICS: tuple[Metric, ...] = tuple(_FIGURES)
 

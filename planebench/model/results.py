@@ -393,6 +393,11 @@ class Comparison:
     log_error: float | None = None
     """Standard error of the logarithm of ``ratio``, and its degrees of freedom; None where nothing was tested."""
     degrees: float | None = None
+    counted_ratio: float | None = None
+    """As counted, with what the host took, where a side is disturbed more often than the others; and its error."""
+    counted_log_error: float | None = None
+    unit: Literal["start", "run", "boot"] = "start"
+    """What ``more_starts`` counts."""
 
     @property
     def distinguishable(self) -> bool:

@@ -18,7 +18,7 @@ from planebench.report.tables import PageColumn, PageTable, page_table
 MAX_ROWS = 400
 """Rows per table of the page; the JSON export has all."""
 
-_LESS_IS_BETTER = ("cycles_per_packet", "latency_p50", "latency_p99")
+_LESS_IS_BETTER = ("cycles_per_packet", "latency_p50", "latency_p99", "outage")
 
 
 def comparison_tables(derived: Derived) -> tuple[PageTable, PageTable]:
@@ -78,7 +78,7 @@ def _open_words(comparison: Comparison) -> str:
         return "only a lower bound is known" if limited else "more starts may not decide it"
     minutes = comparison.more_minutes
     time = "" if minutes is None else f", about {max(1, round(minutes))} min,"
-    return f"{several(starts, 'more start')} of each{time} would decide it"
+    return f"{several(starts, f'more {comparison.unit}')} of each{time} would decide it"
 
 
 def _few_words(comparison: Comparison) -> str:

@@ -63,9 +63,9 @@ def _interval_words(low: float | None, high: float | None) -> str:
 
 
 def latency_rows(results: Sequence[Result], floor_us: float | None = None) -> list[ChartRow]:
-    """Return the percentiles of all latencies with samples; ``floor_us`` is the tester latency baseline."""
+    """Return the percentiles of all latencies that have some; ``floor_us`` is the tester latency baseline."""
     rows = []
-    for result, summary in ((r, s) for r in results for s in r.latency if s.samples):
+    for result, summary in ((r, s) for r in results for s in r.latency if s.samples and math.isfinite(s.p99)):
         counting, figures = latency_counts(summary), percentiles(summary)
         names = {"p50": summary.p50, "p99": summary.p99, "p99_9": summary.p99_9}
         rows.append(
@@ -85,7 +85,7 @@ def load_rows(results: Sequence[Result]) -> list[ChartRow]:
     """Return p50 (with its interval) and p99 over intended Mpps, for at least MIN_LOADS accepted loads."""
     rows: list[ChartRow] = []
     for result in results:
-        found = [s for s in result.latency if latency_counts(s) and s.samples]
+        found = [s for s in result.latency if latency_counts(s) and s.samples and math.isfinite(s.p99)]
         for s in found if len(found) >= MIN_LOADS else ():
             knee = result.load_finding is not None and result.load_finding.knee == s.load
             values = {"y": s.p50, "low": s.p50_low or s.p50, "high": s.p50_high or s.p50, "p99": s.p99}
@@ -138,7 +138,8 @@ def scatter_figures(kind: str, results: Sequence[Result], colors: Colors) -> Ite
     found = scatter_latencies(results)  # one load for all test points, so that their charts can be compared
     for cell, members in same_cell(r for r, _ in found).items():
         if len(members) > 1:
-            rows = [_scatter_row(kind, r, s) for r, s in found if r in members]
+            every = (_scatter_row(kind, r, s) for r, s in found if r in members)
+            rows = [row for row in every if math.isfinite(row["x"]) and math.isfinite(row["y"])]
             look = partial(scatter, colors=colors, titles=titles, log_x=kind == "deviation")
             yield cell_figure(kind, cell, rows, look, more=f", at {load_words(found[0][1].load)}")
 

@@ -182,7 +182,8 @@ def _advice(rest: Sequence[Standing], derived: Derived) -> Iterator[str]:
         yield from (_REMEDIES[code] for code, _ in codes.most_common(1))
         yield "Run planebench doctor, which names the programs and settings that disturb this host."
     pairs = [c for it in rest for _, c in it.level if c is not None]
-    needed = [c for c in pairs if c.answer == "open" and c.more_starts]
+    undecided = [[c for _, c in it.level if c is None or c.answer != "same"] for it in rest if it.state == "open"]
+    needed = [c for found in undecided if all(c and c.more_starts for c in found) for c in found if c]
     if needed:
         yield _more(needed, derived)
     if any(c.answer == "untested" for c in pairs):
@@ -197,7 +198,7 @@ def _advice(rest: Sequence[Standing], derived: Derived) -> Iterator[str]:
 
 
 def _more(needed: list[Comparison], derived: Derived) -> str:
-    points, cost = len({c.point for c in needed}), price([derived.run])
+    points, cost = len({c.point for c in needed}), price(derived.run)
     cells = {cell_id(result.point): result.point for result in derived.results}
     wanted = [Open(replace(cells[c.point], switch=""), (c.a, c.b), c.more_starts or 0) for c in needed]
     time = "" if cost is None else f", about {math.ceil(cost.minutes(wanted))} min in all"

@@ -83,7 +83,7 @@ def _latencies(results: Sequence[Result], load: str, look: Look) -> list[ChartRo
     """Return a value of the latencies at a load, over the number of VNFs."""
     rows = []
     for result, summary in ((r, s) for r in results for s in r.latency if s.load == load and latency_compares(s)):
-        if (value := look(summary)) is not None:
+        if (value := look(summary)) is not None and math.isfinite(value):
             row = latency_row(result, summary, f"{frames(result.point)}: {us(value)} µs")
             rows.append({**row, "x": result.point.chain_length, "y": max(value, SMALLEST_US)})
     return rows

@@ -135,11 +135,17 @@ def test_bounds_of_throughput_are_open() -> None:
     limited = rates(FIREWALL, 9.0, 9.01, 9.02, verdict="tester-limited")
     (_, found) = derived(whole, limited, rates(L3FWD, 12.0)).throughput[1:]
     assert found.effect is not None and (found.effect.low, told_words(found.effect)) == (None, "less")
-    assert found.note == "the function: tester-limited (lower bound)"
+    assert found.note == "the function is tester-limited (lower bound)"
     bound = rates(BOTH, 6.0, 6.02, 6.04, verdict="tester-limited")
     found = derived(bound, rates(FIREWALL, 9.0, 9.01, 9.02), rates(L3FWD, 12.0, 12.0, 12.0)).throughput[-1]
     assert found.bound and found.effect is not None
-    assert (found.effect.high, told_words(found.effect)) == (None, "open: more starts would decide it")
+    assert (found.effect.high, told_words(found.effect)) == (None, "open: only a lower bound is known")
+
+
+def test_a_full_line_is_not_told_as_the_limit_of_the_tester() -> None:
+    full = rates(FIREWALL, 9.0, 9.01, 9.02, verdict="line-rate")
+    found = derived(rates(BOTH, 6.0, 6.02, 6.04), full, rates(L3FWD, 12.0)).throughput[-1]
+    assert found.note == "the function is at line rate (lower bound)"
 
 
 def test_throughput_without_a_figure() -> None:

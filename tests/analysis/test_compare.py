@@ -16,6 +16,7 @@ from planebench.analysis.histogram import encode
 from planebench.model.header import Run
 from planebench.model.records import LatencyRecord, SwitchCycles, Trial
 from planebench.model.results import Comparison, SearchResult
+from planebench.report.comparison import result_words
 
 MUTE = SwitchCycles()
 
@@ -235,6 +236,40 @@ def test_latency_is_compared_load_by_load() -> None:
     ]
 
 
+def test_what_is_left_out_for_its_loads_was_judged_with_the_others() -> None:
+    """So that ``compare`` and the page give one answer."""
+
+    def at(switch: str, load: str, ns: int, pps: float) -> list[Trial]:
+        return [
+            make_latency_trial(0, make_point(switch), load, pps, [(ns + i, 100)], start=i, repetition=i)
+            for i in range(3)
+        ]
+
+    trials = [
+        at(s, "1Mpps", ns, 1e6) + at(s, "0.50", 9 * ns, ns * 1e3) for s, ns in (("a", 1000), ("b", 1012), ("c", 1500))
+    ]
+    derived = Derived(_run(*trials))
+    outcome = switches_compared(derived, same_load=True)
+    assert {it.load for it in outcome.comparisons} == {"1Mpps", "0.50"}, "0.50 of a and b is the same load"
+    assert set(outcome.comparisons) < set(derived.comparisons)
+    left_out = [it for it in outcome.skipped if "loads differ" in it.reason]
+    assert [(it.a, it.b, it.load, it.metrics) for it in left_out] == [
+        (a, b, "0.50", ("latency_p50", "latency_p99")) for a, b in (("a", "c"), ("b", "c"))
+    ]
+
+
+def test_the_least_that_is_found_is_at_the_level_that_decides() -> None:
+    """Of two switches at 5 %; of nine each pair has a 36th of that."""
+    few, many = ([_flat(str(n), *(10.0 * f for f in (1, 1.02, 0.98))) for n in range(count)] for count in (2, 9))
+    two, nine = (_only_of(compared(_run(*trials)), "0", "1").detectable for trials in (few, many))
+    assert two is not None and nine is not None and nine > 1.3 * two
+
+
+def _only_of(outcome: Comparisons, a: str, b: str) -> Comparison:
+    (found,) = [it for it in outcome.comparisons if (it.a, it.b, it.metric) == (a, b, "throughput")]
+    return found
+
+
 def test_latency_of_three_starts_has_an_interval() -> None:
     a, b = (
         [make_latency_trial(0, make_point(s), samples_ns=[(ns + i, 100)], start=i, repetition=i) for i in range(3)]
@@ -388,6 +423,8 @@ def test_else_the_boot_is_the_unit() -> None:
     assert (found.a, found.b) == ("planed@a0,a1,a2,a3", "planed@b0,b1,b2")
     assert (found.answer, found.starts_a, outcome.not_in_intervals) == ("open", 3, "")
     assert found.degrees == pytest.approx(4, abs=0.2)
+    assert found.unit == "boot" and found.more_minutes is None
+    assert result_words(found).startswith("open: ") and "more boots of each would decide it" in result_words(found)
 
 
 @pytest.mark.parametrize(("hours", "boots"), [("01", ""), ("012345", "sssttt"), ("012345", "stusss"), ("012345", "")])

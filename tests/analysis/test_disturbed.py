@@ -7,8 +7,9 @@ import pytest
 from analysis.waiting import waiting
 from builders import make_header, make_point, make_trial
 
-from planebench.analysis.compare import Derived
+from planebench.analysis.compare import Derived, switches_compared
 from planebench.analysis.disturbance import disturbed_switches
+from planebench.analysis.gate import judge
 from planebench.model.header import Run
 from planebench.model.records import SwitchCycles, Trial
 from planebench.model.results import Comparison
@@ -90,6 +91,12 @@ def test_an_answer_that_depends_on_who_disturbs_is_open_and_says_so(counted_mpps
     assert found.ratio == pytest.approx(counted_mpps / 7, rel=1e-3), "per time that the pollers had"
     assert found.low is not None and found.high is not None
     assert found.low < counted_mpps / 10 and found.high > counted_mpps / 7, "both are in the interval"
+
+
+def test_a_gate_does_not_pass_what_depends_on_it() -> None:
+    outcome = switches_compared(_derived(*_trials("a", 10.0, 0.0), *_trials("b", 7.0, 0.3)))
+    (found,) = judge(outcome, 0.97)
+    assert found.kind == "inconclusive" and found.ratio == pytest.approx(1.0, rel=0.01)
 
 
 def test_an_answer_that_does_not_depend_on_it_stands() -> None:

@@ -4,13 +4,14 @@
 import numpy as np
 import pytest
 
-from planebench.analysis.answers import Answer, Bounds, effect_of, estimate_alone, ratio_effect
+from planebench.analysis.answers import Answer, Bounds, answers, effect_of, estimate_alone, one_of_many
 from planebench.analysis.noise import Estimate
 
 
 def test_without_an_estimate_nothing_is_tested() -> None:
     assert effect_of(None, 1.5) == Answer(1.5, None, None, "untested")
-    assert ratio_effect([10.0], [20.0, 20.1]).answer == "untested"
+    (untested,) = answers([one_of_many([10.0], [20.0, 20.1], "pair")])
+    assert untested.answer == "untested"
 
 
 @pytest.mark.parametrize(
@@ -31,7 +32,7 @@ def test_a_lower_bound_leaves_its_end_open(bounds: Bounds, ratio: float, answer:
 @pytest.mark.parametrize("noise", [0.01, 0.05])
 def test_the_interval_covers_and_equal_samples_are_rarely_told_apart(noise: float) -> None:
     rng = np.random.default_rng(7)
-    effects = [ratio_effect(*np.exp(rng.normal(0, noise, (2, 4)))) for _ in range(600)]
+    effects = [answers([one_of_many(*np.exp(rng.normal(0, noise, (2, 4))), "pair")])[0] for _ in range(600)]
     covered = [e.low is not None and e.high is not None and e.low <= 1 <= e.high for e in effects]
     assert 0.92 < np.mean(covered) < 0.985
     assert all(e.distinguishable is not inside for e, inside in zip(effects, covered, strict=True))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A gate has three answers, and what could not be judged has not passed."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,15 @@ def _compared(
         log_error=error,
         degrees=None if error is None else 20,
     )
+
+
+@pytest.mark.parametrize(
+    ("as_counted", "limit", "kind"),
+    [(0.99, 0.95, "passes"), (0.70, 0.95, "inconclusive"), (0.70, 1.10, "fails"), (1.20, 1.10, "inconclusive")],
+)
+def test_a_switch_that_may_disturb_itself_has_to_pass_both_ways(as_counted: float, limit: float, kind: str) -> None:
+    found = replace(_compared("throughput", 1.0), counted_ratio=as_counted, counted_log_error=0.01)
+    assert [it.kind for it in judge(Comparisons((found,), ()), limit)] == [kind]
 
 
 def _judge(*comparisons: Comparison, **options: Any) -> list[tuple[str, str]]:

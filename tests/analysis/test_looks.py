@@ -68,10 +68,10 @@ def test_a_start_costs_what_it_took_in_this_run() -> None:
         for i, second in enumerate(seconds)
     ]
     run = Run(make_header(), tuple(sorted(_with_roles(trials), key=lambda it: it.index)))
-    found = price([run])
+    found = price(run)
     assert found is not None
     assert (found.start * 60, found.trial * 60) == (pytest.approx(2.0, abs=0.01), pytest.approx(1.0))
-    assert price([Run(make_header())]) is None
+    assert price(Run(make_header())) is None
 
 
 def _with_roles(trials: Sequence[Trial]) -> list[Trial]:

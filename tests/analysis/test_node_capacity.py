@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from analysis.waiting import waiting
 from builders import make_header, make_latency_trial, make_point, make_trial
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,6 +88,15 @@ def test_costs_are_those_of_the_trials_of_a_run() -> None:
     assert (one.cycles_per_frame, one.hz) == (pytest.approx(260), pytest.approx(2.7e9))
     (two,) = path_costs(Derived(run), lambda label: 2)
     assert (two.pps_per_core, two.hz) == (pytest.approx(5e6), pytest.approx(1.35e9))
+
+
+def test_what_the_host_took_is_in_no_cost() -> None:
+    """6 Mpps were counted while another program had the core for 40 % of the time: ten VNFs of 1 Mpps a core."""
+    point = make_point("planed", "p2p")
+    trials = [make_trial(n, point, 6.0, start=n, repetition=n, evidence=waiting(0.4)) for n in range(3)]
+    (cost,) = path_costs(Derived(Run(make_header(("planed",)), tuple(trials))), lambda label: 1)
+    assert cost.pps_per_core == pytest.approx(10e6, rel=1e-3)
+    assert cost.vnfs(1, 0.99e6) == 10
 
 
 def test_the_most_vnfs_that_carried_a_load_each() -> None:

@@ -16,6 +16,7 @@ from planebench.measure.outage import OutageRequest, outage_trial
 from planebench.model.header import Run
 from planebench.model.outage import Outage, Silence
 from planebench.model.records import Trial
+from planebench.report.comparison import result_words
 from planebench.report.vnfs import outage_sentences, outage_table
 from planebench.store import RunWriter, read_run
 
@@ -68,10 +69,19 @@ def test_outages_are_no_results_and_stand_in_table_and_page() -> None:
 def test_switches_and_runs_are_compared() -> None:
     (found,) = compare_outages([run(planed=FAST, vpp=SLOW)])
     assert (found.metric, found.a, found.b, found.distinguishable) == ("outage", "planed", "vpp", True)
-    assert 3.3 < found.ratio < 4.2
-    (found,) = runs_compared([Derived(run(planed=FAST))], [Derived(run(planed=SLOW))]).comparisons
+    assert 3.3 < found.ratio < 4.2 and result_words(found) == "planed better"
+    outcome = runs_compared([Derived(run(planed=FAST))], [Derived(run(planed=SLOW))])
+    (found,) = outcome.comparisons
     assert found.a.startswith("planed@") and found.ratio > 3
+    assert outcome.not_in_intervals and found.answer == "open", "how runs vary is not known"
     assert found.point == "loopback-1:l2fwd/unidirectional/64/virtio/separate, vnf0 killed"
+
+
+def test_they_are_corrected_for_their_number() -> None:
+    close = (10.0, 11.0, 12.0, 10.5, 11.5), (11.6, 12.4, 13.3, 11.9, 12.8)
+    (alone,) = compare_outages([run(a=close[0], b=close[1])])
+    among = compare_outages([run(a=close[0], b=close[1], c=close[0], d=close[0], e=close[0], f=close[0])])
+    assert alone.answer == "different" and among[0].answer == "open"
 
 
 def test_several_runs_are_one_comparison_of_each_restart() -> None:

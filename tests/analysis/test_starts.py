@@ -47,6 +47,22 @@ def near_or_far(chance: random.Random, log_of: Callable[[int, bool], float]) -> 
     return noise_of_sides(zip(points, cells, strict=True)), cells
 
 
+def test_full_lines_tell_nothing_of_the_noise_of_others() -> None:
+    """Most cells of a suite with a line fill it, alike to 0.01 %; the others keep the noise of the others."""
+    chance = random.Random(1)
+
+    def cell(deviation: float, full: bool) -> Blocks:
+        return tuple(Block(i, i, chance.gauss(0.0, deviation), full=full) for i in range(3))
+
+    cells = [cell(0.0001, True) for _ in range(9)] + [cell(0.05, False) for _ in range(6)]
+    points = [make_point("vpp", "loopback", chain_length=1 + number) for number in range(15)]
+    noise = noise_of_sides(zip(points, cells, strict=True))
+    alike = tuple(Block(i, i, 0.0) for i in range(3))
+    found, full = noise.estimate(alike), noise.estimate(cells[0])
+    assert found is not None and found.error > 0.02
+    assert full is not None and full.error < 0.002
+
+
 def test_trials_of_one_start_are_one_observation() -> None:
     trials = [make_trial(i, mpps=m, start=i // 2, repetition=i) for i, m in enumerate((10.0, 12.1, 5.0))]
     found = blocks_of_rates(trials)

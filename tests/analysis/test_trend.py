@@ -116,6 +116,13 @@ def test_an_old_commit_measured_again_is_no_history() -> None:
     assert [it.run_id for it in trend.left_out] == ["again-1", "again-2", "again-3"]
 
 
+def test_a_run_that_does_not_say_its_commit_is_in_the_order_of_its_time() -> None:
+    history = samples([(12, 10.0), (12, 9.5)])
+    history[-1] = replace(history[-1], commit="", committed_at="")
+    trend = find_trend(SERIES, history)
+    assert not trend.left_out and len(trend.steps) == 1
+
+
 def test_few_runs_are_told() -> None:
     assert find_trend(SERIES, samples([(5, 10.0)])).problem == "5 runs; steps need 6"
 

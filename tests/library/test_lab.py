@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -14,6 +15,8 @@ from planebench.lab import store as lab
 from planebench.lab.store import METRICS, add_run, histories, open_store
 from planebench.model.errors import StoreError, UsageError
 from planebench.model.header import Run, Subject
+from planebench.model.reasons import Reason, ReasonCode
+from planebench.model.records import Verdict, VerdictKind
 
 SUBJECT = Subject("https://example.org/vpp.git", "a" * 40, "2026-11-20T10:00:00Z", switch="vpp")
 
@@ -121,3 +124,13 @@ def test_every_metric_is_a_query_that_works(tmp_path: Path) -> None:
     )
     with pytest.raises(UsageError, match="metric"):
         histories(tmp_path / "lab", "outage")
+
+
+def test_what_the_tester_limits_and_what_was_overloaded_is_in_no_series(tmp_path: Path) -> None:
+    """Cycles of a poller that is not saturated are its idle time; latency of an overload is that of full rings."""
+    run = make_run(("planed", "vpp"), sizes=(64,), repetitions=2, run_id="a-run")
+    kinds = {"r_plus": VerdictKind.TESTER_LIMITED, "latency": VerdictKind.OVERLOAD}
+    reason = (Reason(ReasonCode.NO_PROBE, "for the test"),)
+    trials = tuple(replace(t, verdict=Verdict(kinds.get(t.role, t.verdict.kind), reason)) for t in run.trials)
+    add_run(tmp_path / "lab", tmp_path / store_run(tmp_path, replace(run, trials=trials)).header.run_id)
+    assert [metric for metric in METRICS if histories(tmp_path / "lab", metric)] == []

@@ -204,6 +204,8 @@ def test_what_is_decided_is_the_title_and_what_would_help_the_advice() -> None:
     found = trust(Standings(_derived(open_, _pair("vpp", "planed", 2.0, "different"))))
     assert (found.level, found.title) == ("low", "0 of 1 test points are decided at 95 %")
     assert found.advice == ("Up to 4 more starts would decide 1 open test point.",)
+    beside = _pair("vpp", "planed", 1.2, "open")  # no number of starts decides it
+    assert trust(Standings(_derived(open_, beside))).advice == ()
 
 
 def _waiting(waits_ms: dict[str, int], **changes: Any) -> Derived:

@@ -180,7 +180,15 @@ def _found(method: str, it: OfResult) -> float | None:
 
 
 def _found_verdict(method: str, it: OfResult) -> str | None:
-    return next((s.verdict.kind.value for s in it.result.searches if s.method == method), None)
+    """Return the verdict of the searches that came to a figure: a bound if one of them is."""
+    mine = [s for s in it.result.searches if s.method == method]
+    kinds = [s.verdict.kind for s in filter(search_counts, mine)] or [s.verdict.kind for s in mine]
+    return next((kind.value for kind in kinds if kind.is_bound), kinds[0].value) if kinds else None
+
+
+def _found_bound(method: str, it: OfResult) -> bool | None:
+    figure = it.result.search_figure(method)
+    return figure.is_bound if figure else None
 
 
 def _switch(name: str) -> Callable[[OfResult], float | None]:
@@ -252,6 +260,11 @@ RESULT: tuple[Column, ...] = (
         if name != "curve"  # it has a table of its own
     ),
     *(Column(f"{name}_verdict", str | None, partial(_found_verdict, name), outputs=TABLE) for name in ("ndr", "pdr")),
+    *(
+        Column(f"{name}_is_lower_bound", bool | None, partial(_found_bound, name), outputs=TABLE)
+        for name, it in METHODS.items()
+        if it.figure == "rate" and name != "curve"
+    ),
     _result("throughput_trials_pps", tuple[float, ...], page=OnPage("trials", 5, len)),
     Column("trial_indices", tuple[int, ...], "result.trials"),
     _reported("busy_share", OnPage("core utilization", 12, percent)),

@@ -367,7 +367,8 @@ class Grid:
                     for r in members
                     if any(s.method == method for s in r.searches)
                 }
-                cells = [[self._cell(figures.get(label, NOTHING))] for label in self.labels]
+                self.signs += "".join("unconverged" if it.startswith("(") else it for it in figures.values())
+                cells = [[ScreenCell(self.glyphs.text(figures.get(label, NOTHING)))] for label in self.labels]
                 rows.append(GridRow(self.glyphs.text(f"{short_name(method)}{unit}"), cells, []))
         if latency is not None and latency.results:
             found = {r.point.switch: latency_at(r, latency.load) for r in latency.results}
@@ -439,6 +440,7 @@ _SIGNS = {
     "=": f"= the same within {MARGIN * 100:.0f} %",
     "≈": "≈ by estimated capacity",
     "(": "(…) not saturated",
+    "unconverged": "(a–b) search did not converge",
     "R+": "R+ rate at maximum load (MRR)",
     "carried": "carried load: highest tried that lost 0.1 % at most",
 }
