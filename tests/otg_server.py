@@ -29,6 +29,8 @@ class OtgServer:
         """How long counters are on their way."""
         self.mute = False
         """Closes each connection without an answer."""
+        self.babbles = False
+        """Speaks another protocol than HTTP."""
         self.goes_back = False
         self.answers_text = False
         self.never_stops = False
@@ -93,7 +95,9 @@ def served(server: OtgServer) -> Iterator[str]:
 
         def _answer(self, document: Any) -> None:
             time.sleep(server.slow_s)
-            if server.mute:
+            if server.babbles:
+                self.wfile.write(b"SSH-2.0-OpenSSH_9.2\r\n")
+            if server.mute or server.babbles:
                 return
             status, told = server.answer(self.path, document)
             body = json.dumps(told).encode()

@@ -7,7 +7,7 @@ import sys
 
 from planebench.cli.progress import Bar
 from planebench.measure.calibrate import calibrate as measure
-from planebench.measure.machine import Machine
+from planebench.measure.machine import Machine, terminable
 from planebench.model.scenarios import parse_frame_size
 from planebench.model.wire import parse_wire
 from planebench.plan.schema import check_ring_size
@@ -40,7 +40,7 @@ def calibrate(
     ports = parse_wire(wire)
     machine = Machine.prepare(wire=ports)
     settings = machine.live_settings(ports, ring_size, max(sizes), hugepages)
-    with machine.measuring() as supervisor, Bar(STEPS, quiet=quiet) as bar:
+    with terminable(), machine.measuring() as supervisor, Bar(STEPS, quiet=quiet) as bar:
 
         def show(text: str, share: float) -> None:
             bar.advance(round(share * STEPS) - bar.done)

@@ -35,7 +35,7 @@ def claimed(cpus: Iterable[int]) -> Iterator[None]:
             own = stack.enter_context(socket.socket(socket.AF_UNIX))
             try:
                 own.bind(address)
-                own.listen(8)
+                own.listen(4096)  # those that are refused stay in the queue, as nobody accepts them
             except OSError as error:
                 if error.errno != errno.EADDRINUSE:  # no such sockets here: nobody is refused
                     continue
@@ -43,7 +43,9 @@ def claimed(cpus: Iterable[int]) -> Iterator[None]:
         taken.pop(os.getpid(), None)
         for pid, theirs in taken.items():
             command = " ".join(procfs.words(pid))
-            who = f"process {pid}" + (f", {' '.join(command.split())[:100]}" if command else "")
+            who = (f"process {pid}" if pid else "many ask it") + (
+                f", {' '.join(command.split())[:100]}" if command else ""
+            )
             raise BusyError(
                 f"another planebench measures on CPU {range_text(theirs)} ({who}), and two runs on the same CPUs ruin "
                 f"each other. Wait until it ends, give each run its own CPUs, e.g. with taskset -c, or set {SHARE}=1"
@@ -52,8 +54,10 @@ def claimed(cpus: Iterable[int]) -> Iterator[None]:
 
 
 def _owner(address: str) -> int:
-    """Return the process that listens at an address; 0 if it is unknown, because that process has just ended."""
+    """Return the process that listens at an address; 0 if it is unknown: it has just ended, or its queue is full, as
+    it accepts nobody."""
     with socket.socket(socket.AF_UNIX) as asking:
+        asking.setblocking(False)
         try:
             asking.connect(address)
             return int(

@@ -403,7 +403,9 @@ def _is_stale(root: Path) -> bool:
         return False
     owner = (procfs.read_text(root / reaper.OWNER_FILE) or "").split()
     if len(owner) != 3:
-        return not any(root.iterdir()) and time.time() - status.st_mtime > EMPTY_ROOT_GRACE_S
+        with contextlib.suppress(OSError):  # its own reaper may remove it
+            return not any(root.iterdir()) and time.time() - status.st_mtime > EMPTY_ROOT_GRACE_S
+        return False
     pid, start, boot = owner
     return boot != procfs.boot_id() or not pid.isdigit() or str(procfs.start_ticks(int(pid))) != start
 

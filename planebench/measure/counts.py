@@ -491,6 +491,7 @@ class Sender:
         within_s = stretched(within_s)
         deadline, missing = time.monotonic() + within_s, list(flows)
         while True:
+            late = time.monotonic() > deadline  # also after the harness was stopped a last try is made
             self._check()
             tried = {
                 flow: self.send(Sending((flow,), READY_FRAME_BYTES, READY_DURATION_S, READY_RATE_PPS))
@@ -499,6 +500,6 @@ class Sender:
             missing = [flow for flow, stats in tried.items() if not arrived(stats, flow)]
             if not missing:
                 return
-            if time.monotonic() > deadline:
+            if late:
                 names = ", ".join(flow.name for flow in missing)
                 raise StartError(f"no frame came through {names} within {within_s:g} s")

@@ -264,8 +264,11 @@ def file_settings(plan: Plan) -> HeaderSettings:
 
 def _digests(files: Iterable[Path]) -> str:
     """Return path and digest of each file, once. Raises UsageError for an unreadable file."""
+    found = {}
     try:
-        found = {str(file): hashlib.sha256(file.read_bytes()).hexdigest()[:16] for file in files}
+        for file in files:
+            with file.open("rb") as content:  # an image of a disk may be larger than the memory
+                found[str(file)] = hashlib.file_digest(content, "sha256").hexdigest()[:16]
     except OSError as error:
         raise UsageError(f'file "{error.filename}" cannot be read: {error.strerror}; give a readable file') from None
     return digests_text(found)

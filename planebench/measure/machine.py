@@ -135,7 +135,10 @@ def held(*wires: str, switch_host: SwitchHost | None = None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise KeyboardInterrupt as Ctrl-C does; after the first, ignore all three."""
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt as Ctrl-C does; after the first, ignore all three.
+
+    A SIGHUP that is ignored already stays so: the run is to outlive its terminal (nohup).
+    """
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -143,7 +146,8 @@ def terminable() -> Iterator[None]:
             signal.signal(caught, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    old = {number: signal.signal(number, interrupt) for number in signals}
+    heard = (it for it in signals if it != signal.SIGHUP or signal.getsignal(it) is not signal.SIG_IGN)
+    old = {number: signal.signal(number, interrupt) for number in heard}
     try:
         yield
     finally:

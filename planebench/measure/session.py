@@ -190,7 +190,8 @@ def _resumed(
             f"--resume: cannot resume run {info.run_id}: its trials would not be comparable: {'; '.join(differing)}. "
             "Start a new run without --resume"
         )
-    return Session(survey, machine, settings, RunWriter.reopen(info.path), list(read_run(info.path).trials))
+    trials = list(read_run(info.path).trials)  # a damaged run is refused before anything of it is changed
+    return Session(survey, machine, settings, RunWriter.reopen(info.path), trials)
 
 
 def _header(survey: Survey, machine: Machine, settings: LiveSettings, labels: Labels | None = None) -> RunHeader:

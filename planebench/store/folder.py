@@ -91,10 +91,11 @@ def list_runs(runs_dir: Path | None = None) -> tuple[RunInfo, ...]:
     for folder in [path for path in directory.iterdir() if _is_run(path)] if directory.is_dir() else ():
         try:
             header = read_header(folder)
-            found.append(RunInfo(folder, header, read_finished(folder, checksums=header.checksums)))
+            info = RunInfo(folder, header, read_finished(folder, checksums=header.checksums))
+            found.append((header.started_at, (folder / HEADER_FILE).stat().st_mtime_ns, info))
         except (OSError, StoreError):  # another user's, or removed meanwhile
             continue
-    return tuple(sorted(found, key=lambda it: (it.header.started_at, (it.path / HEADER_FILE).stat().st_mtime_ns)))
+    return tuple(info for *_, info in sorted(found, key=lambda it: it[:2]))
 
 
 def runs_named(runs_dir: Path | None, name: str) -> tuple[Path, ...]:

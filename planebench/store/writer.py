@@ -166,6 +166,8 @@ class RunWriter(contextlib.AbstractContextManager["RunWriter"]):
     @classmethod
     def reopen(cls, path: Path) -> RunWriter:
         """Continue a run that was interrupted or killed; a torn last line is removed. Raises StoreError."""
+        if not (path / TRIALS_FILE).is_file():
+            raise StoreError(f"{path / TRIALS_FILE} is not there, so nothing can be added: measure it again, whole")
         writer = cls(path, read_header(path))
         cut_torn_line(path / TRIALS_FILE)
         cut_torn_line(path / SKIPPED_FILE)

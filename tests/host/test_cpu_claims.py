@@ -54,6 +54,14 @@ def test_the_second_on_a_cpu_is_refused_until_the_first_is_gone() -> None:
             pass
 
 
+def test_however_often_it_is_asked_it_answers_at_once() -> None:
+    """Nobody accepts those who ask; a queue that is full would hold the next one."""
+    with another(*CPUS[:1]) as first:
+        for _ in range(20):
+            with pytest.raises(BusyError, match=f"process {first.pid}"), claimed(CPUS[:1]):
+                pass
+
+
 def test_a_process_may_claim_its_own_cpus_twice() -> None:
     with claimed(CPUS), claimed(CPUS), another(CPUS[0] + 100):
         pass

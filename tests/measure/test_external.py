@@ -13,6 +13,8 @@ import pytest
 from otg_server import OtgServer, served
 
 import planebench
+from planebench.analysis.compare import Derived
+from planebench.analysis.standings import Standings
 from planebench.host import evidence
 from planebench.host.programs import Found
 from planebench.loaded import Loaded
@@ -25,6 +27,7 @@ from planebench.model.records import SwitchCycles, Trial, VerdictKind
 from planebench.plan.expand import expand
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
+from planebench.report.html import to_html
 from planebench.switches.registry import get_adapter
 from planebench.testbed.testers import otg
 
@@ -150,6 +153,9 @@ def test_latency_has_no_percentiles(server: OtgServer, url: str, tmp_path: Path)
     (row,) = loaded.rows("latency")
     assert (row["mean_us"], row["max_us"]) == (5.0, 91.0)
     assert row["p50_us"] is None or math.isnan(row["p50_us"])
+    derived = Derived(loaded.raw)
+    assert not any(it.results for it in Standings(derived).latency), "none is first by what is not known"
+    assert '="nan' not in to_html(derived).decode()
     server.delay_ns = None
     assert run(url, tmp_path, loads="0.5").raw.trials[-1].latency is None
 

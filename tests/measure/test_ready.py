@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -109,6 +110,22 @@ def test_one_direction_is_enough_if_it_is_measured() -> None:
         Ready(one_way, {"rule": 5}, {"n0->n1", "n1->n0"}).wait()
     with pytest.raises(StartError, match="within"):
         Ready(one_way, {}, {"n0->n1"}).wait()
+
+
+class Stopped(Ready):
+    """The harness is stopped (Ctrl-Z) in its first try, for longer than the deadline; then all is there."""
+
+    def send(self, *args: Any, **more: Any) -> Statistics:
+        if not self.sent:
+            time.sleep(0.05)
+        self.arrive = {"n0": 2 * self.sent, "n1": 2 * self.sent}
+        return super().send(*args, **more)
+
+
+def test_after_a_stop_a_last_try_is_made() -> None:
+    live = Stopped({}, {})
+    live.wait()
+    assert live.sent == 2
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from builders import without_checksums
 
 import planebench
 from planebench.host.programs import NotFound
+from planebench.measure.machine import terminable
 from planebench.measure.trial import TrialRequest
 from planebench.model.errors import NotInstalledError, StoreError, UsageError
 from planebench.model.records import Trial
@@ -117,3 +119,18 @@ def test_nothing_is_made_where_a_switch_is_missing(tmp_path: Path, monkeypatch: 
     with pytest.raises(NotInstalledError, match='switch "vpp" is not installed'):
         planebench.run("quick", runs_dir=tmp_path, **{**OPTIONS, "switch": "vpp"})
     assert not list(tmp_path.iterdir())
+
+
+def test_a_run_that_is_to_outlive_its_terminal_does() -> None:
+    """As under nohup; without it a hang-up is an interruption."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        with terminable():
+            signal.raise_signal(signal.SIGHUP)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        with pytest.raises(KeyboardInterrupt), terminable():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

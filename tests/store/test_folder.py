@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,8 +14,9 @@ from builders import make_header, make_run, make_trial, without_checksums
 
 from planebench.model.conditions import Conditions, PortConditions, ThreadConditions
 from planebench.model.errors import StoreError, UsageError
+from planebench.model.header import Finished
 from planebench.model.plan import Skipped
-from planebench.store import RunWriter, default_runs_dir, find_run, list_runs, new_run_id, read_run
+from planebench.store import RunWriter, default_runs_dir, find_run, folder, list_runs, new_run_id, read_run
 from planebench.store.codec import header_from_json, to_json
 
 NOW = datetime(2026, 11, 21, 12, 40, tzinfo=UTC)
@@ -78,6 +80,21 @@ def test_a_run_id_that_leaves_the_folder_is_refused(tmp_path: Path) -> None:
             RunWriter.create(tmp_path / "runs", make_header(run_id=bad))
         with pytest.raises(StoreError, match=r"run\.json: run_id: string should match pattern"):
             header_from_json(to_json(make_header(run_id=bad)), "run.json")
+
+
+def test_a_run_that_vanishes_while_runs_are_listed_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("first", "second"):
+        RunWriter.create(tmp_path, make_header(run_id=name)).close()
+    read = folder.read_finished
+
+    def removed(path: Path, *, checksums: bool) -> Finished | None:
+        found = read(path, checksums=checksums)
+        if path.name == "first":
+            shutil.rmtree(path)
+        return found
+
+    monkeypatch.setattr(folder, "read_finished", removed)
+    assert [info.run_id for info in list_runs(tmp_path)] == ["second"]
 
 
 def test_run_ids_are_made_of_time_and_a_safe_name() -> None:

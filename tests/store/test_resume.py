@@ -60,6 +60,15 @@ def test_a_run_that_is_being_written_is_not_taken_up(tmp_path: Path) -> None:
     RunWriter.reopen(writer.path).close()
 
 
+def test_a_run_without_its_trials_is_not_begun_anew_under_its_old_header(tmp_path: Path) -> None:
+    writer = begun(tmp_path)
+    writer.finish("interrupted")
+    (writer.path / "trials.jsonl").unlink()
+    with pytest.raises(StoreError, match=r"trials\.jsonl is not there.*measure it again"):
+        RunWriter.reopen(writer.path)
+    assert (writer.path / "finished.json").is_file() and not (writer.path / "trials.jsonl").exists()
+
+
 def test_only_runs_of_the_very_same_plan_are_found(tmp_path: Path) -> None:
     plan = load_plan("quick")
     assert not list(runs_of_plan(tmp_path, plan))

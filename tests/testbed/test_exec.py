@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 from hosting_rig import Way, exact, hosted_request, port_sockets, start_vnf, tester, until_crossing
 from planed_rig import CPUS, OTHER_CPU, until
 
+from planebench.host import procfs
 from planebench.host.pci import Nic
 from planebench.host.planed_program import REMEDY, STATIC_REMEDY, find_planed, find_static_planed
 from planebench.host.process import Supervisor, high_priority
@@ -22,7 +24,7 @@ from planebench.model.switch import Value
 from planebench.testbed.hosting.base import HostedPort, HostedRequest, device_files
 from planebench.testbed.hosting.bubblewrap import around, shown
 from planebench.testbed.hosting.exec import FUNCTIONS, ExecHosting, missing_program, words_of
-from planebench.testbed.hosting.inside import RunningCommand, own_folder
+from planebench.testbed.hosting.inside import RunningCommand, ids_outside, own_folder
 
 WAYS = (Way("a", "b", 0), Way("b", "a", 1))
 MACS = ("02:00:00:00:04:01", "02:00:00:00:04:02")
@@ -191,6 +193,12 @@ def test_a_program_is_shown_alone_where_others_have_much(tmp_path: Path) -> None
 def test_what_cannot_be_shown_is_refused(option: dict[str, Value], words: str, supervisor: Supervisor) -> None:
     with pytest.raises(UsageError, match=words):
         start(supervisor, f"refused{len(supervisor.processes)}-{len(words)}", "true", **option)
+
+
+def test_a_thread_that_ends_meanwhile_is_none_of_its_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = procfs.ids_of_thread
+    monkeypatch.setattr(procfs, "ids_of_thread", lambda tid: () if tid == os.getpid() else read(tid))
+    assert os.getpid() not in ids_outside(os.getpid())
 
 
 def test_its_memory_is_limited(supervisor: Supervisor) -> None:

@@ -108,6 +108,7 @@ def test_a_tester_that_gives_its_ports_back_has_no_configuration(server: OtgServ
     ("fault", "value", "words"),
     [
         ("refuses", "size 64 is below 68", r"refuses POST /config: size 64 is below 68$"),
+        ("babbles", True, r"cannot be reached \(POST /config\): SSH-2"),
         ("mute", True, r"cannot be reached \(POST /config\)"),
         ("goes_back", True, r"frames_tx of n0->n1 went back from \d+ to 0: it was restarted"),
         ("never_stops", True, r"still sends \d+ s after the end of the trial"),

@@ -69,7 +69,7 @@ def missing_program() -> str | None:
 
 def files_of(package: str, wanted: Callable[[str], bool]) -> dict[str, bytes]:
     """Download a package and return the files whose paths (``./boot/vmlinuz-...``) are wanted. Raises StartError."""
-    with tempfile.TemporaryDirectory(prefix="pb-deb-") as folder:
+    with tempfile.TemporaryDirectory(prefix="planebench-deb-") as folder:
         what = f"download the Debian package {package}"
         _run(["apt-get", "-q", "download", package], what, FETCH_DEADLINE_S, Path(folder))
         fetched = next(Path(folder).glob("*.deb"), None)

@@ -141,8 +141,9 @@ def ids_outside(pid: int) -> dict[int, tuple[int, int]]:
     """Return process and thread id here of each thread of a process and of those below it, by thread id in their
     innermost namespace."""
     return {
-        procfs.ids_of_thread(tid)[-1]: (one, tid)
+        ids[-1]: (one, tid)
         for one in (pid, *procfs.descendants(pid))
         if procfs.read_text(f"/proc/{one}/comm") != BWRAP
         for tid in procfs.threads(one)
+        if (ids := procfs.ids_of_thread(tid))  # none of a thread that has just ended
     }

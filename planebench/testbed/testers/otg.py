@@ -7,6 +7,7 @@ Four calls are all that a trial needs, so there is no client library between (do
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import ssl
 import time
@@ -166,10 +167,10 @@ class OtgTester(ExternalTester):
             raise self.failed(f"refuses {method} {path}: {words}") from error
         except TimeoutError as error:
             raise self.failed(f"did not answer {method} {path} within {limit_s:g} s") from error
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             if isinstance(reason := getattr(error, "reason", error), TimeoutError):
                 raise self.failed(f"did not answer {method} {path} within {limit_s:g} s") from error
-            raise self.failed(f"cannot be reached ({method} {path}): {reason}") from error
+            raise self.failed(f"cannot be reached ({method} {path}): {' '.join(str(reason).split())}") from error
         if not isinstance(told, dict):
             raise self.failed(f"answered {method} {path} with what is no object of JSON")
         return told
