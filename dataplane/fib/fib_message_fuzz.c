@@ -5,7 +5,7 @@
 //
 // Checked: an answer is 60 bytes of an ACK to the sender; another VNF's and the operator's routes are
 // untouched; counts are those of the table, within the quotas; what lookups find leaves by the VNF's own
-// wires with its own MAC; and all of it can be flushed and swept.
+// wires and in its own VLAN, with its own MAC; and all of it can be flushed and swept.
 #include <rte_byteorder.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,17 @@
 #include "fib/fib_session.h"
 #include "test/fuzz.h"
 
-enum { VNF = 1, OTHER = 2, QUOTA = 24, QUOTA_HOPS = 3, FRAME_MAX = 512, ETHER = 14, PAGE = 64, OURS = 9 };
+enum {
+	VNF = 1,
+	OTHER = 2,
+	QUOTA = 24,
+	QUOTA_HOPS = 3,
+	FRAME_MAX = 512,
+	ETHER = 14,
+	PAGE = 64,
+	OURS = 9,
+	VLAN = 10
+};
 
 static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
 static unsigned long frames, codes[FIB_CODES], records, no_messages;
@@ -72,6 +82,7 @@ static struct fib_session session_open(void)
 	if (fib == NULL)
 		fib = fib_open();
 	session.fib = fib;
+	session.vlans[0] = UINT64_C(1) << VLAN;
 	memcpy(session.mac, mac, sizeof(mac));
 	return session;
 }
@@ -110,9 +121,9 @@ static void route_is_sound(const struct fib *fib, const struct fib_route *route)
 		hop = fib_hop_of_flow(fib, hop, (uint32_t)frames, (uint32_t)frames & 0x60);
 	must(hop->kind != FIB_HOP_NONE && hop->kind != FIB_HOP_GROUP, "a group leads to a next hop");
 	must(hop->kind != FIB_HOP_FORWARD ||
-	             ((hop->port == 5 || hop->port == 6) && memcmp(hop->macs + 6, mac, sizeof(mac)) == 0 &&
-	              !(hop->macs[0] & 1)),
-	     "it leaves by the VNF's wires, with its MAC, to a station");
+	             ((hop->port == 5 || hop->port == 6) && (hop->vlan == 0 || hop->vlan == VLAN) &&
+	              memcmp(hop->macs + 6, mac, sizeof(mac)) == 0 && !(hop->macs[0] & 1)),
+	     "it leaves by the VNF's wires, in its VLAN, with its MAC, to a station");
 }
 
 static void counts_add_up(struct fib *fib)
@@ -181,6 +192,7 @@ static void hop_make(uint8_t *record, uint8_t how)
 {
 	record[1] = (uint8_t)(1 + (how >> 5) % 3);
 	record[4] = how >> 7;
+	record[7] = (uint8_t)(how & 0x10 ? VLAN + (how >> 7) : 0); // one of them is not the VNF's
 	record[9] = 2;
 }
 

@@ -227,8 +227,8 @@ def fib_frame(type_: int, *records: tuple[int, ...], more: int = 0) -> bytes:
     return bytes([1, len(records), type_ | more, *(byte for record in records for byte in record)])
 
 
-def fib_hop(number: int, op: int = FIB_REPLACE) -> tuple[int, ...]:
-    return (next(how for how in range(256) if how % 3 == op and how >> 2 & 3 == number),)
+def fib_hop(number: int, op: int = FIB_REPLACE, first: int = 0) -> tuple[int, ...]:
+    return (next(how for how in range(first, 256) if how % 3 == op and how >> 2 & 3 == number),)
 
 
 def fib_route(length: int, value: int, bits: int = 32, op: int = FIB_REPLACE, hop: int = 1) -> tuple[int, ...]:
@@ -251,6 +251,8 @@ def fib_seeds() -> dict[str, bytes]:
         "dead": (hops + many + fib_frame(FIB_FLUSH)) * 4 + hops + many,
         "restart": hops + four + fib_frame(FIB_HELLO, more=0x40) + hops + six + fib_frame(FIB_END) + bytes([0, 7]),
         "restarts": b"".join(fib_frame(FIB_HELLO, more=n << 6) + hops + four + six for n in (1, 2, 3, 0, 1, 2)),
+        "vlans": fib_frame(FIB_HOPS, fib_hop(1, first=0x10), fib_hop(2, first=0xD0))
+        + fib_frame(FIB_ROUTES, fib_route(8, 1), fib_route(9, 1, hop=2)),
         "silence": hops + four + bytes([0, FIB_HOLD]) * 3 + hops + bytes([0, FIB_GRACE]) * 2 + hops,
     }
 
