@@ -62,7 +62,7 @@ static void give(struct vhost_port *port, unsigned index)
 		return;
 	}
 	queue->call_fd = queue->bell.fd = device->rings[index].call_fd;
-	doorbell_ring(&queue->bell); // the guest may sleep since before the ring was taken away
+	device->to_call |= UINT32_C(1) << index; // the guest may sleep since before the ring was taken away
 	queue->attached = true;
 	atomic_store(&port->base.sizes[index], layout.size);
 	gate_open(&queue->gate);
