@@ -32,7 +32,7 @@ static bool take(struct vhost_device *device, unsigned ring, uint16_t *base)
 	if (port->device != device || !queue->attached)
 		return false;
 	while (!gate_try_shut(&queue->gate))
-		vhost_device_unblock(device); // the worker may stand in a call to the driver
+		vhost_listeners_unblock(); // the worker may stand in a call, to the driver of another port, too
 	queue->attached = false;
 	atomic_store(&port->base.sizes[ring], 0);
 	*base = device_ring_base(&queue->ring);

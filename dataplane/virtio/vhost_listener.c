@@ -655,11 +655,11 @@ static void remove_from_doors(struct vhost_listener *listener)
 void vhost_listener_stop(struct vhost_listener *listener)
 {
 	enter();
-	remove_from_doors(listener);
 	watch(&listener->listener, false);
 	for (unsigned i = 0; i < LINKS_MAX; i++)
 		if (listener->links[i].open)
 			link_end(&listener->links[i]);
+	remove_from_doors(listener);
 	listen_socket_close(&listener->socket);
 	listener->until_ms = clock_now_ms() + CLOSE_MS;
 	listener->ending = true;
@@ -703,6 +703,14 @@ void vhost_listener_close(struct vhost_listener *listener)
 	}
 	if (listeners == NULL && running)
 		thread_stop();
+}
+
+void vhost_listeners_unblock(void)
+{
+	for (struct vhost_listener *listener = listeners; listener; listener = listener->next)
+		for (unsigned i = 0; i < LINKS_MAX; i++)
+			if (listener->links[i].open)
+				vhost_device_unblock(&listener->links[i].device);
 }
 
 uint64_t vhost_listener_refused(const struct vhost_listener *listener, enum peer_refusal refusal)

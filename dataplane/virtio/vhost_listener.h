@@ -37,5 +37,8 @@ void vhost_listener_stop(struct vhost_listener *listener);
 // other end keeps from being closed is left to the port's thread.
 void vhost_listener_close(struct vhost_listener *listener);
 
+// Unblock the descriptors of all drivers of all listeners. Of an operation of a device, while it waits for a worker.
+void vhost_listeners_unblock(void);
+
 // How many connections were ended for this reason. Any thread.
 uint64_t vhost_listener_refused(const struct vhost_listener *listener, enum peer_refusal refusal);

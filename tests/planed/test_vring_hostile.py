@@ -535,6 +535,23 @@ def test_nobody_stands_in_the_call_of_a_driver_that_has_gone(planed: Planed, oth
         assert "it is left behind" not in planed.process.log_path.read_text(encoding="utf-8")
 
 
+def test_a_driver_that_stops_the_worker_of_another(planed: Planed, other: Planed) -> None:
+    """It is called by a worker that has a ring of another driver meanwhile, who wants that back."""
+    a, b = four_ports(planed, other)
+    with traffic_beside(planed, other, 1), VhostDriver(a) as honest, VhostDriver(b) as liar:
+        until(lambda: link_up(planed, "a") and link_up(planed, "b"), "both are connected")
+        liar.fill_receiveq()
+        liar.make_calls_block(RECEIVEQ)
+        honest.offer(TRANSMITQ, 0, HERE, 72)
+        taken(liar, 1, RECEIVEQ)
+        time.sleep(STAND_S)
+        honest.place_ring(TRANSMITQ)
+        honest.settle()
+        assert liar.hung_up()
+        assert ports(planed)["a"]["refused_messages"] == {}
+        assert ports(planed)["b"]["refused_messages"] == {"blocking_eventfd": 1}
+
+
 def _truncate(guest: VhostDriver, size_bytes: int) -> None:
     os.ftruncate(guest.memory_file, size_bytes)
 
