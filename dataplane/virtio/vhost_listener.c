@@ -272,11 +272,13 @@ static void refuse(struct link *link, enum peer_refusal why)
 	link_end(link);
 }
 
-// The driver has held up a worker, or tried to: it must not pay to try again.
-static void bar(struct link *link, enum peer_refusal why)
+// The driver has held up a worker, or tried to: it must not pay to try again, nor by another connection that it has.
+static void bar(struct vhost_listener *listener, enum peer_refusal why)
 {
-	listen_socket_rest(&link->source.listener->socket, clock_now_ms(), BARRED_MS);
-	refuse(link, why);
+	listen_socket_rest(&listener->socket, clock_now_ms(), BARRED_MS);
+	for (unsigned i = 0; i < LINKS_MAX; i++)
+		if (listener->links[i].open)
+			refuse(&listener->links[i], why);
 }
 
 // Who has the port may have hung up and not been heard yet, behind this one or waiting for the rate of messages: then it
@@ -319,7 +321,7 @@ static void handle(struct link *link)
 		why = PEER_REFUSED_UNREAD;
 	defer_calls(link);
 	if (device->blocked) {
-		bar(link, PEER_REFUSED_BLOCKING);
+		bar(link->source.listener, PEER_REFUSED_BLOCKING);
 		return;
 	}
 	if (why) {
@@ -430,7 +432,7 @@ static uint64_t look_after_link(struct link *link, uint64_t now_ms, uint64_t wai
 	case PEER_ACCEPTED:
 		break;
 	case PEER_REFUSED_CHARGED:
-		bar(link, PEER_REFUSED_CHARGED);
+		bar(link->source.listener, PEER_REFUSED_CHARGED);
 		return UINT64_MAX;
 	default:
 		refuse(link, PEER_REFUSED_MEMORY_GONE);
@@ -479,12 +481,12 @@ static bool check_drivers(struct vhost_listener *listener)
 			continue;
 		vhost_device_unblock(&link->device);
 		if (link->device.blocked)
-			bar(link, PEER_REFUSED_BLOCKING);
+			bar(listener, PEER_REFUSED_BLOCKING);
 		else if (check_holes(link, since))
-			bar(link, PEER_REFUSED_HOLES);
+			bar(listener, PEER_REFUSED_HOLES);
 	}
 	if (doorbell_unblock(listener->calling)) // of a connection that has ended meanwhile
-		listen_socket_rest(&listener->socket, clock_now_ms(), BARRED_MS);
+		bar(listener, PEER_REFUSED_BLOCKING);
 	return is_used(listener);
 }
 

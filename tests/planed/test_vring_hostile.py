@@ -552,6 +552,18 @@ def test_a_driver_that_stops_the_worker_of_another(planed: Planed, other: Planed
         assert ports(planed)["b"]["refused_messages"] == {"blocking_eventfd": 1}
 
 
+def test_a_driver_is_barred_with_all_its_connections(planed: Planed) -> None:
+    """Those that it has kept for the next time end, too, each counted."""
+    path = _limited_port(planed)
+    with VhostDriver(path) as liar, VhostDriver(path, set_up=False) as spare:
+        until(lambda: link_up(planed, "a"), "the liar is connected")
+        spare.settle()
+        liar.make_calls_block(TRANSMITQ)
+        liar.offer(TRANSMITQ, 0, HERE, 72)
+        assert liar.hung_up() and spare.hung_up()
+        assert ports(planed)["a"]["refused_messages"] == {"blocking_eventfd": 2}
+
+
 def _truncate(guest: VhostDriver, size_bytes: int) -> None:
     os.ftruncate(guest.memory_file, size_bytes)
 
