@@ -2,8 +2,8 @@
 // The unix sockets of all vhost-user ports, and the one thread that serves them: it accepts connections, reads messages
 // and hands them to the state machine of each connection (vhost_device.h). It waits for no other end: sockets do not
 // block, a message has a deadline, and connections and messages have a rate. Who has the port (struct vhost_device: drives)
-// keeps it until it hangs up; of the others the one that was silent longest makes room for who comes. What the other end may make slow, closing
-// its descriptors and unmapping its memory, is done by a thread of each port.
+// keeps it until it hangs up; of the others the one that was silent longest makes room for who comes. What the other end may make
+// slow, calling it, closing its descriptors and unmapping its memory, is done by a thread of each port.
 //
 // Open and close on the control thread. The operations of the devices are called on the listener's thread, or by
 // vhost_listener_close(), never by two threads at a time.
