@@ -9,6 +9,7 @@ import select
 import socket
 import struct
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 GET_FEATURES, SET_FEATURES, SET_OWNER, SET_MEM_TABLE = 1, 2, 3, 5
@@ -173,13 +174,25 @@ class VhostDriver:
 
     def set_up_ring(self, queue: int) -> None:
         """Send what a ring of RING_SIZE needs to be used."""
-        base = queue * RING_BYTES
         self._send(SET_VRING_NUM, struct.pack("<II", queue, RING_SIZE))
         self._send(SET_VRING_BASE, struct.pack("<II", queue, 0))
-        self._send(SET_VRING_ADDR, struct.pack("<IIQQQQ", queue, 0, base, base + USED, base + AVAIL, 0))
+        self.place_ring(queue)
         self.calls.append(self._keep(os.eventfd(0)))
         self._send(SET_VRING_CALL, struct.pack("<Q", queue), self.calls[-1])
         self._send(SET_VRING_KICK, struct.pack("<Q", queue), self._keep(os.eventfd(0)))
+
+    def place_ring(self, queue: int) -> None:
+        """Say where a ring is. Said again, the device takes it from its worker and gives it back."""
+        base = queue * RING_BYTES
+        self._send(SET_VRING_ADDR, struct.pack("<IIQQQQ", queue, 0, base, base + USED, base + AVAIL, 0))
+
+    def make_calls_block(self, *queues: int) -> None:
+        """Fill the eventfds of rings that are set up, and have writes to them wait."""
+        for event in (self.calls[queue] for queue in queues):
+            with suppress(BlockingIOError):
+                os.eventfd_read(event)
+            os.eventfd_write(event, 2**64 - 2)
+            os.set_blocking(event, True)
 
     def stop_ring(self, queue: int) -> None:
         """Have the device stop using a ring, as a guest does that is reset."""

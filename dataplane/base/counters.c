@@ -69,9 +69,3 @@ void counters_clear(const struct counter *table, void *base)
 	for (; table && table->name; table++)
 		memset((char *)base + table->offset, 0, bytes_of(table));
 }
-
-void counters_copy(const struct counter *table, void *to, const void *from)
-{
-	for (; table && table->name; table++)
-		memcpy((char *)to + table->offset, (const char *)from + table->offset, bytes_of(table));
-}

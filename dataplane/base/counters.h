@@ -40,4 +40,3 @@ struct counter {
 void counters_report(const struct counter *table, const void *base, const void *since, json_t *object);
 
 void counters_clear(const struct counter *table, void *base);
-void counters_copy(const struct counter *table, void *to, const void *from);

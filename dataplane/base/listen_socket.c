@@ -174,15 +174,11 @@ static bool leave_waiting(const struct listen_socket *listener)
 	return true;
 }
 
-void listen_socket_close(struct listen_socket *listener)
+void listen_socket_unlink(const struct listen_socket *listener)
 {
 	char there[CONFIG_PATH_MAX];
 	struct stat file;
 
-	if (listener->fd < 0)
-		return;
-	close(listener->fd);
-	listener->fd = -1;
 	if (leave_waiting(listener)) {
 		if (path_beside(there, listener->path))
 			unlink(there);
@@ -190,6 +186,15 @@ void listen_socket_close(struct listen_socket *listener)
 	           file.st_dev == listener->device) {
 		unlink(listener->path);
 	}
+}
+
+void listen_socket_close(struct listen_socket *listener)
+{
+	if (listener->fd < 0)
+		return;
+	listen_socket_unlink(listener);
+	close(listener->fd);
+	listener->fd = -1;
 }
 
 bool socket_hung_up(int fd)

@@ -44,7 +44,11 @@ int listen_socket_accept(struct listen_socket *listener, uint64_t now_ms);
 // Let nobody in for so long.
 void listen_socket_rest(struct listen_socket *listener, uint64_t now_ms, unsigned ms);
 
-// Close, and remove the file, if it is still this one's; one that is closed stays so.
+// Remove the file, if it is still this one's. Once, and while it is open: until then no other file has its number. Another
+// thread may accept meanwhile.
+void listen_socket_unlink(const struct listen_socket *listener);
+
+// The same, and close; one that is closed stays so.
 void listen_socket_close(struct listen_socket *listener);
 
 // Whether the other end of a connection has hung up, read or not.

@@ -628,11 +628,14 @@ static bool offload_process(struct vnf *vnf, unsigned in, struct vnf_frame *fram
 // One wire each time: to ask a device costs a microsecond.
 static void wire_look(struct offload *o)
 {
-	unsigned wire = o->wire_next;
-	bool up = port_link_up(o->vnf.task.ports[o->wire_ports[wire]]);
+	uint32_t bit = UINT32_C(1) << o->wire_next;
 
-	o->wire_next = wire + 1 < o->settings.fib.wire_count ? wire + 1 : 0;
-	o->wires_down = (o->wires_down & ~(1u << wire)) | (uint32_t)!up << wire;
+	if (port_link_up(o->vnf.task.ports[o->wire_ports[o->wire_next]]))
+		atomic_fetch_and(&o->fib->wires_down, ~bit);
+	else
+		atomic_fetch_or(&o->fib->wires_down, bit);
+	o->wire_next = o->wire_next + 1 < o->settings.fib.wire_count ? o->wire_next + 1 : 0;
+	o->wires_down = atomic_load(&o->fib->wires_down);
 	o->careful = o->wires_down || o->has_mtus;
 }
 

@@ -114,6 +114,7 @@ struct offload_fib {
 	int64_t keep_ms, keep_due_ms; // of its snapshot
 	uint64_t edits, kept;         // changes that no session counts; all changes that the snapshot has
 	bool keep_failed;
+	_Atomic(uint32_t) wires_down; // a bit for each wire, as of the last look at it by any of the tasks
 	struct fib *fib;
 	struct offload_session
 	        *sessions[FIB_VNFS_MAX]; // by the VNF's number; NULL: not offloaded by any task
@@ -164,7 +165,7 @@ struct offload {
 	struct mac_table *neighbours; // of VNFs (the VNF's number is the VLAN): by which wire they were heard
 	struct mac_counts neighbour_counts;
 	unsigned vnf_count;
-	uint32_t wires_down; // a bit for each wire, as of the last look at it
+	uint32_t wires_down; // the FIB's, as of the last tick
 	unsigned wire_next;  // that is looked at next
 	bool careful;        // not every hop that forwards can be taken as it is
 	bool has_mtus;

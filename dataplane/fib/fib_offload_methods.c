@@ -33,7 +33,6 @@ enum {
 	PAGE_BUCKETS = 1 << 16, // looked at for one page: 4 MiB
 	SWEEP_BUCKETS = 1 << 16,
 	SWEEPS_MAX = 1 << 16, // of 2^32 buckets: more than there are
-	MAC_TEXT = 18,
 };
 
 static const char *const kinds[] = {

@@ -170,6 +170,26 @@ static void vnfs_are_told_of_wires_that_are_down(void **state)
 	task_destroy(task);
 }
 
+// Two workers look at a wire that goes down at different times: whoever tells, it is told once.
+static void tasks_that_share_a_fib_agree_on_its_wires(void **state)
+{
+	struct task *tasks[] = {rig_open(state, RIG_PLAIN), rig_open(state, RIG_PLAIN)};
+	uint64_t now_tsc = 0;
+
+	announced(state, tasks[0], 1, 0, 7);
+	for (unsigned down = 0; down < 2; down++) {
+		if (down)
+			assert_int_equal(rte_eth_dev_set_link_down(tasks[0]->ports[WIRE1]->port_id), 0);
+		for (unsigned i = 0; i < 20; i++)
+			rig_poll(tasks[i % 2], now_tsc += clock_hz() / 500);
+		assert_int_equal(rig_number(tasks[0], "fib_offload.vnfs.0.session.notices"), down);
+	}
+	assert_int_equal(rig_came(state), 10); // to VNF 1
+	assert_int_equal(rte_eth_dev_set_link_up(tasks[0]->ports[WIRE1]->port_id), 0);
+	for (unsigned i = 0; i < 2; i++)
+		task_destroy(tasks[i]);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -182,6 +202,7 @@ int main(void)
 	        TEST(a_vnf_that_comes_back_keeps_forwarding),
 	        TEST(messages_wait_while_others_have_the_fib),
 	        TEST(vnfs_are_told_of_wires_that_are_down),
+	        TEST(tasks_that_share_a_fib_agree_on_its_wires),
 	};
 
 	if (fixture_eal_init("fib_offload_session") != 0)

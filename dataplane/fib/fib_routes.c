@@ -637,12 +637,14 @@ static void free_emptied(struct fib *fib)
 
 uint64_t fib_sweep(struct fib *fib, unsigned buckets)
 {
-	unsigned family = fib_get(&fib->dead[FIB_V4]) ? FIB_V4 : FIB_V6;
 	uint64_t removed;
 
 	if (!fib_is_dirty(fib))
 		return 0;
-	removed = fib_visit(fib, family, &fib->cursors[family], buckets, is_alive, fib);
+	fib->swept ^= 1; // in turn: one that a VNF fills again and again holds up no other
+	if (fib_get(&fib->dead[fib->swept]) == 0)
+		fib->swept ^= 1;
+	removed = fib_visit(fib, fib->swept, &fib->cursors[fib->swept], buckets, is_alive, fib);
 	free_emptied(fib);
 	return removed;
 }

@@ -117,6 +117,7 @@ struct fib {
 	struct fib_vnf *_Atomic vnfs[FIB_VNFS_MAX];
 	_Atomic uint64_t dead[FIB_FAMILIES]; // entries that the sweep has to take out
 	uint64_t cursors[FIB_FAMILIES];      // of the sweep
+	unsigned swept;                      // the family that was last
 	uint32_t forgotten;                  // times that all was replaced or given up (fib_load())
 	uint16_t emptied; // indices that no entry leads to any more, while a table is visited
 	struct fib_entry entries[FIB_NEXT_HOPS_MAX + 1];

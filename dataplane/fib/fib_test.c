@@ -198,6 +198,34 @@ static void quota_of_routes(void **state)
 	fib_destroy(fib);
 }
 
+// A VNF that flushes routes of one family again and again does not keep those of the other from being swept.
+static void families_are_swept_in_turn(void **state)
+{
+	struct fib *fib = two_vnfs();
+
+	vnf_of(fib, A, 1, 16);
+	for (unsigned turn = 0; turn < 3; turn++) {
+		char text[] = "2001:db8::0/128";
+
+		text[10] = (char)('1' + turn);
+		hop_put(fib, A, SESSION, 1, 1);
+		assert_int_equal(route_put(fib, A, SESSION, text, 1), turn < 2 ? 0 : -EAGAIN);
+		fib_flush(fib, A, FIB_FLUSH_SESSIONS);
+	}
+	for (unsigned turn = 0; turn < 1000; turn++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "10.0.%u.1/32", turn % 256);
+		hop_put(fib, B, SESSION, 1, 1);
+		assert_int_equal(route_put(fib, B, SESSION, text, 1), 0);
+		fib_flush(fib, B, FIB_FLUSH_SESSIONS);
+		fib_sweep(fib, 64);
+	}
+	hop_put(fib, A, SESSION, 1, 1);
+	assert_int_equal(route_put(fib, A, SESSION, "2001:db8::3/128", 1), 0);
+	fib_destroy(fib);
+}
+
 // A prefix that shares nothing with others takes several nodes of the index. One VNF's may take no more of it than
 // its quota is of all routes; the other VNF's come in all the same.
 static void quota_of_the_index(void **state)
@@ -533,6 +561,7 @@ int main(void)
 	        cmocka_unit_test(a_dead_entry_is_taken_over),
 	        cmocka_unit_test(quota_of_routes),
 	        cmocka_unit_test(quota_of_hops),
+	        cmocka_unit_test(families_are_swept_in_turn),
 	        cmocka_unit_test(quota_of_the_index),
 	        cmocka_unit_test(a_full_table),
 	        cmocka_unit_test(readers_keep_what_they_hold),

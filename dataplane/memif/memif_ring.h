@@ -159,12 +159,6 @@ static inline bool memif_ring_look(struct memif_ring *ring)
 	return doorbell_look(&ring->bell);
 }
 
-// The same when there is nothing to send.
-static inline bool memif_ring_wants_doorbell(struct memif_ring *ring)
-{
-	return doorbell_pay(&ring->bell);
-}
-
 enum { MEMIF_LINE_SLOTS = 64 / sizeof(struct memif_descriptor) };
 
 // --- For memif_ring.c and memif_run.c --------------------------------------------------------------------

@@ -260,18 +260,18 @@ static void the_doorbell_is_rung_for_who_sleeps(void **state)
 	struct rig r;
 
 	rig_open(&r);
-	assert_false(memif_ring_wants_doorbell(&r.out));
+	assert_false(doorbell_pay(&r.out.bell));
 	send_frames(&r.out, 0, 1, 60);
 	assert_false(doorbell_look(&r.out.bell)); // both ends poll
 	r.in.shared->flags = 0;
 	assert_true(doorbell_look(&r.out.bell)); // the first look may have come too early
-	assert_false(memif_ring_wants_doorbell(&r.out));
+	assert_false(doorbell_pay(&r.out.bell));
 	send_frames(&r.out, 1, 1, 60);
-	assert_true(memif_ring_wants_doorbell(&r.out));
-	assert_false(memif_ring_wants_doorbell(&r.out));
+	assert_true(doorbell_pay(&r.out.bell));
+	assert_false(doorbell_pay(&r.out.bell));
 	r.in.shared->flags = MEMIF_MASK_DOORBELL;
 	send_frames(&r.out, 2, 1, 60);
-	assert_false(memif_ring_wants_doorbell(&r.out)); // who falls asleep from now on has seen it
+	assert_false(doorbell_pay(&r.out.bell)); // who falls asleep from now on has seen it
 	r.in.shared->flags = 0;
 	assert_false(doorbell_look(&r.out.bell));
 	rig_close(&r);

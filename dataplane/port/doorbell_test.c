@@ -168,6 +168,25 @@ static void a_receiver_leaves_the_doorbell_to_the_sender(void **state)
 	}
 }
 
+// --- Who makes it block -------------------------------------------------------------------------------------------------
+
+// Who stands in it may have come while it blocked, if it does not any more.
+static void who_stands_in_a_full_eventfd_is_woken(void **state)
+{
+	int fd = eventfd(0, EFD_NONBLOCK);
+
+	assert_false(doorbell_unblock(-1));
+	assert_false(doorbell_unblock(fd));
+	assert_int_equal(eventfd_write(fd, UINT64_MAX - 1), 0);
+	assert_true(doorbell_unblock(fd));
+	assert_int_equal(eventfd_write(fd, 1), 0);
+	assert_false(doorbell_unblock(fd));
+	assert_int_equal(fcntl(fd, F_SETFL, 0), 0);
+	assert_true(doorbell_unblock(fd));
+	assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +195,7 @@ int main(void)
 	        cmocka_unit_test(who_only_receives_is_woken),
 	        cmocka_unit_test(who_sleeps_behind_a_full_ring_is_woken),
 	        cmocka_unit_test(a_receiver_leaves_the_doorbell_to_the_sender),
+	        cmocka_unit_test(who_stands_in_a_full_eventfd_is_woken),
 	};
 	int failed;
 

@@ -374,7 +374,7 @@ void memif_session_stop(struct memif_port *port)
 	if (atomic_exchange(&port->ending, true))
 		return;
 	if (port->config.server)
-		unlink(port->base.path);
+		listen_socket_unlink(&port->listener);
 	eventfd_write(port->wake_fd, 1);
 }
 

@@ -7,7 +7,9 @@
 #include <pthread.h>
 #include <rte_log.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 
+#include "base/listen_socket.h"
 #include "port/port_rig.h"
 #include "test/fail_call.h"
 #include "test/netmap_fake.h"
@@ -601,10 +603,46 @@ static void what_runs_out(void)
 	assert_true(rig_open(&rig, rig.kind, SIZE));
 }
 
+// --- Another process takes over ---------------------------------------------------------------------------------------------
+
+static ino_t socket_of(const struct config_port *config)
+{
+	struct stat file;
+
+	return stat(config->path, &file) ? 0 : file.st_ino;
+}
+
+// A port that opens beside the socket of another one takes its place, or leaves it alone; the other one then ends alone.
+static void taken_over(void)
+{
+	bool is_peer = !rig.port.ops->listens;
+	struct port *old = is_peer ? &rig.peer : &rig.port, next;
+	const struct config_port *config = &rig.config[is_peer];
+	ino_t before = socket_of(config);
+
+	listen_sockets_beside();
+	assert_true(rig_open_port(&next, config));
+	rig_close_port(&next);
+	assert_int_equal(socket_of(config), before);
+	listen_sockets_in_place();
+	assert_int_equal(socket_of(config), before);
+	listen_sockets_beside();
+	assert_true(rig_open_port(&next, config));
+	listen_sockets_in_place();
+	assert_int_not_equal(socket_of(config), before);
+	rig_close_port(old);
+	assert_int_not_equal(socket_of(config), 0);
+	rig_close_port(&next);
+	assert_int_equal(socket_of(config), 0);
+	assert_true(rig_open_port(old, config));
+	assert_true(rig_wait(&rig, true));
+}
+
 // --- The table ----------------------------------------------------------------------------------------------------------
 
 // NEEDS_OWN: of rings of our own. NEEDS_PEER: of a port whose other end can go and come again. NEEDS_LOAN: of one that lends.
-enum { NEEDS_OWN = 1, NEEDS_PEER = 2, NEEDS_LOAN = 4 };
+// NEEDS_SOCKET: of one that meets its other end at a socket of ours.
+enum { NEEDS_OWN = 1, NEEDS_PEER = 2, NEEDS_LOAN = 4, NEEDS_SOCKET = 8 };
 
 static const struct {
 	const char *name;
@@ -622,6 +660,7 @@ static const struct {
         {"two workers and a peer that comes and goes", two_workers_and_a_peer_that_comes_and_goes,
          NEEDS_PEER},
         {"what runs out", what_runs_out, NEEDS_OWN},
+        {"taken over", taken_over, NEEDS_SOCKET},
 };
 
 struct entry {
@@ -636,8 +675,10 @@ static unsigned has(const struct rig_kind *kind)
 	const struct port_ops *ops = port_ops_find(kind->kind, backend);
 	bool comes_back = !dpdk || ops->listens; // DPDK's drivers do not connect again
 	bool meets = kind->device == NULL;       // its peer: a port of netmap meets a switch
+	bool own = kind->peer && !dpdk && !kind->peer_backend;
+	bool listens = own && (ops->listens || port_ops_find(kind->peer, "")->listens);
 
-	return (kind->peer && !dpdk && !kind->peer_backend ? NEEDS_OWN : 0) |
+	return (own ? NEEDS_OWN : 0) | (listens ? NEEDS_SOCKET : 0) |
 	       (kind->peer && comes_back && meets ? NEEDS_PEER : 0) | (ops->reserve ? NEEDS_LOAN : 0);
 }
 

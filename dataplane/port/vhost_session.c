@@ -32,7 +32,7 @@ static bool take(struct vhost_device *device, unsigned ring, uint16_t *base)
 	if (port->device != device || !queue->attached)
 		return false;
 	while (!gate_try_shut(&queue->gate))
-		vhost_device_unblock(device); // the worker may stand in a call to the driver
+		vhost_listeners_unblock(); // the worker may stand in a call, to the driver of another port, too
 	queue->attached = false;
 	atomic_store(&port->base.sizes[ring], 0);
 	*base = device_ring_base(&queue->ring);
@@ -62,7 +62,7 @@ static void give(struct vhost_port *port, unsigned index)
 		return;
 	}
 	queue->call_fd = queue->bell.fd = device->rings[index].call_fd;
-	doorbell_ring(&queue->bell); // the guest may sleep since before the ring was taken away
+	device->to_call |= UINT32_C(1) << index; // the guest may sleep since before the ring was taken away
 	queue->attached = true;
 	atomic_store(&port->base.sizes[index], layout.size);
 	gate_open(&queue->gate);

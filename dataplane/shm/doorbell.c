@@ -2,6 +2,7 @@
 #include "shm/doorbell.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,11 +46,18 @@ static void empty(int fd)
 	(void)!preadv2(fd, &at, 1, -1, RWF_NOWAIT);
 }
 
+static bool is_full(int fd)
+{
+	struct pollfd now = {.fd = fd, .events = POLLOUT};
+
+	return poll(&now, 1, 0) >= 0 && !(now.revents & POLLOUT);
+}
+
 bool doorbell_unblock(int fd)
 {
-	int flags = fd < 0 ? O_NONBLOCK : fcntl(fd, F_GETFL);
+	int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
 
-	if (flags < 0 || flags & O_NONBLOCK)
+	if (flags < 0 || (flags & O_NONBLOCK && !is_full(fd)))
 		return false;
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	empty(fd);

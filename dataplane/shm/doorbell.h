@@ -91,6 +91,6 @@ bool doorbell_is(int fd);
 // Whether it is, and does not block from now on.
 bool doorbell_take(int fd);
 
-// Make it non-blocking again, and wake who stands in a write to it. Returns whether it had been made to block: no other
-// end has a reason for it. fd -1: false.
+// Make it non-blocking again, and wake who stands in a write to it. Returns whether it had been made to block, or is full:
+// who stands there may have come while it blocked. No other end has a reason for either. fd -1: false.
 bool doorbell_unblock(int fd);

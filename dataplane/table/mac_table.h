@@ -23,7 +23,6 @@ enum {
 	MAC_TABLE_PORTS = 1 << MAC_TABLE_PORT_BITS,
 	MAC_TABLE_NONE = MAC_TABLE_PORTS, // not a port: nothing is known
 	MAC_TABLE_SIZE_MIN = 16,
-	MAC_TABLE_SIZE_MAX = 1 << 20,
 	MAC_TABLE_REFRESH_HZ =
 	        8, // how often a station that talks is noted: rarely, for the line may be shared
 };

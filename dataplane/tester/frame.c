@@ -45,7 +45,6 @@ enum {
 	OFFSET_IP_FRAGMENT = 20,
 	OFFSET_IP_PROTO = 23,
 	OFFSET_IP_SRC = 26,
-	OFFSET_IP_DST_LOW = 32,
 	OFFSET_UDP_DPORT = 36,
 	OFFSET_UDP_LENGTH = 38,
 	UDP_SRC_PORT = 49152, // first of the dynamic ports (RFC 6335), plus the stream

@@ -398,7 +398,7 @@ void generator_stop(struct task *task)
 	if (!generator_running(task))
 		return;
 	pacer_cut(&g->pacer);
-	g->duration_tsc = g->last_poll_tsc - g->pacer.start_tsc;
+	g->duration_tsc = RTE_MAX(g->last_poll_tsc, g->pacer.start_tsc) - g->pacer.start_tsc;
 	generator_end(g);
 }
 

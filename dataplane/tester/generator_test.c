@@ -241,6 +241,17 @@ static void stop_ends_and_start_begins_anew(void **state)
 	task_destroy(task);
 }
 
+static void stop_before_the_first_frame_is_due(void **state)
+{
+	struct task *task = create(*state, 32);
+
+	start(task, 1e6, 1000, 0);
+	task->ops->poll(task, START - 1000);
+	generator_stop(task);
+	assert_int_equal(number(task, "duration_ns"), 0);
+	task_destroy(task);
+}
+
 static void impossible_loads_are_refused(void **state)
 {
 	static const struct generator_load loads[] = {
@@ -280,6 +291,7 @@ int main(void)
 	        WIRE_TEST(probes_keep_their_own_schedule),
 	        WIRE_TEST(probes_rotate_through_the_burst),
 	        WIRE_TEST(stop_ends_and_start_begins_anew),
+	        WIRE_TEST(stop_before_the_first_frame_is_due),
 	        WIRE_TEST(impossible_loads_are_refused),
 	};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory, merging and reading of the latency histogram, and differences of delays.
+// Memory and reading of the latency histogram, and differences of delays.
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -20,14 +20,6 @@ void histogram_reset(struct histogram *h)
 	if (h->total == 0 && h->overflow == 0)
 		return; // 200 KB that need not go through the cache
 	memset(h, 0, sizeof(*h));
-}
-
-void histogram_merge(struct histogram *to, const struct histogram *from)
-{
-	to->total += from->total;
-	to->overflow += from->overflow;
-	for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++)
-		to->counts[i] += from->counts[i];
 }
 
 int histogram_next(const struct histogram *h, uint32_t *index, uint64_t *value_ns, uint64_t *count)

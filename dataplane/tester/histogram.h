@@ -30,9 +30,6 @@ struct histogram {
 struct histogram *histogram_create(void);
 void histogram_reset(struct histogram *h);
 
-// Add all that from holds.
-void histogram_merge(struct histogram *to, const struct histogram *from);
-
 // The next bucket at or after *index that is not empty: its lowest value to *value_ns, its count to *count,
 // and *index moves behind it. Returns 0 at the end. Start with *index = 0.
 int histogram_next(const struct histogram *h, uint32_t *index, uint64_t *value_ns, uint64_t *count);

@@ -79,7 +79,6 @@ struct profile_request {
 int profile_request_decode(const json_t *source, struct profile_request *out, const char *where, char *error);
 
 enum {
-	PROFILE_HEAD_MAX = 100, // Ethernet, two tags, IPv6, TCP and our bytes
 	PROFILE_STORE_MAX =
 	        128,        // what writing a frame touches; or FRAME_STORE_BYTES where heads are that short
 	PROFILE_DRAWS = 64, // frames that are drawn and not yet taken

@@ -43,12 +43,13 @@ struct vhost_device {
 	uint64_t offered, offered_protocol;
 	uint64_t features, protocol_features; // what the driver has set
 	uint8_t status;
-	bool running;    // of ops: its first pair is
-	bool drives;     // the same: it has the port, from its first time on
-	bool shut_out;   // the same: it would run, and another one has the port
-	bool blocked;    // by vhost_device_unblock()
-	unsigned beyond; // 0, or the first ring that was enabled and that the port has not; ops says so
-	unsigned taken;  // rings that a worker had and had to let go, ever: what messages cost others
+	bool running;     // of ops: its first pair is
+	bool drives;      // the same: it has the port, from its first time on
+	bool shut_out;    // the same: it would run, and another one has the port
+	bool blocked;     // by vhost_device_unblock()
+	unsigned beyond;  // 0, or the first ring that was enabled and that the port has not; ops says so
+	unsigned taken;   // rings that a worker had and had to let go, ever: what messages cost others
+	uint32_t to_call; // of ops: a bit for each ring whose driver is to be called, which may take long
 	struct peer_memory memory;
 	struct peer_memory replaced; // by a message: to be closed before the next is handled
 	struct vhost_device_ring rings[VHOST_RINGS_MAX];

@@ -2,6 +2,7 @@
 #include "virtio/vhost_listener.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,13 +17,14 @@
 #include "base/limits.h"
 #include "base/listen_socket.h"
 #include "base/log.h"
+#include "shm/doorbell.h"
 #include "shm/guest_fault.h"
 #include "virtio/vhost_link.h"
 
 enum {
 	LINKS_MAX = CONFIG_CONNECTIONS_MAX,
 	MESSAGE_MS = 5000, // for all bytes of a message
-	CLOSE_S = 2,       // for what the other end may make slow
+	CLOSE_MS = 2000,   // for what the other end may make slow
 	CHECK_MS = 100,    // of descriptors that must not block, and of memory that must stay
 	// A port whose driver has made one of them block, or has taken memory away, or is at the limit of what we make of it.
 	BARRED_MS = 60000,
@@ -47,9 +49,10 @@ struct source {
 	bool watched;
 };
 
-// What is closed by the port's own thread.
+// What is done by the port's own thread: the drivers that are called, and what is closed.
 struct deferred {
-	unsigned fd_count, memory_count;
+	unsigned call_count, fd_count, memory_count;
+	int calls[VHOST_RINGS_MAX];
 	int fds[1 + PEER_FILES_MAX];
 	struct peer_memory memory[2]; // of the connection, and a table that was replaced
 };
@@ -78,8 +81,9 @@ struct vhost_listener {
 	struct link links[LINKS_MAX];
 	pthread_t closer;
 	pthread_cond_t work, done;
+	int calling;                   // the descriptor that the closer writes to, and may stand in; or -1
 	bool ending, ended, abandoned; // of the closer
-	struct timespec until;         // ending: when it is left behind
+	int64_t until_ms;              // ending: when it is left behind
 	struct vhost_listener *next;
 };
 
@@ -123,7 +127,22 @@ static void watch(struct source *source, bool on)
 		source->watched = on;
 }
 
-// --- Closing what came from the other end: the port's thread ---------------------------------------------
+// --- Calling a driver, and closing what came from it: the port's thread -----------------------------------
+
+// With the lock, but not while it writes: the driver can make that block.
+static void call_drivers(struct vhost_listener *listener, const struct deferred *deferred)
+{
+	for (unsigned i = 0; i < deferred->call_count; i++) {
+		const struct doorbell bell = {.fd = listener->ending ? -1 : deferred->calls[i]};
+
+		listener->calling = bell.fd;
+		leave();
+		doorbell_ring(&bell);
+		enter();
+		listener->calling = -1;
+		close(deferred->calls[i]);
+	}
+}
 
 static void deferred_close(struct deferred *deferred)
 {
@@ -131,6 +150,20 @@ static void deferred_close(struct deferred *deferred)
 		close(deferred->fds[i]);
 	for (unsigned i = 0; i < deferred->memory_count; i++)
 		peer_memory_close(&deferred->memory[i]);
+}
+
+// The link may end and close its own meanwhile.
+static void defer_calls(struct link *link)
+{
+	struct vhost_device *device = &link->device;
+
+	for (unsigned i = 0; i < VHOST_RINGS_MAX; i++) {
+		int fd = device->to_call >> i & 1 ? fcntl(device->rings[i].call_fd, F_DUPFD_CLOEXEC, 0) : -1;
+
+		if (fd >= 0)
+			link->deferred.calls[link->deferred.call_count++] = fd;
+	}
+	device->to_call = 0;
 }
 
 static void defer_fd(struct link *link, int fd)
@@ -147,7 +180,9 @@ static void defer_memory(struct link *link, struct peer_memory *memory)
 
 static void deferred_settle(struct link *link)
 {
-	if (link->deferred.fd_count == 0 && link->deferred.memory_count == 0)
+	const struct deferred *deferred = &link->deferred;
+
+	if (deferred->call_count + deferred->fd_count + deferred->memory_count == 0)
 		return;
 	link->full = true;
 	link->closed = false;
@@ -182,8 +217,9 @@ static void *closer_main(void *argument)
 
 		if (link) {
 			deferred = link->deferred;
-			link->deferred.fd_count = link->deferred.memory_count = 0;
+			link->deferred.call_count = link->deferred.fd_count = link->deferred.memory_count = 0;
 			link->full = false;
+			call_drivers(listener, &deferred);
 			leave();
 			deferred_close(&deferred);
 			enter();
@@ -236,11 +272,13 @@ static void refuse(struct link *link, enum peer_refusal why)
 	link_end(link);
 }
 
-// The driver has held up a worker, or tried to: it must not pay to try again.
-static void bar(struct link *link, enum peer_refusal why)
+// The driver has held up a worker, or tried to: it must not pay to try again, nor by another connection that it has.
+static void bar(struct vhost_listener *listener, enum peer_refusal why)
 {
-	listen_socket_rest(&link->source.listener->socket, clock_now_ms(), BARRED_MS);
-	refuse(link, why);
+	listen_socket_rest(&listener->socket, clock_now_ms(), BARRED_MS);
+	for (unsigned i = 0; i < LINKS_MAX; i++)
+		if (listener->links[i].open)
+			refuse(&listener->links[i], why);
 }
 
 // Who has the port may have hung up and not been heard yet, behind this one or waiting for the rate of messages: then it
@@ -281,8 +319,9 @@ static void handle(struct link *link)
 		why = PEER_REFUSED_TAKEN;
 	if (why == PEER_ACCEPTED && reply.flags && !vhost_link_reply(&link->in, &reply))
 		why = PEER_REFUSED_UNREAD;
+	defer_calls(link);
 	if (device->blocked) {
-		bar(link, PEER_REFUSED_BLOCKING);
+		bar(link->source.listener, PEER_REFUSED_BLOCKING);
 		return;
 	}
 	if (why) {
@@ -393,7 +432,7 @@ static uint64_t look_after_link(struct link *link, uint64_t now_ms, uint64_t wai
 	case PEER_ACCEPTED:
 		break;
 	case PEER_REFUSED_CHARGED:
-		bar(link, PEER_REFUSED_CHARGED);
+		bar(link->source.listener, PEER_REFUSED_CHARGED);
 		return UINT64_MAX;
 	default:
 		refuse(link, PEER_REFUSED_MEMORY_GONE);
@@ -428,11 +467,11 @@ static bool check_holes(struct link *link, uint64_t faults)
 	return false;
 }
 
-// What holds a worker up, and all that it serves: a descriptor that blocks, memory that is not there.
+// What holds a worker up, and all that it serves: a descriptor that blocks, memory that is not there. Returns whether to
+// look again.
 static bool check_drivers(struct vhost_listener *listener)
 {
 	uint64_t faults = faults_now(), since = faults - listener->faults_seen;
-	bool open = false;
 
 	listener->faults_seen = faults;
 	for (unsigned i = 0; i < LINKS_MAX; i++) {
@@ -442,12 +481,13 @@ static bool check_drivers(struct vhost_listener *listener)
 			continue;
 		vhost_device_unblock(&link->device);
 		if (link->device.blocked)
-			bar(link, PEER_REFUSED_BLOCKING);
+			bar(listener, PEER_REFUSED_BLOCKING);
 		else if (check_holes(link, since))
-			bar(link, PEER_REFUSED_HOLES);
-		open |= link->open;
+			bar(listener, PEER_REFUSED_HOLES);
 	}
-	return open;
+	if (doorbell_unblock(listener->calling)) // of a connection that has ended meanwhile
+		bar(listener, PEER_REFUSED_BLOCKING);
+	return is_used(listener);
 }
 
 static uint64_t look_after(struct vhost_listener *listener, uint64_t now_ms)
@@ -555,6 +595,7 @@ static struct vhost_listener *listener_create(const struct vhost_listener_config
 		listener->links[i].source.listener = listener;
 		listener->links[i].closed = true;
 	}
+	listener->calling = -1;
 	guest_charge_open(&listener->charge, config->charged_max_mb, -1);
 	pthread_cond_init(&listener->work, NULL);
 	pthread_cond_init(&listener->done, NULL);
@@ -616,14 +657,13 @@ static void remove_from_doors(struct vhost_listener *listener)
 void vhost_listener_stop(struct vhost_listener *listener)
 {
 	enter();
-	remove_from_doors(listener);
 	watch(&listener->listener, false);
 	for (unsigned i = 0; i < LINKS_MAX; i++)
 		if (listener->links[i].open)
 			link_end(&listener->links[i]);
+	remove_from_doors(listener);
 	listen_socket_close(&listener->socket);
-	clock_gettime(CLOCK_MONOTONIC, &listener->until);
-	listener->until.tv_sec += CLOSE_S;
+	listener->until_ms = clock_now_ms() + CLOSE_MS;
 	listener->ending = true;
 	pthread_cond_signal(&listener->work);
 	leave();
@@ -632,10 +672,13 @@ void vhost_listener_stop(struct vhost_listener *listener)
 // With the lock. Returns whether it has ended in time; if not, it ends when it can, and frees the listener.
 static bool closer_end(struct vhost_listener *listener)
 {
-	int rc = 0;
+	while (!listener->ended && clock_now_ms() < listener->until_ms) {
+		int64_t next_ms = clock_now_ms() + CHECK_MS;
+		const struct timespec next = {next_ms / MS_PER_S, next_ms % MS_PER_S * 1000000};
 
-	while (!listener->ended && rc == 0)
-		rc = pthread_cond_clockwait(&listener->done, &lock, CLOCK_MONOTONIC, &listener->until);
+		doorbell_unblock(listener->calling);
+		pthread_cond_clockwait(&listener->done, &lock, CLOCK_MONOTONIC, &next);
+	}
 	listener->abandoned = !listener->ended;
 	return listener->ended;
 }
@@ -662,6 +705,14 @@ void vhost_listener_close(struct vhost_listener *listener)
 	}
 	if (listeners == NULL && running)
 		thread_stop();
+}
+
+void vhost_listeners_unblock(void)
+{
+	for (struct vhost_listener *listener = listeners; listener; listener = listener->next)
+		for (unsigned i = 0; i < LINKS_MAX; i++)
+			if (listener->links[i].open)
+				vhost_device_unblock(&listener->links[i].device);
 }
 
 uint64_t vhost_listener_refused(const struct vhost_listener *listener, enum peer_refusal refusal)

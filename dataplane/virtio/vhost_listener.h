@@ -2,8 +2,8 @@
 // The unix sockets of all vhost-user ports, and the one thread that serves them: it accepts connections, reads messages
 // and hands them to the state machine of each connection (vhost_device.h). It waits for no other end: sockets do not
 // block, a message has a deadline, and connections and messages have a rate. Who has the port (struct vhost_device: drives)
-// keeps it until it hangs up; of the others the one that was silent longest makes room for who comes. What the other end may make slow, closing
-// its descriptors and unmapping its memory, is done by a thread of each port.
+// keeps it until it hangs up; of the others the one that was silent longest makes room for who comes. What the other end may make
+// slow, calling it, closing its descriptors and unmapping its memory, is done by a thread of each port.
 //
 // Open and close on the control thread. The operations of the devices are called on the listener's thread, or by
 // vhost_listener_close(), never by two threads at a time.
@@ -36,6 +36,9 @@ void vhost_listener_stop(struct vhost_listener *listener);
 // The same if it was not stopped, and free the listener; NULL does nothing. Returns within two seconds of the stop: what the
 // other end keeps from being closed is left to the port's thread.
 void vhost_listener_close(struct vhost_listener *listener);
+
+// Unblock the descriptors of all drivers of all listeners. Of an operation of a device, while it waits for a worker.
+void vhost_listeners_unblock(void);
 
 // How many connections were ended for this reason. Any thread.
 uint64_t vhost_listener_refused(const struct vhost_listener *listener, enum peer_refusal refusal);

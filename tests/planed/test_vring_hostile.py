@@ -46,8 +46,8 @@ HERE = GUEST_ADDRESS + BUFFERS
 END = GUEST_ADDRESS + MEMORY_BYTES
 
 
-def taken(guest: VhostDriver, count: int) -> None:
-    until(lambda: guest.used(TRANSMITQ) == count, f"the device has given back {count} buffers")
+def taken(guest: VhostDriver, count: int, queue: int = TRANSMITQ) -> None:
+    until(lambda: guest.used(queue) == count, f"the device has given back {count} buffers")
 
 
 def _indirect(address: int, length: int, *entry: int) -> Lie:
@@ -478,20 +478,90 @@ def _three_that_stall(stack: ExitStack, path: Path) -> VhostDriver:
     return half
 
 
-def test_a_driver_that_stops_a_worker(planed: Planed, other: Planed) -> None:
-    """It makes its eventfd block again, fills it, and has itself called: it is ended, its neighbours lose no frame."""
+@pytest.mark.parametrize("hides", [False, True])
+def test_a_driver_that_stops_a_worker(planed: Planed, other: Planed, hides: bool) -> None:
+    """It makes its eventfd block again, fills it, and has itself called: it is ended, its neighbours lose no frame.
+
+    ``hides``: once the worker stands, the eventfd looks as if it had never been made to block.
+    """
     path, _ = four_ports(planed, other)
     with traffic_beside(planed, other, 1), VhostDriver(path) as liar:
         until(lambda: link_up(planed, "a"), "the liar is connected")
-        for event in liar.calls:
-            with suppress(BlockingIOError):
-                os.eventfd_read(event)
-            os.eventfd_write(event, 2**64 - 2)
-            os.set_blocking(event, True)
+        liar.make_calls_block(RECEIVEQ, TRANSMITQ)
         liar.offer(TRANSMITQ, 0, HERE, 72)
+        if hides:
+            taken(liar, 1)
+            time.sleep(STAND_S)
+            for event in liar.calls:
+                os.set_blocking(event, False)
         assert liar.hung_up()
         until(lambda: not link_up(planed, "a"), "its port is down")
         assert ports(planed)["a"]["refused_messages"] == {"blocking_eventfd": 1}
+
+
+STAND_S = 0.005
+"""Enough for a worker to stand in a call; far less than is between two looks at what blocks."""
+
+
+def test_a_driver_that_has_itself_called_by_the_listener(planed: Planed, other: Planed) -> None:
+    """A ring that is given back is called, too: whoever does that, the listener goes on."""
+    a, b = four_ports(planed, other)
+    with traffic_beside(planed, other, 1), VhostDriver(a) as liar:
+        until(lambda: link_up(planed, "a"), "the liar is connected")
+        liar.make_calls_block(RECEIVEQ)
+        liar.place_ring(RECEIVEQ)
+        assert liar.hung_up()
+        assert ports(planed)["a"]["refused_messages"] == {"blocking_eventfd": 1}
+        with VhostDriver(b) as mate:
+            mate.settle()
+
+
+def test_nobody_stands_in_the_call_of_a_driver_that_has_gone(planed: Planed, other: Planed) -> None:
+    """Its connection ends, or the port is closed, while somebody stands in its eventfd: that is seen to all the same."""
+    a, b = four_ports(planed, other)
+    with VhostDriver(a) as liar, VhostDriver(b) as last:
+        until(lambda: link_up(planed, "a") and link_up(planed, "b"), "both are connected")
+        last.fill_receiveq()
+        liar.make_calls_block(RECEIVEQ)
+        liar.place_ring(RECEIVEQ)
+        _send_what_is_gone(liar)
+        assert liar.hung_up()
+        until(lambda: not os.get_blocking(liar.calls[RECEIVEQ]), "who stands there is woken")
+        assert ports(planed)["a"]["refused_messages"] == {"memory_gone": 1}
+        last.make_calls_block(RECEIVEQ)
+        last.place_ring(RECEIVEQ)
+        time.sleep(STAND_S)
+        planed.apply()
+        assert "it is left behind" not in planed.process.log_path.read_text(encoding="utf-8")
+
+
+def test_a_driver_that_stops_the_worker_of_another(planed: Planed, other: Planed) -> None:
+    """It is called by a worker that has a ring of another driver meanwhile, who wants that back."""
+    a, b = four_ports(planed, other)
+    with traffic_beside(planed, other, 1), VhostDriver(a) as honest, VhostDriver(b) as liar:
+        until(lambda: link_up(planed, "a") and link_up(planed, "b"), "both are connected")
+        liar.fill_receiveq()
+        liar.make_calls_block(RECEIVEQ)
+        honest.offer(TRANSMITQ, 0, HERE, 72)
+        taken(liar, 1, RECEIVEQ)
+        time.sleep(STAND_S)
+        honest.place_ring(TRANSMITQ)
+        honest.settle()
+        assert liar.hung_up()
+        assert ports(planed)["a"]["refused_messages"] == {}
+        assert ports(planed)["b"]["refused_messages"] == {"blocking_eventfd": 1}
+
+
+def test_a_driver_is_barred_with_all_its_connections(planed: Planed) -> None:
+    """Those that it has kept for the next time end, too, each counted."""
+    path = _limited_port(planed)
+    with VhostDriver(path) as liar, VhostDriver(path, set_up=False) as spare:
+        until(lambda: link_up(planed, "a"), "the liar is connected")
+        spare.settle()
+        liar.make_calls_block(TRANSMITQ)
+        liar.offer(TRANSMITQ, 0, HERE, 72)
+        assert liar.hung_up() and spare.hung_up()
+        assert ports(planed)["a"]["refused_messages"] == {"blocking_eventfd": 2}
 
 
 def _truncate(guest: VhostDriver, size_bytes: int) -> None:
