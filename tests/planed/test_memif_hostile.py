@@ -249,7 +249,7 @@ def exist_bytes(file: int) -> int:
 
 
 def test_pages_that_frames_make_have_a_limit(planed: Planed) -> None:
-    """Those of a client's sparse memory that exist because the server touched them (test_vring_hostile.py)."""
+    """Those of a client's sparse memory that exist because the server touched them (test_vring_pages.py)."""
     wire = {"name": "m", "kind": "memif-server", "path": str(planed.workdir / "m.sock"), "max_charged_mb": 1}
     planed.apply([wire], [task("mon", "monitor", "m")])
     client = MemifClient(Path(wire["path"]))
