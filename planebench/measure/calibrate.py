@@ -58,9 +58,6 @@ THERE, BACK = Flow("a", "b", 0), Flow("b", "a", 1)
 
 CONNECT_DEADLINE_S = 15.0
 
-DURATION_MIN_S, DURATION_MAX_S = 0.01, 60.0
-"""Limits of one send: a shorter one has too few packets, with a longer one a frame size takes over fifteen minutes."""
-
 ReadClock = Callable[[LatencyRecord, Statistics], LatencyRecord | None]
 Send = Callable[[Flow, int, float | None, int], Statistics]
 """Sends flow, frame size in bytes, rate in pps (None: maximum), probes per second; returns ``stats.get``."""
@@ -74,13 +71,6 @@ class FlatOut:
     send_cycles: float
     receive_cycles: float
     tsc_hz: int
-
-
-def check_duration(duration_s: float) -> float:
-    """Return the seconds of one send. Raises UsageError if they are not DURATION_MIN_S to DURATION_MAX_S."""
-    if DURATION_MIN_S <= duration_s <= DURATION_MAX_S:
-        return duration_s
-    raise UsageError(f'duration "{duration_s:g}" s is not valid. Valid: {DURATION_MIN_S:g} to {DURATION_MAX_S:g}')
 
 
 def condition_for(settings: LiveSettings, cpus: Cpus, facts: HostFacts) -> CalibrationCondition:
@@ -116,7 +106,6 @@ def calibrate(
     Raises UsageError for a value that makes no sense, StartError or DiedError if planed does not come up or stay.
     """
     sizes = tuple(dict.fromkeys(frame_sizes))
-    check_duration(duration_s)
     wire = wire_kind(settings.wire).name
     if settings.tester_cores > 1 and not (wire_kind(wire).queues_differ or wire in Adapter.queued_wires):
         known = ", ".join(sorted((*Adapter.queued_wires, "pci")))

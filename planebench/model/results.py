@@ -65,15 +65,6 @@ class JitterSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class CurvePoint:
-    """One load of a loss-rate curve (RFC 2544 section 26.3). Rates are aggregates of all directions."""
-
-    intended_pps: float
-    forwarded_pps: float
-    loss_ratio: float
-
-
-@dataclass(frozen=True, slots=True)
 class BurstSummary:
     """Back-to-back frames (RFC 9004): the longest burst without loss, and the buffer it implies."""
 
@@ -110,7 +101,6 @@ class SearchResult:
     trials: tuple[int, ...] = ()
     deviations: tuple[str, ...] = ()
     """In what the search departs from its standard, one sentence each."""
-    curve: tuple[CurvePoint, ...] = ()
     burst: BurstSummary | None = None
 
     @property

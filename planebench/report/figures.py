@@ -18,7 +18,6 @@ from planebench.report.latency import (
     p99_figures,
     scatter_figures,
 )
-from planebench.report.searches import loss_figures
 from planebench.report.throughput import chain_length_figures, rate_figures
 from planebench.report.vnfs import over_vnfs
 
@@ -92,13 +91,6 @@ FIGURES: tuple[FigureKind, ...] = (
         "Whiskers: throughput, 95 % confidence interval.",
         "chains",
         lambda s: over_vnfs(s.results, s.colors) if s.results[0].point.side_by_side else (),
-    ),
-    FigureKind(
-        "loss",
-        "Frame loss rate",
-        "Frame loss rate by load (RFC 2544 section 26.3).",
-        "losses",
-        lambda s: loss_figures(s.results, s.colors),
     ),
     FigureKind(
         "latency",

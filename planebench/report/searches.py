@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Search results: tables, back-to-back bursts, loss-rate curves, deviations from standards."""
+"""Search results: tables, back-to-back bursts, deviations from standards."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
-from planebench.analysis.counting import same_cell, search_counts
+from planebench.analysis.counting import search_counts
 from planebench.analysis.search.methods import METHODS, short_name
 from planebench.model.grouped import grouped
 from planebench.model.results import Result, SearchResult
-from planebench.model.words import NOTHING, count, interval, mpps, point_name, several
-from planebench.report.charts import curves
-from planebench.report.figure import Colors, Figure, cell_figure
-from planebench.report.svg import ChartRow
+from planebench.model.words import NOTHING, count, interval, mpps, several
 from planebench.report.tables import PageColumn, PageTable, page_table, point_columns
 
 
@@ -31,7 +28,7 @@ def search_table(results: Sequence[Result]) -> PageTable:
         columns,
         members,
         f"{definitions} Mean over the starts of the switch. {RESOLUTION} "
-        "First loss: from the frame loss rate test. Back-to-back: mean longest burst without loss, in frames. "
+        "Back-to-back: mean longest burst without loss, in frames. "
         "In parentheses: did not converge.",
     )
 
@@ -57,31 +54,6 @@ def _cell(method: str, result: Result) -> tuple[str, str]:
         small.append(f"in other starts {', '.join(mpps(s.lower_pps) for s in others)}")
     remarks = next((s.verdict.texts for s in found if s.verdict.reasons), ())
     return figure, "; ".join(filter(None, [error, *small, *remarks]))
-
-
-def loss_rows(results: Sequence[Result]) -> list[ChartRow]:
-    """Return loss in percent over intended Mpps, a row per load of every loss-rate curve (RFC 2544 section 26.3)."""
-    return [
-        {
-            "switch": result.point.switch,
-            "x": point.intended_pps / 1e6,
-            "y": point.loss_ratio * 100,
-            "cell": point_name(result.point),
-            "tip": f"{result.point.switch} at {mpps(point.intended_pps)} Mpps: {point.loss_ratio * 100:.3g} % lost, "
-            f"{mpps(point.forwarded_pps)} Mpps forwarded",
-        }
-        for result in results
-        for search in result.searches
-        for point in search.curve
-    ]
-
-
-def loss_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
-    """Yield the loss-rate curves, one figure per cell."""
-    look = partial(curves, colors=colors, titles=("intended load, Mpps", "lost, %"), log_y=False)
-    for cell, members in same_cell(results).items():
-        if rows := loss_rows(members):
-            yield cell_figure("loss", cell, rows, look)
 
 
 def deviations(results: Iterable[Result]) -> list[str]:

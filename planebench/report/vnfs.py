@@ -16,7 +16,6 @@ from planebench.model.chain_name import chain_label, chain_slug
 from planebench.model.grouped import grouped
 from planebench.model.header import Run
 from planebench.model.outage import OutageReport
-from planebench.model.records import Point
 from planebench.model.results import LatencySummary, Result
 from planebench.model.words import (
     NOTHING,
@@ -120,13 +119,13 @@ PREFERRED = ("bidirectional", "unidirectional", "reversed")
 
 def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
     """Return a row per switch and path, at the smallest frames, bidirectional if that was run."""
-
-    def preference(cell: Point) -> tuple[int, str, int]:
-        return cell.frame_size_bytes, cell.traffic, PREFERRED.index(cell.direction)
-
     cells = same_cell(results)
     paths = grouped((replace(it, direction="unidirectional", frame_size_bytes=0, traffic=""), it) for it in cells)
-    shown = [r for of_path in paths.values() for r in cells[min(of_path, key=preference)]]
+    firsts = (
+        min(of_path, key=lambda it: (it.frame_size_bytes, it.traffic, PREFERRED.index(it.direction)))
+        for of_path in paths.values()
+    )
+    shown = [result for first in firsts for result in cells[first]]
     items = [(r, switch_cores(run, r.point.switch)) for r in shown]
 
     def accepted(words: Callable[[Result, int], str]) -> Callable[[tuple[Result, int]], str]:

@@ -196,7 +196,7 @@ def test_searches_are_repeated_in_starts_of_their_own(tmp_path: Path) -> None:
 
 
 def test_the_progress_bar_ends_where_it_should(tmp_path: Path) -> None:
-    plan = plan_of("sim,sim:stall_share=40%", search="bswlv,curve", loads="0.5", max_r=3)
+    plan = plan_of("sim,sim:stall_share=40%", search="bswlv,rfc2544", loads="0.5", max_r=3)
     watcher = Watcher()
     trials = run(plan, tmp_path, watcher)
     assert watcher.pace.done == watcher.pace.steps == len(trials)
@@ -214,7 +214,7 @@ def test_r_plus_is_taken_over_several_starts(tmp_path: Path, repeat: int, restar
 
 
 def test_passes_go_over_all_topologies_and_every_trial_has_its_own_start(tmp_path: Path) -> None:
-    plan = plan_of("sim,sim", scenario="p2p,v2v,loopback", loads="0.5", search="curve")
+    plan = plan_of("sim,sim", scenario="p2p,v2v,loopback", loads="0.5", search="rfc2544")
     trials = run(plan, tmp_path)
     saturating = [t for t in trials if t.role == "r_plus"]
     visits = [(t.repetition, t.point.scenario) for t in saturating]
@@ -374,7 +374,7 @@ def test_the_switches_of_a_test_point_follow_each_other_in_an_order_that_differs
 @pytest.mark.parametrize("stop_after", [1, 3, 4, 9, 30, -2, -1])
 def test_an_interrupted_run_goes_on_exactly(tmp_path: Path, stop_after: int) -> None:
     """No noise: it differs by start. Further passes, searches and latency come in the order that they would have."""
-    plan = sequential("sim,sim:capacity=9M", 5, search="ndr,curve", loads="0.1,0.5", scenario="p2p,v2v")
+    plan = sequential("sim,sim:capacity=9M", 5, search="ndr,rfc2544", loads="0.1,0.5", scenario="p2p,v2v")
     decide = openly(("sim", "sim#2"), until=5)
     with RunWriter.create(tmp_path / "whole", make_header()) as writer:
         at = campaign(plan, writer, Watcher())

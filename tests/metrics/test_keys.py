@@ -30,7 +30,6 @@ KEYS: dict[str, tuple[str, ...]] = {
     "results": OF_POINT,
     "latency": (*OF_POINT, "load"),
     "searches": (*OF_POINT, "method"),
-    "curve": (*OF_POINT, "method", "intended_pps"),
     "ledger": (*OF_POINT, "place", "cause"),
     "anatomy": (*OF_POINT, "load", "flow", "part"),
     "trials": (*POINT_KEY, "role", "load", "repetition", "flow"),

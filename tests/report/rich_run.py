@@ -18,7 +18,6 @@ from planebench.model.records import Evidence, LatencyRecord, Point, SwitchCycle
 from planebench.model.records import VerdictKind as Kind
 from planebench.model.results import (
     BurstSummary,
-    CurvePoint,
     Ledger,
     LoadFinding,
     Loss,
@@ -117,10 +116,6 @@ def _with_searches(result: Result) -> Result:
         "verdict": make_verdict("invalid", "interrupted; bounds so far"),
     }
     burst = BurstSummary(best * 1.2e6, 1834.0, 1702, 1990, 91.0, 3, 24_000.0)
-    curve = tuple(
-        CurvePoint(best * 1e6 * share, best * 1e6 * min(share, 0.92), max(0.0, 1 - 0.92 / share))
-        for share in (1.25, 1.125, 1.0, 0.875, 0.75)
-    )
     searches = (
         search(point, "ndr", best * 0.8, best * 0.804, deviations=(DEVIATION, LINE_RATE)),
         search(point, "pdr", best * 0.9, best * 0.904, deviations=(DEVIATION, LINE_RATE)),
@@ -128,7 +123,6 @@ def _with_searches(result: Result) -> Result:
         if point.switch == "ovs-dpdk"
         else search(point, "rfc2544", best * 0.79, best * 0.795),
         search(point, "bswlv", best * 0.85, best * 0.853),
-        search(point, "curve", best * 0.875, best, curve=curve),
         search(point, "b2b", None, None, burst=burst),
     )
     ledger = Ledger(1_000_000, 980_000, (Loss("vhost ring", "full (v0)", 19_000), Loss("switch", "fault", 900)))

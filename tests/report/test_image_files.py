@@ -40,7 +40,7 @@ def test_a_width_is_kept_and_text_keeps_its_size(tmp_path: Path, width_mm: float
 def test_kinds_are_chosen(tmp_path: Path) -> None:
     written = write_figures(Derived(_run()), tmp_path, ("overview",))
     assert [path.name for path in written] == ["overview.svg"]
-    assert write_figures(Derived(_run()), tmp_path, ("loss",)) == ()
+    assert write_figures(Derived(_run()), tmp_path, ("vnfs",)) == ()
     for wrong, words in (
         ({"only": ("bars",)}, "throughput"),
         ({"width_mm": 8.4}, "40 to 1000"),

@@ -46,7 +46,6 @@ def test_the_page_has_every_section(page: str) -> None:
     for words in (
         "Rates by search, Mpps",
         "Deviation from the standard, ",
-        "Frame loss rate",
         "Latency against load",
         "Loss accounting",
         "IPDV (RFC 3393)",

@@ -62,19 +62,18 @@ def test_the_table_has_a_column_a_method_and_the_reason_of_what_is_incomplete() 
         "PDR",
         "RFC 2544",
         "BSwLV",
-        "first loss",
         "back-to-back",
     ]
     ovs = next(row.cells for row in table.rows if row.cells[0] == "ovs-dpdk")
     assert ovs[2] == ("9.04", "bounds 9.04–9.09, one start; forwards 9.04")
     assert ovs[4] == ("(7.91)", "forwards 7.91; interrupted; bounds so far")
-    assert ovs[7] == ("1\u202f834", "")
+    assert ovs[6] == ("1\u202f834", "")
 
 
 def test_a_deviation_is_told_once_with_its_methods() -> None:
     assert deviations(rich().results) == [
         f"NDR, PDR: {DEVIATION}",
-        f"NDR, PDR, RFC 2544, BSwLV, first loss, back-to-back: {LINE_RATE}",
+        f"NDR, PDR, RFC 2544, BSwLV, back-to-back: {LINE_RATE}",
     ]
 
 
@@ -91,12 +90,12 @@ def test_without_searches_there_is_no_table_of_them() -> None:
     assert "Rates by search" not in table_text(Derived(make_run()))
 
 
-def test_curves_and_loads_are_drawn_where_there_are_enough() -> None:
+def test_loads_are_drawn_where_there_are_enough() -> None:
     derived = rich()
     kinds = [f.kind for f in make_figures(derived)]
-    assert kinds.count("loss") == kinds.count("load") == 1
+    assert kinds.count("load") == 1
     two_loads = tuple(dataclasses.replace(r, latency=r.latency[:2], searches=()) for r in derived.results)
-    assert {"loss", "load"}.isdisjoint(f.kind for f in make_figures(with_results(derived.run, two_loads)))
+    assert "load" not in {f.kind for f in make_figures(with_results(derived.run, two_loads))}
 
 
 def test_the_same_point_twice_keeps_the_searches_apart() -> None:

@@ -56,7 +56,7 @@ def plan(tmp_path: Path) -> str:
 
 
 def test_help_names_it(tmp_path: Path) -> None:
-    assert "curve, b2b, steps." in planebench(tmp_path, "run", "--help")
+    assert "b2b, steps." in planebench(tmp_path, "run", "--help")
 
 
 def test_a_plan_names_it_and_its_time_is_estimated(tmp_path: Path, plan: str) -> None:

@@ -18,7 +18,7 @@ from planebench.model.scenario import Direction
 from planebench.testbed.rates import SATURATING, line_rate_pps
 
 LINE_PPS = line_rate_pps(64)
-RATES = ("ndr", "pdr", "rfc2544", "bswlv", "curve")
+RATES = ("ndr", "pdr", "rfc2544", "bswlv")
 
 
 @pytest.mark.parametrize("method", RATES)

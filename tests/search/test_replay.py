@@ -78,7 +78,7 @@ def test_a_cut_search_goes_on_to_the_same_result(method, seed, where):
     assert cut.trials == whole.trials
 
 
-@pytest.mark.parametrize("method", ["ndr", "bswlv", "curve"])
+@pytest.mark.parametrize("method", ["ndr", "bswlv"])
 def test_bounds_so_far_never_lie(rig, method):
     whole = rig("sim")
     final = whole.finish(method)
@@ -141,12 +141,12 @@ def test_what_is_no_answer(change):
     point = make_point()
     flat_out = make_trial(0, point)
     answer = {"role": "search", "load": Load("paced", 12.5e6), "search": "x"}
-    first = step("curve", SearchSettings(duration_s=1.0), point, [flat_out])
+    first = step("rfc2544", SearchSettings(duration_s=1.0), point, [flat_out])
     assert first == Ask(12.5e6, 1.0)
     good = make_trial(1, point, 10.0, **answer)
     bad = make_trial(1, point, 10.0, **{**answer, **change})
-    assert step("curve", SearchSettings(duration_s=1.0), point, [flat_out, bad]) == first
-    assert step("curve", SearchSettings(duration_s=1.0), point, [flat_out, bad, good]) != first
+    assert step("rfc2544", SearchSettings(duration_s=1.0), point, [flat_out, bad]) == first
+    assert step("rfc2544", SearchSettings(duration_s=1.0), point, [flat_out, bad, good]) != first
 
 
 def test_giving_up_says_what_was_tried():

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planebench.analysis.search.methods import BSWLV, _duration_s
-from planebench.analysis.search.replay import step
 from planebench.analysis.search.task import (
     GaveUp,
     SearchFinding,
@@ -122,14 +121,3 @@ def test_late_slots_are_no_loss_and_frames_that_a_full_ring_did_not_take_are():
     both = DirectionCounts("n0->n1", 1000, 800, 800, unsent_late_packets=100, unsent_ring_full_packets=100)
     assert [d.loss_ratio for d in (late, full, both)] == [0.0, 0.11, pytest.approx(1 / 9)]
     assert paced(1, directions=(late, full)).loss_ratio == pytest.approx(110 / 1900)
-
-
-def test_a_curve_that_loses_only_in_the_middle_says_both_loads():
-    """Lossless at the top, lossy below: nothing is said of a switch that may do more."""
-    loads = [10.0, 9.0, 8.0, 7.0]
-    log = [make_trial(0), *(paced(load, lost=5 if load == 9.0 else 0) for load in loads)]
-    how = SearchSettings(duration_s=1.0, max_load_pps=10e6)
-    result = step("curve", how, make_point(), log)
-    assert (result.lower_pps, result.upper_pps) == (8e6, 9e6)
-    assert result.verdict.texts == ()
-    assert [p.intended_pps for p in result.curve] == [10e6, 9e6, 8e6, 7e6]

@@ -10,7 +10,7 @@ import pytest
 
 from planebench.model.records import VerdictKind
 
-LOSSLESS = ("ndr", "rfc2544", "bswlv", "curve")
+LOSSLESS = ("ndr", "rfc2544", "bswlv")
 
 
 @pytest.mark.parametrize("method", [*LOSSLESS, "pdr"])

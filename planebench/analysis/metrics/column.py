@@ -21,7 +21,6 @@ from planebench.model.records import POINT_KEY, DirectionCounts, Point, ThreadEv
 from planebench.model.results import (
     AnatomySummary,
     Comparison,
-    CurvePoint,
     LatencySummary,
     Ledger,
     Loss,
@@ -69,7 +68,6 @@ class TableRow(SimpleNamespace):
     part: PartSummary
     search: SearchResult
     figure: SearchFigure | None
-    point: CurvePoint
     ledger: Ledger
     loss: Loss | None
     trial: Trial

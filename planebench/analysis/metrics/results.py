@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The columns of results and of their parts: latency, searches, loss-rate curves, ledger, anatomy.
+"""The columns of results and of their parts: latency, searches, ledger, anatomy.
 
 RESULT and LATENCY are in the order of the JSON export; the order of the other outputs follows from it.
 """
@@ -257,13 +257,12 @@ RESULT: tuple[Column, ...] = (
     *(
         Column(f"{name}_{'packets' if it.figure == 'burst' else 'pps'}", Number, partial(_found, name), outputs=TABLE)
         for name, it in METHODS.items()
-        if name != "curve"  # it has a table of its own
     ),
     *(Column(f"{name}_verdict", str | None, partial(_found_verdict, name), outputs=TABLE) for name in ("ndr", "pdr")),
     *(
         Column(f"{name}_is_lower_bound", bool | None, partial(_found_bound, name), outputs=TABLE)
         for name, it in METHODS.items()
-        if it.figure == "rate" and name != "curve"
+        if it.figure == "rate"
     ),
     _result("throughput_trials_pps", tuple[float, ...], page=OnPage("trials", 5, len)),
     Column("trial_indices", tuple[int, ...], "result.trials"),
@@ -342,8 +341,6 @@ SEARCH = (
     *attributes("search", deviations=Texts),
 )
 
-CURVE = (*_SEARCH, *attributes("point", intended_pps=float, forwarded_pps=float, loss_ratio=float))
-
 LEDGER = (
     *_VERDICT,
     Column("place", str, lambda it: it.loss.place if it.loss else "unexplained"),
@@ -395,10 +392,5 @@ RESULT_TABLES: Mapping[str, Table] = {
     "latency": _table("a result and load: percentiles, jitter, latency baseline of the tester", LATENCY, latencies),
     "anatomy": _table("a latency, flow and part of the path", ANATOMY, _parts),
     "searches": _table("a result, search and start: bounds or burst; `figure_pps` of all starts", SEARCH, _searches),
-    "curve": _table(
-        "a load of a frame loss rate test (--search curve)",
-        CURVE,
-        lambda derived: (TableRow(**vars(it), point=point) for it in _searches(derived) for point in it.search.curve),
-    ),
     "ledger": _table("a result and place where frames were lost, `unexplained` last", LEDGER, _losses),
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every search, by name (docs/design/adding.md): for a highest load, by what its standard asks; for the longest burst,
-the loss-rate curve, and the carried load."""
+and the carried load."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from planebench.analysis.search.task import (
 from planebench.model.plan import R_PLUS
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Verdict, VerdictKind
-from planebench.model.results import BurstSummary, CurvePoint
+from planebench.model.results import BurstSummary
 
 CSIT_TRIAL_S = 1.0
 CSIT_TRIALS = 21
@@ -143,7 +143,7 @@ BSWLV = Method(
 )
 
 
-# Searches for something else than a highest load: back-to-back bursts, the loss-rate curve, the carried load.
+# Searches for something else than a highest load: back-to-back bursts, the carried load.
 
 BURST_MIN_PACKETS = 16
 """The fewest the tester can time."""
@@ -304,45 +304,7 @@ CARRIED = Method(
 )
 
 
-# Loss-rate curve, RFC 2544 section 26.3.
-
-CURVE_STEPS = 10
-"""Steps of 10 % of the highest load."""
-LOSSLESS_IN_A_ROW = 2
-
-
-def curve(measure: Measure, task: SearchTask, found: SearchFinding) -> None:
-    """Measure loss from the highest load down, until two successive trials lose nothing."""
-    top = found.max_load_pps = task.max_load_pps(measure)
-    duration_s = task.settings.duration_s or RFC2544_TRIAL_S
-    for step in range(CURVE_STEPS):
-        load = task.whole(top * (CURVE_STEPS - step) / CURVE_STEPS)
-        trial = measure(task.ask(load, duration_s))
-        found.curve += (CurvePoint(load, trial.throughput_pps, trial.loss_ratio),)
-        if trial.loss_ratio > 0:
-            found.upper_pps = load
-            continue
-        # The higher of two successive loads without loss: lossy ones before are above it; one alone is luck.
-        row = found.curve[-LOSSLESS_IN_A_ROW:]
-        if len(row) == LOSSLESS_IN_A_ROW and all(p.loss_ratio == 0 for p in row):
-            found.lower_pps = found.conditional_pps = row[0].intended_pps
-            return
-    what = "no two successive loads were without loss" if found.curve[-1].loss_ratio == 0 else "no load met the goal"
-    found.remarks += (Reason(ReasonCode.NO_LOAD_MET, f"{what}, down to the lowest of the curve, {load:g} pps"),)
-
-
-CURVE = Method(
-    name="curve",
-    short_name="first loss",
-    help="loss at falling loads (frame loss rate test)",
-    search=curve,
-    deviations=lambda settings: (*short_trials(settings), *highest_load(settings)),
-    expected_trials=lambda settings: 5,
-    standard_s=RFC2544_TRIAL_S,
-)
-
-
-METHODS: dict[str, Method] = {it.name: it for it in (CARRIED, NDR, PDR, RFC2544, BSWLV, CURVE, B2B)}
+METHODS: dict[str, Method] = {it.name: it for it in (CARRIED, NDR, PDR, RFC2544, BSWLV, B2B)}
 """In the order in which they are run: an earlier one leaves trials that a later one can use."""
 
 

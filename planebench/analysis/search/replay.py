@@ -102,7 +102,6 @@ def _replay(
         conditional_pps=None if found.conditional_pps is None else found.conditional_pps * kept,
         trials=tuple(sorted(t.index for t in log.used)),
         deviations=deviations,
-        curve=found.curve,
         burst=found.burst,
     )
     return result, ask

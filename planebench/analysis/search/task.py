@@ -14,7 +14,7 @@ from annotated_types import Gt
 from planebench.model.plan import Plan, SearchPlan
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Point, Trial, Verdict, VerdictKind
-from planebench.model.results import BurstSummary, CurvePoint
+from planebench.model.results import BurstSummary
 from planebench.model.time_had import stood_in
 
 # The seam of a search: what it asks for, and how it is answered. No I/O, no clock, nothing of planebench.measure.
@@ -261,7 +261,6 @@ class SearchFinding:
     conditional_pps: float | None = None
     max_load_pps: float | None = None
     loss_ratio: float = 0.0
-    curve: tuple[CurvePoint, ...] = ()
     burst: BurstSummary | None = None
     verdict: Verdict | None = None
     remarks: tuple[Reason, ...] = ()

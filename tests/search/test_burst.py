@@ -1,64 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Loss-rate curve and back-to-back frames."""
+"""Back-to-back frames."""
 
 from __future__ import annotations
 
 import dataclasses
 
 import pytest
-from builders import make_point, make_trial
+from builders import make_point
 
 from planebench.analysis.search.methods import summarise
-from planebench.analysis.search.replay import step
-from planebench.analysis.search.task import SearchSettings
-from planebench.model.records import DirectionCounts, Load, VerdictKind
-
-
-def test_curve_stops_after_two_lossless_trials(rig):
-    tried = rig("sim:capacity=10M", duration_s=1.0, max_load_pps=20e6)
-    result = tried.finish("curve")
-    assert [p.intended_pps for p in result.curve] == [20e6, 18e6, 16e6, 14e6, 12e6, 10e6, 8e6]
-    assert [round(p.loss_ratio, 4) for p in result.curve] == [0.5, 0.4444, 0.375, 0.2857, 0.1667, 0, 0]
-    assert [p.forwarded_pps for p in result.curve] == [10e6] * 6 + [8e6]
-    assert (result.lower_pps, result.upper_pps, result.conditional_pps) == (10e6, 12e6, 10e6)
-    assert len(tried.trials) == 7
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_bounds_of_a_curve_are_never_upside_down(rig, seed):
-    """The first load without loss may be luck: the lower bound is the higher of two in a row."""
-    result = rig("sim:stall_share=0.3", seed).finish("curve")
-    lossy = [p.intended_pps for p in result.curve if p.loss_ratio > 0]
-    assert result.upper_pps == min(lossy)
-    if result.lower_pps is None:
-        assert len(result.curve) == 10
-    else:
-        assert result.lower_pps < result.upper_pps
-        last = result.curve[-2:]
-        assert (result.lower_pps, result.conditional_pps) == (last[0].intended_pps, last[0].forwarded_pps)
-        assert [p.loss_ratio for p in last] == [0, 0]
-
-
-def test_a_curve_without_two_in_a_row_says_so():
-    loads = [10.0 - i for i in range(10)]
-    counts = [DirectionCounts("n0->n1", 10**6, 10**6, 10**6 - (i % 2 == 0)) for i in range(10)]
-    log = [
-        make_trial(i, role="search", load=Load("p", load * 1e6), directions=(count,))
-        for i, (load, count) in enumerate(zip(loads, counts, strict=True))
-    ]
-    how = SearchSettings(duration_s=1.0, max_load_pps=10e6)
-    result = step("curve", how, make_point(), log)
-    assert (result.lower_pps, result.upper_pps) == (None, 2e6)
-    assert result.verdict.texts == (
-        "no two successive loads were without loss, down to the lowest of the curve, 1e+06 pps",
-    )
-
-
-def test_curve_of_a_lossy_switch_has_all_ten_points(rig):
-    result = rig("sim:loss=1%").finish("curve")
-    assert len(result.curve) == 10
-    assert result.curve[-1].intended_pps == pytest.approx(0.1 * result.curve[0].intended_pps, rel=1e-6)
-    assert "down to the lowest" in result.verdict.texts[0]
+from planebench.model.records import VerdictKind
 
 
 @pytest.mark.parametrize("direction", ["unidirectional", "bidirectional"])
