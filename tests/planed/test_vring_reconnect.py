@@ -172,6 +172,8 @@ def _one_life(switch: Planed) -> Handles:
     a, b = (Path(wire["path"]) for wire in switch.wires)
     with VhostDriver(a) as sender, VhostDriver(b) as receiver:
         until(lambda: ports_up(switch), "both are connected")
+        for end in (sender, receiver):
+            end.settle()  # its rings have been called, too, by a descriptor that is closed then
         seen = handles(switch)
         receiver.fill_receiveq()
         until(lambda: _passes(sender, receiver), "a first frame comes")
