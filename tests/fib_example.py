@@ -132,7 +132,9 @@ class Example:
         until(lambda: procfs.read_text(f"/proc/{holder.pid}/comm") == "sleep", f"namespace {name} is there")
         return holder
 
-    def _start(self, name: str, namespace: str, *argv: str, env: dict[str, str] | None = None) -> Process:
+    def _start(
+        self, name: str, namespace: str, *argv: str, env: dict[str, str] | None = None, high_priority: bool = False
+    ) -> Process:
         return self.supervisor.spawn(
             name,
             argv,
@@ -140,7 +142,7 @@ class Example:
             workdir=self.folder,
             netns_pid=self.pid(namespace),
             env=env,
-            high_priority=False,
+            high_priority=high_priority,
         )
 
     # The switch
@@ -164,7 +166,8 @@ class Example:
         config, rpc = self.folder / "switch.json", self.folder / "rpc"
         config.write_text(json.dumps(document))
         argv = (str(find_planed()), "--config", str(config), "--rpc", str(rpc), *options)
-        self.switch = self._start(f"switch{next(self._switches)}", "switch", *argv)
+        # Its rings hold 2.5 s of what the tests send: beside busy programs it would wait for longer, and lose frames.
+        self.switch = self._start(f"switch{next(self._switches)}", "switch", *argv, high_priority=True)
 
     def _connect(self) -> None:
         self.client = PlanedClient(self.folder / "rpc", give_up=self._give_up, timeout_s=PATIENCE_S)
