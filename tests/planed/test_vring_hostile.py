@@ -517,7 +517,7 @@ def test_a_driver_that_has_itself_called_by_the_listener(planed: Planed, other: 
 
 
 def test_nobody_stands_in_the_call_of_a_driver_that_has_gone(planed: Planed, other: Planed) -> None:
-    """Its connection ends, or the port is closed, while somebody stands in its eventfd: that is seen to all the same."""
+    """Its connection ends, or the port is closed, while somebody stands in its eventfd: that is seen to."""
     a, b = four_ports(planed, other)
     with VhostDriver(a) as liar, VhostDriver(b) as last:
         until(lambda: link_up(planed, "a") and link_up(planed, "b"), "both are connected")
@@ -754,7 +754,8 @@ def test_who_comes_back_goes_on_where_it_ended(planed: Planed, other: Planed) ->
     with VhostDriver(b) as mate, VhostDriver(a) as guest:
         until(lambda: link_up(planed, "a"), "the guest is connected")
         for number in range(4):
-            become_sparse(guest)
+            with suppress(ConnectionError, struct.error):  # the last frame may have been its end
+                become_sparse(guest)
             if not all(cross(guest, mate, TRANSMITQ, it) for it in untouched(16 * PAGE, MB // 2, (1 + number) * MB)):
                 break
         assert guest.is_gone()
