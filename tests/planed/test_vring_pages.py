@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import mmap
 import os
+import struct
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
@@ -110,7 +111,8 @@ def test_who_comes_back_goes_on_where_it_ended(planed: Planed, other: Planed) ->
     with VhostDriver(b) as mate, VhostDriver(a) as guest:
         until(lambda: link_up(planed, "a"), "the guest is connected")
         for number in range(4):
-            become_sparse(guest)
+            with suppress(ConnectionError, struct.error):  # the last frame may have been its end
+                become_sparse(guest)
             if not all(cross(guest, mate, TRANSMITQ, it) for it in untouched(16 * PAGE, MB // 2, (1 + number) * MB)):
                 break
         assert guest.is_gone()
