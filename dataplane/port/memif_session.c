@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "shm/doorbell.h"
 #include "shm/guest_fault.h"
 
@@ -298,7 +299,11 @@ static void wait_and_hear(struct memif_port *port, uint64_t now_ms)
 	        {.fd = resting_ms == 0 && is_open(port, now_ms) ? port->listener.fd : -1, .events = POLLIN},
 	};
 
-	poll(fds, RTE_DIM(fds), port->fd >= 0 ? CHECK_MS : resting_ms ? (int)resting_ms : -1);
+	// By chance: a client that knew the moment could let go of a doorbell just before, again and again.
+	poll(fds, RTE_DIM(fds),
+	     port->fd >= 0 ? CHECK_MS - (int)(random_secret() % (CHECK_MS / 2))
+	     : resting_ms  ? (int)resting_ms
+	                   : -1);
 	if (fds[0].revents)
 		eventfd_read(port->wake_fd, &ignored);
 	if (fds[1].revents)

@@ -17,6 +17,7 @@
 #include "base/limits.h"
 #include "base/listen_socket.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "shm/doorbell.h"
 #include "shm/guest_fault.h"
 #include "virtio/vhost_link.h"
@@ -490,13 +491,19 @@ static bool check_drivers(struct vhost_listener *listener)
 	return is_used(listener);
 }
 
+// By chance: who knew the moment could let go just before, again and again.
+static uint64_t check_after_ms(void)
+{
+	return CHECK_MS - random_secret() % (CHECK_MS / 2);
+}
+
 static uint64_t look_after(struct vhost_listener *listener, uint64_t now_ms)
 {
 	uint64_t messages_ms = bucket_wait(&listener->messages, now_ms);
 	uint64_t due_ms = UINT64_MAX, rest_ms;
 
 	if (now_ms >= listener->check_ms)
-		listener->check_ms = check_drivers(listener) ? now_ms + CHECK_MS : 0;
+		listener->check_ms = check_drivers(listener) ? now_ms + check_after_ms() : 0;
 	rest_ms = listen_socket_wait_ms(&listener->socket, now_ms);
 	if (listener->check_ms)
 		due_ms = listener->check_ms - now_ms;
