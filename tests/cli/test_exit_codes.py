@@ -132,7 +132,7 @@ def failed(own_run_folder: Path) -> Run:
         ("compare", NO),
         ("compare RUN --fail-below 0.9", INCONCLUSIVE),
         ("capacity RUN", INCONCLUSIVE),
-        ("export --format svg --only loss", INCONCLUSIVE),
+        ("export --format svg --only load", INCONCLUSIVE),
     ],
 )
 @pytest.mark.parametrize("more", [(), ("--json",)])

@@ -100,7 +100,7 @@ def test_a_fault_of_forwarding_fails_its_own_check(one_that_changes: Rig, fault:
     [
         ("has-company", "cores", "cores"),
         ("dies-of-runts", "bad-frames", "bad-frames"),
-        ("oversleeps", "bad-frames,pause", "pause"),
+        pytest.param("oversleeps", "bad-frames,pause", "pause", marks=pytest.mark.all),
     ],
 )
 def test_a_fault_of_character_fails_its_own_check(fault: str, checks: str, wrong: str) -> None:

@@ -80,6 +80,7 @@ def test_long_chains_through_every_switch(bench: Bench, switch: str) -> None:
         assert not any(key.startswith("vnf") for key in trial["tester_drops"]), trial["tester_drops"]
 
 
+@pytest.mark.all
 def test_traffic_through_chains_of_defaults(bench: Bench) -> None:
     """Headers of every kind, and the addresses of the router's own table, are passed; what cannot be is left out."""
     profiles = "--traffic=ipv6,tcp,vlan,fib:count=500"

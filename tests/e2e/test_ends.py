@@ -86,7 +86,10 @@ VETH = "veth" if os.geteuid() == 0 else "virtio"
 
 @pytest.mark.parametrize(
     ("number", "times", "switch", "wire"),
-    [(signal.SIGINT, 20, "planed,ovs-dpdk", "virtio"), (signal.SIGTERM, 1, "planed", VETH)],
+    [
+        (signal.SIGINT, 20, "planed,ovs-dpdk", "virtio"),
+        pytest.param(signal.SIGTERM, 1, "planed", VETH, marks=pytest.mark.all),
+    ],
 )
 def test_a_signal_keeps_what_was_measured_and_leaves_nothing(
     bench: Bench, capsys: pytest.CaptureFixture[str], number: signal.Signals, times: int, switch: str, wire: str

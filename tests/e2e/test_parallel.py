@@ -156,7 +156,7 @@ def test_control_packets_are_passed_to_the_vnf_and_answered_under_load(offloaded
     assert trial.switch.packets >= trial.forwarded_packets + 2 * control.sent
 
 
-@pytest.mark.parametrize("count", [2, 16])
+@pytest.mark.parametrize("count", [2, pytest.param(16, marks=pytest.mark.all)])
 def test_every_vnf_is_alive_answers_under_load_and_changes_its_routes_in_turn(count: int) -> None:
     """Expired packets have an ICMP error each; after each round of changes, each VNF's routes lead where they shall."""
     profile = parse_traffic("fib:updates=4k")

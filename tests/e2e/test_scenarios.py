@@ -108,6 +108,7 @@ def test_the_run_says_that_it_is_complete(measured: Measured) -> None:
     assert "\n1/" in measured.err, "where there is no terminal, a line at once and then every ten seconds"
 
 
+@pytest.mark.all
 def test_a_switch_named_twice_is_measured_twice_with_a_chain_of_three(bench: Bench) -> None:
     run = Measured(bench, "--switch", "planed,planed", "--scenario", "loopback", "--chain-length", "3")
     assert [switch["label"] for switch in run.header["switches"]] == ["planed", "planed#2"]
@@ -119,6 +120,7 @@ def test_a_switch_named_twice_is_measured_twice_with_a_chain_of_three(bench: Ben
         assert trial["switch"]["packets"] >= 4 * sum(way["forwarded_packets"] for way in counts(trial))
 
 
+@pytest.mark.all
 def test_jumbo_frames(bench: Bench) -> None:
     """Through every switch: tests/switches/test_running.py."""
     run = Measured(bench, "--switch", "planed", "--scenario", "v2v", "--frame-size", "9000", "--no-calibrate")

@@ -51,6 +51,7 @@ def test_it_conforms(bench: Bench, name: str) -> None:
     assert document["counts"]["pass"] >= 10
 
 
+@pytest.mark.all
 def test_a_switch_that_loses_frames_does_not_conform(bench: Bench) -> None:
     done = bench.run("switch", "check", "planed:drop_one_in=7", "--scenario", "p2p", "--check", "forwards", code=1)
     assert "FAIL forwards p2p virtio" in done.stdout

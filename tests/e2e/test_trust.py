@@ -41,6 +41,7 @@ def busy_loop(cpu: int) -> Iterator[None]:
         process.wait()
 
 
+@pytest.mark.all
 def test_a_throttled_tester_is_told_from_a_slow_switch(bench: Bench) -> None:
     bench.run("run", bench.plan, *SHORT, "--switch", "planed", "--repeat", 3, "--duration", 0.2, "--max-rate", "50k")
     run = read_run(find_run(bench.runs, "latest"))

@@ -237,6 +237,7 @@ def _permanent_neighbour(here: Machine, there: Machine) -> None:
     run("ip", "-n", f"pb{here.name}", "neigh", "replace", *entry)
 
 
+@pytest.mark.all
 def test_counts_are_exact_and_nothing_is_sent_while_measuring(lab: Lab) -> None:
     silences: list[tuple[float, float]] = []
     done = threading.Event()

@@ -9,7 +9,7 @@ import pytest
 from lab_rig import Lab, on
 
 # QEMU 7.2 does not tell Linux's driver of e1000e that the link went down.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), on("vmxnet3")]
+pytestmark = [pytest.mark.slow, pytest.mark.all, pytest.mark.timeout(900), on("vmxnet3")]
 
 
 def test_exit_code_and_output_of_a_command_come_back(lab: Lab) -> None:

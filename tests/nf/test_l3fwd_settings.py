@@ -229,6 +229,7 @@ def test_default_routes_take_the_testers_frames(tmp_path: Path) -> None:
     assert {k: v for k, v in hits.items() if v} == {"198.19.0.0/16": 4} | {f"198.19.{i}.0/24": 1 for i in range(4)}
 
 
+@pytest.mark.all
 def test_a_million_prefixes(tmp_path: Path) -> None:
     """One prefix a line, with no more memory than any other task; lookups in it by an LPM of Python's."""
     rng = np.random.default_rng(7)

@@ -471,6 +471,7 @@ def test_another_planed_takes_over(supervisor: Supervisor, tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["snapshot"], "no socket is left"
 
 
+@pytest.mark.all
 def test_a_take_over_that_fails_leaves_the_old_one(supervisor: Supervisor, tmp_path: Path) -> None:
     planed, guest = started(supervisor, tmp_path, "stays")
     announced(guest, 1, FAR)

@@ -47,6 +47,7 @@ def misled(supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     return Planed(supervisor, "misled")
 
 
+@pytest.mark.all
 def test_a_trial_of_ten_seconds_takes_ten_seconds(misled: Planed) -> None:
     misled.apply([ethdev("e0", "net_null0,no-rx=1")], [task("gen", "generator", "e0")])
     begin_tsc, begin_ns = reading(misled)

@@ -46,8 +46,9 @@ VALUES = {"vm": {"accel": "tcg"}}
 """As everywhere, whether KVM is here or not."""
 CASES = [
     pytest.param("planed", "vm", marks=pytest.mark.all),
-    ("ovs-dpdk", "container"),
-    *[("planed", "container"), ("ovs-dpdk", "vm")] * often(0, 1),
+    ("planed", "container"),
+    pytest.param("ovs-dpdk", "container", marks=pytest.mark.all),
+    *[("ovs-dpdk", "vm")] * often(0, 1),
 ]
 
 

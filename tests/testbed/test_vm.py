@@ -45,6 +45,7 @@ def boot(bed: Bed, request: HostedRequest, *shut: str) -> RunningVnf:
     return vnf
 
 
+@pytest.mark.all
 def test_a_guest_forwards_every_frame_and_its_life_is_ours(supervisor: Supervisor, tmp_path: Path) -> None:
     with Bed(supervisor) as bed:
         vnf = boot(bed, bed.request("vnf0", bed.document()))
