@@ -43,9 +43,7 @@ def claimed(cpus: Iterable[int]) -> Iterator[None]:
         taken.pop(os.getpid(), None)
         for pid, theirs in taken.items():
             command = " ".join(procfs.words(pid))
-            who = (f"process {pid}" if pid else "many ask it") + (
-                f", {' '.join(command.split())[:100]}" if command else ""
-            )
+            who = (f"process {pid}" if pid else "unknown") + f", {' '.join(command.split())[:100]}" * bool(command)
             raise BusyError(
                 f"another planebench measures on CPU {range_text(theirs)} ({who}), and two runs on the same CPUs ruin "
                 f"each other. Wait until it ends, give each run its own CPUs, e.g. with taskset -c, or set {SHARE}=1"
