@@ -295,12 +295,12 @@ int planed_apply(struct planed *planed, struct config *config, json_t *document,
 		struct port *port = next.set.ports[i];
 
 		port->config = config->ports[i]; // of a port that stays: its line rate may be new
-		port_flush_all(port);            // it may have no task any more
+		if (planed->takes_over)
+			drain(port);
+		port_flush_all(port); // it may have no task any more; and who polls it next is another thread
 	}
 	config_free(planed->config);
 	json_decref(planed->document);
-	for (unsigned i = 0; planed->takes_over && i < next.set.port_count; i++)
-		drain(next.set.ports[i]);
 	next.set.document = json_incref(document);
 	*planed = next.set;
 	planed_run(planed);
