@@ -31,6 +31,12 @@ static inline uint64_t random_secret(void)
 	                                                                           : random_mix(rte_rdtsc());
 }
 
+// Between half of a time and all of it: nobody can tell the moment.
+static inline unsigned random_within(unsigned ms)
+{
+	return ms - (unsigned)(random_secret() % (ms / 2));
+}
+
 static inline uint64_t draw_hash(uint64_t key, uint64_t k)
 {
 	return random_mix(key + k * RANDOM_GOLDEN);

@@ -301,7 +301,7 @@ static void wait_and_hear(struct memif_port *port, uint64_t now_ms)
 
 	// By chance: a client that knew the moment could let go of a doorbell just before, again and again.
 	poll(fds, RTE_DIM(fds),
-	     port->fd >= 0 ? CHECK_MS - (int)(random_secret() % (CHECK_MS / 2))
+	     port->fd >= 0 ? (int)random_within(CHECK_MS)
 	     : resting_ms  ? (int)resting_ms
 	                   : -1);
 	if (fds[0].revents)

@@ -491,19 +491,14 @@ static bool check_drivers(struct vhost_listener *listener)
 	return is_used(listener);
 }
 
-// By chance: who knew the moment could let go just before, again and again.
-static uint64_t check_after_ms(void)
-{
-	return CHECK_MS - random_secret() % (CHECK_MS / 2);
-}
-
 static uint64_t look_after(struct vhost_listener *listener, uint64_t now_ms)
 {
 	uint64_t messages_ms = bucket_wait(&listener->messages, now_ms);
 	uint64_t due_ms = UINT64_MAX, rest_ms;
 
+	// By chance: who knew the moment could let go just before, again and again.
 	if (now_ms >= listener->check_ms)
-		listener->check_ms = check_drivers(listener) ? now_ms + check_after_ms() : 0;
+		listener->check_ms = check_drivers(listener) ? now_ms + random_within(CHECK_MS) : 0;
 	rest_ms = listen_socket_wait_ms(&listener->socket, now_ms);
 	if (listener->check_ms)
 		due_ms = listener->check_ms - now_ms;

@@ -27,6 +27,7 @@ from planebench.analysis.starts import (
     by_start,
     counted_blocks,
     cycles_blocks,
+    is_full,
     noise_of_pairs,
     noise_of_sides,
     paired,
@@ -271,8 +272,8 @@ class _ComparedSide:
 class _Draft:
     """A comparison of which the noise is not known yet: it is estimated over all of a run.
 
-    ``blocks``: the figures of both sides, of a ``full`` line in every trial. ``counted``: the same with what the host
-    took, where a side is disturbed more often than the others. ``errors``: of both sides, beside their noise.
+    ``blocks``: the figures of both sides. ``counted``: the same with what the host took, where a side is disturbed more
+    often than the others. ``errors``: of both sides, beside their noise.
     ``loads_differ``: latencies of both, at loads that are not the same.
     """
 
@@ -286,7 +287,6 @@ class _Draft:
     load: str = ""
     counted: tuple[Blocks, Blocks] | None = None
     errors: tuple[Estimate, ...] = ()
-    full: bool = False
     loads_differ: bool = False
 
     @property
@@ -449,7 +449,8 @@ def _answers(
 ) -> list[tuple[Estimate | None, Answer]]:
     """Return the estimate of log(b / a) of each comparison, None where its error is not known, and the answer."""
     estimates: list[Estimate | None] = [None] * len(drafts)
-    of_metric = grouped(((it.metric, it.full), i) for i, it in enumerate(drafts))  # a full line has no noise of others
+    # Full lines have no noise of others.
+    of_metric = grouped(((it.metric, all(map(is_full, it.blocks))), i) for i, it in enumerate(drafts))
     for (metric, _), at in of_metric.items():
         # Searches are few, and starts differ alike.
         lent = of_metric.get(("throughput", False), []) if metric in SEARCHES else []
@@ -566,14 +567,14 @@ def _flat_out(a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
             return
     kinds = [it.verdict.kind for it in counted]
     n = len(counted[0].trials), len(counted[1].trials)
-    full = all(t.verdict.kind is VerdictKind.LINE_RATE for it in counted for t in it.trials)
     one_line = all(kind is VerdictKind.LINE_RATE for kind in kinds)
     bounds = EXACT if one_line else Bounds(*(kind.is_bound for kind in kinds))
     disturbed = a.result.disturbed or b.result.disturbed
     plain = (counted_blocks(counted[0].trials), counted_blocks(counted[1].trials)) if disturbed else None
     names = _called(a, b)
-    notes = (f"both fill the line{'' if full else ' in some trials'}",) if one_line else _bound_notes(names, kinds)
-    draft = _Draft("throughput", a, b, rates, n, tuple(notes), bounds, counted=plain, full=full)
+    some = "" if all(map(is_full, rates)) else " in some trials"
+    notes = (f"both fill the line{some}",) if one_line else _bound_notes(names, kinds)
+    draft = _Draft("throughput", a, b, rates, n, tuple(notes), bounds, counted=plain)
     yield draft
     if one_line:  # what either could do without it is another question
         return

@@ -108,16 +108,20 @@ class Standing:
         return bool(self.hidden) and all(r.verdict.kind is VerdictKind.LINE_RATE for r in self.hidden)
 
     @property
+    def undecided(self) -> tuple[Comparison | None, ...]:
+        """Return the comparisons with the others that are neither shown to be behind the first nor the same."""
+        return tuple(c for _, c in self.level if c is None or c.answer != "same")
+
+    @property
     def state(self) -> AnswerState:
         """Return what is known of the first; of several level switches, what is known least."""
         if len(self.results) < 2:
             return "alone" if self.results else "none"
-        undecided = [(r, c) for r, c in self.level if c is None or c.answer != "same"]
-        if not undecided:
+        if not self.undecided:
             return "same" if self.level else "different"
         if self.hidden:
             return "tester-limited"
-        return "untested" if any(c is None or c.answer == "untested" for _, c in undecided) else "open"
+        return "untested" if any(c is None or c.answer == "untested" for c in self.undecided) else "open"
 
 
 def is_limited(result: Result) -> bool:

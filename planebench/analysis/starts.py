@@ -165,7 +165,7 @@ class SidesNoise:
     full: SidesNoise | None = None
 
     def _of(self, blocks: Blocks) -> SidesNoise:
-        return self.full if self.full is not None and _is_full(blocks) else self
+        return self.full if self.full is not None and is_full(blocks) else self
 
     def estimate(self, blocks: Blocks) -> Estimate | None:
         """Return the estimate of a cell; None where nothing is known of its noise.
@@ -205,12 +205,13 @@ def noise_of_sides(cells: Iterable[tuple[Point, Blocks]], one_topology: bool = F
 
     ``one_topology``: all cells share the starts, because a "start" is a whole run.
     """
-    apart = grouped((_is_full(blocks), (point, blocks)) for point, blocks in cells)
+    apart = grouped((is_full(blocks), (point, blocks)) for point, blocks in cells)
     found = _noise_of_sides(apart.get(False, []), one_topology)
     return replace(found, full=_noise_of_sides(apart[True], one_topology)) if True in apart else found
 
 
-def _is_full(blocks: Blocks) -> bool:
+def is_full(blocks: Blocks) -> bool:
+    """Return whether the line was full in every block."""
     return bool(blocks) and all(block.full for block in blocks)
 
 

@@ -220,13 +220,13 @@ _parse_load: Callable[[Any], str] = _named("latency.of", [m.name for m in METHOD
 _parse_search: Callable[[Any], str] = _named("search", (R_PLUS, *METHODS))
 
 
-def _each(parse: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...] | Any]:
+def _each(parse: Callable[[Any], T], without: Collection[T] = ()) -> Callable[[Any], tuple[T, ...] | Any]:
     """Return a parser of a list, each value of which counts once; what is no list is left for the record to refuse."""
 
     def every(values: Any) -> tuple[T, ...] | Any:
         if isinstance(values, str) or not isinstance(values, Collection):
             return values
-        return tuple(dict.fromkeys(parse(value) for value in values))
+        return tuple(found for found in dict.fromkeys(map(parse, values)) if found not in without)
 
     return every
 
@@ -234,10 +234,6 @@ def _each(parse: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...] | Any]:
 def _plain(value: Any) -> str | int:
     """Return a size as its parser takes it; a float or a bool goes in as its text and is refused there by name."""
     return value if isinstance(value, int) and not isinstance(value, bool) else str(value)
-
-
-def _without_r_plus(methods: Any) -> Any:
-    return tuple(name for name in methods if name != R_PLUS) if isinstance(methods, tuple) else methods
 
 
 def _traffic(values: Any) -> Any:
@@ -274,7 +270,7 @@ TEXTS: Mapping[str, Callable[[Any], Any]] = {
     "latency.total_bps": _each(lambda value: parse_bits(str(value))),
     "latency.per_vnf_bps": _each(lambda value: parse_bits(str(value))),
     # R+ is always measured, and not listed.
-    "search.methods": lambda values: _without_r_plus(_each(_parse_search)(values)),
+    "search.methods": _each(_parse_search, without=(R_PLUS,)),
 }
 """Key of a document -> what makes its text a value. Each raises UsageError with what is valid."""
 

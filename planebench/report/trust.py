@@ -182,8 +182,8 @@ def _advice(rest: Sequence[Standing], derived: Derived) -> Iterator[str]:
         yield from (_REMEDIES[code] for code, _ in codes.most_common(1))
         yield "Run planebench doctor, which names the programs and settings that disturb this host."
     pairs = [c for it in rest for _, c in it.level if c is not None]
-    undecided = [[c for _, c in it.level if c is None or c.answer != "same"] for it in rest if it.state == "open"]
-    needed = [c for found in undecided if all(c and c.more_starts for c in found) for c in found if c]
+    opens = (it.undecided for it in rest if it.state == "open")
+    needed = [c for found in opens if all(c and c.more_starts for c in found) for c in found if c]
     if needed:
         yield _more(needed, derived)
     if any(c.answer == "untested" for c in pairs):
