@@ -471,6 +471,53 @@ static __rte_noinline const struct fib_hop *member6(const struct offload *o, con
 	return fib_of_flow6(o->fib->fib, hop, to, flow_of(frame, 6, to->vnf), o->wires_down);
 }
 
+// What a VNF has no route for, among the routes of the VNF that it shares.
+static __rte_noinline void ask_shared4(const struct offload *o, struct lookups *l,
+                                       const struct fib_hop **hops)
+{
+	const struct fib_hop *found[CONFIG_BURST_MAX];
+	struct fib_query4 queries[CONFIG_BURST_MAX];
+	uint8_t of[CONFIG_BURST_MAX];
+	unsigned n = 0;
+
+	for (unsigned k = 0; k < l->n4; k++) {
+		uint16_t routes_of = o->vnfs[l->vnf4[k]].routes_of;
+
+		if (routes_of == 0 || hops[k]->kind != FIB_HOP_NONE)
+			continue;
+		l->to4[k].vnf = routes_of;
+		queries[n] = l->to4[k];
+		of[n++] = (uint8_t)k;
+	}
+	if (n)
+		fib_find4(o->fib->fib, queries, n, found);
+	for (unsigned i = 0; i < n; i++)
+		hops[of[i]] = found[i];
+}
+
+static __rte_noinline void ask_shared6(const struct offload *o, struct lookups *l,
+                                       const struct fib_hop **hops)
+{
+	const struct fib_hop *found[CONFIG_BURST_MAX];
+	struct fib_query6 queries[CONFIG_BURST_MAX];
+	uint8_t of[CONFIG_BURST_MAX];
+	unsigned n = 0;
+
+	for (unsigned k = 0; k < l->n6; k++) {
+		uint16_t routes_of = o->vnfs[l->vnf6[k]].routes_of;
+
+		if (routes_of == 0 || hops[k]->kind != FIB_HOP_NONE)
+			continue;
+		l->to6[k].vnf = routes_of;
+		queries[n] = l->to6[k];
+		of[n++] = (uint8_t)k;
+	}
+	if (n)
+		fib_find6(o->fib->fib, queries, n, found);
+	for (unsigned i = 0; i < n; i++)
+		hops[of[i]] = found[i];
+}
+
 // Kinds that a hop has for a packet, beside those of the FIB.
 enum { HOP_WIRE_DOWN = FIB_HOP_GROUP + 1, HOP_TOO_LONG };
 
@@ -538,20 +585,25 @@ static __rte_noinline uint8_t on_its_way(struct offload *o, struct offload_vnf *
 	return OFFLOAD_LOOK_UP;
 }
 
+// routes: of the VNF whose they are. The source address of another's next hop is not this VNF's.
 static inline uint8_t leave(struct offload *o, struct offload_vnf *to, const struct fib_hop *hop,
-                            const struct vnf_frame *frame)
+                            const struct vnf_frame *frame, uint16_t routes)
 {
 	memcpy(frame->data, hop->macs, sizeof(hop->macs));
+	if (unlikely(routes != to->number))
+		memcpy(frame->data + RTE_ETHER_ADDR_LEN, to->mac, RTE_ETHER_ADDR_LEN);
 	to->forwarded++;
 	return o->wire_ports[hop->port % OFFLOAD_WIRES_MAX];
 }
 
-static inline void hops4(struct offload *o, unsigned wire, struct vnf_frame *frames, const struct lookups *l,
+static inline void hops4(struct offload *o, unsigned wire, struct vnf_frame *frames, struct lookups *l,
                          uint64_t now_tsc, uint8_t *verdicts)
 {
 	const struct fib_hop *hops[CONFIG_BURST_MAX];
 
 	fib_find4(o->fib->fib, l->to4, l->n4, hops);
+	if (unlikely(o->shares))
+		ask_shared4(o, l, hops);
 	if (unlikely(o->careful))
 		be_careful(o, frames, 4, l, hops);
 	for (unsigned k = 0; k < l->n4; k++) {
@@ -569,16 +621,18 @@ static inline void hops4(struct offload *o, unsigned wire, struct vnf_frame *fra
 				continue;
 		}
 		packet_ipv4_decrement_ttl(ip);
-		verdicts[l->frame4[k]] = leave(o, to, hop, frame);
+		verdicts[l->frame4[k]] = leave(o, to, hop, frame, l->to4[k].vnf);
 	}
 }
 
-static inline void hops6(struct offload *o, unsigned wire, struct vnf_frame *frames, const struct lookups *l,
+static inline void hops6(struct offload *o, unsigned wire, struct vnf_frame *frames, struct lookups *l,
                          uint64_t now_tsc, uint8_t *verdicts)
 {
 	const struct fib_hop *hops[CONFIG_BURST_MAX];
 
 	fib_find6(o->fib->fib, l->to6, l->n6, hops);
+	if (unlikely(o->shares))
+		ask_shared6(o, l, hops);
 	if (unlikely(o->careful))
 		be_careful(o, frames, 6, l, hops);
 	for (unsigned k = 0; k < l->n6; k++) {
@@ -596,7 +650,7 @@ static inline void hops6(struct offload *o, unsigned wire, struct vnf_frame *fra
 				continue;
 		}
 		ip->hop_limits--;
-		verdicts[l->frame6[k]] = leave(o, to, hop, frame);
+		verdicts[l->frame6[k]] = leave(o, to, hop, frame, l->to6[k].vnf);
 	}
 }
 

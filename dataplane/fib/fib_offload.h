@@ -52,7 +52,7 @@ struct offload_rule {
 };
 
 struct offload_vnf_settings {
-	uint16_t vnf;
+	uint16_t vnf, routes_of; // 0: no other VNF's
 	uint8_t mac[RTE_ETHER_ADDR_LEN];
 	uint8_t port;  // of the task's ports
 	uint8_t wires; // one bit each, of the task's wires
@@ -141,9 +141,9 @@ void offload_fib_lock(struct fib *fib);
 
 // A VNF as a task knows it.
 struct offload_vnf {
-	uint16_t number;
-	uint8_t port, out; // of the task's ports: its own, and by which its frames leave
-	uint8_t wires;     // one bit each
+	uint16_t number, routes_of; // what has no route of its own is looked up there; 0: it has none
+	uint8_t port, out;          // of the task's ports: its own, and by which its frames leave
+	uint8_t wires;              // one bit each
 	bool offload, punts_misses, reflects;
 	uint8_t mac[RTE_ETHER_ADDR_LEN];
 	uint8_t macs[2 * RTE_ETHER_ADDR_LEN]; // of frames that it reflects
@@ -165,10 +165,10 @@ struct offload {
 	struct mac_table *neighbours; // of VNFs (the VNF's number is the VLAN): by which wire they were heard
 	struct mac_counts neighbour_counts;
 	unsigned vnf_count;
-	uint32_t wires_down; // the FIB's, as of the last tick
-	unsigned wire_next;  // that is looked at next
-	bool careful;        // not every hop that forwards can be taken as it is
-	bool has_mtus;
+	uint32_t wires_down;                   // the FIB's, as of the last tick
+	unsigned wire_next;                    // that is looked at next
+	bool careful;                          // not every hop that forwards can be taken as it is
+	bool has_mtus, shares;                 // there is a VNF with routes_of
 	uint32_t frame_max[OFFLOAD_WIRES_MAX]; // bytes that fit the MTU of each wire
 	uint64_t copies, copies_lost;          // of group-addressed frames, beside the one that is a verdict
 	int reader;                            // of the FIB; -1: none

@@ -352,6 +352,15 @@ static void settings_are_refused_with_a_sentence(void **state)
 	         "vnfs[0].vlans[1]: expected a VLAN number from 1 to 4094"},
 	        {RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'reflect': '02:00:00:00:09:01'")), "vnfs[0].reflect"},
 	        {RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'quota_next_hops': 5000")), "from 0 to 4096"},
+	        {RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'routes_of': 2")),
+	         "vnfs[0].routes_of: 2 is not a VNF here"},
+	        {RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'routes_of': 1")), "has those of another, too"},
+	        {RIG_SETTINGS(
+	                 "", RIG_VNF(1, "p2", ", 'wires': ['p0'], 'routes_of': 2") ", " RIG_VNF(2, "p3", "")),
+	         "vnfs[0].routes_of: 2 has wires that this VNF lacks"},
+	        {RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'offload': false, 'routes_of': 2") ", " RIG_VNF(2, "p3",
+	                                                                                              "")),
+	         "for a VNF that is offloaded"},
 	        {RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'on_miss': 'flood'")), "expected one of drop punt"},
 	};
 	char error[CONFIG_ERROR_MAX];

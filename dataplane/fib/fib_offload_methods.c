@@ -199,17 +199,23 @@ static json_t *call_lookup(struct task *task, const void *given, uint64_t now_ts
 {
 	const struct offload_params *params = given;
 	struct offload *o = (struct offload *)task;
-	const struct fib_hop *hop;
+	const struct offload_vnf *v = find_vnf(o, params, error);
+	struct fib_hop hop;
 	json_t *object;
 
-	if (!find_vnf(o, params, error))
+	if (!v)
 		return NULL;
 	offload_fib_lock(o->fib->fib);
-	hop = find(o->fib->fib, (uint16_t)params->vnf, &params->prefix);
+	hop = *find(o->fib->fib, v->number, &params->prefix);
+	if (hop.kind == FIB_HOP_NONE && v->routes_of) {
+		hop = *find(o->fib->fib, v->routes_of, &params->prefix);
+		if (hop.kind == FIB_HOP_FORWARD)
+			memcpy(hop.macs + RTE_ETHER_ADDR_LEN, v->mac, RTE_ETHER_ADDR_LEN);
+	}
 	object = json_object();
-	add_hop(o, hop, object);
-	if (hop->kind == FIB_HOP_GROUP)
-		json_object_set_new(object, "members", members_json(o, hop));
+	add_hop(o, &hop, object);
+	if (hop.kind == FIB_HOP_GROUP)
+		json_object_set_new(object, "members", members_json(o, &hop));
 	fib_unlock(o->fib->fib);
 	return json_pack("{s:o}", "hop", object);
 }
@@ -649,6 +655,8 @@ static json_t *vnf_json(const struct offload *o, const struct offload_vnf *v, ui
 	                           o->vnf.task.ports[v->port]->config.name, "offload", v->offload);
 	struct fib_vnf_stats stats = {0};
 
+	if (v->routes_of)
+		json_object_set_new(object, "routes_of", json_integer(v->routes_of));
 	counters_report(offload_vnf_counters, v, NULL, object);
 	if (v->session) {
 		fib_vnf_read(o->fib->fib, v->number, &stats);

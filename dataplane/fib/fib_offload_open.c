@@ -348,6 +348,7 @@ static void vnf_set(struct offload *o, unsigned i)
 
 	o->vnfs[i] = (struct offload_vnf){
 	        .number = settings->vnf,
+	        .routes_of = settings->routes_of,
 	        .port = settings->port,
 	        .out = o->wire_ports[settings->out],
 	        .wires = settings->wires,
@@ -361,6 +362,7 @@ static void vnf_set(struct offload *o, unsigned i)
 	memcpy(o->vnfs[i].macs, settings->reflect, RTE_ETHER_ADDR_LEN);
 	memcpy(o->vnfs[i].macs + RTE_ETHER_ADDR_LEN, settings->mac, RTE_ETHER_ADDR_LEN);
 	o->vnf_of[settings->port] = (uint8_t)i;
+	o->shares |= settings->routes_of != 0;
 	o->vnf.moves_starts |= settings->offload && vlans_have(settings->vlans, 0);
 	if (settings->offload)
 		vnf_side_slow(&o->vnf, settings->port);

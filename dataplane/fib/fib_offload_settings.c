@@ -23,7 +23,7 @@ enum {
 
 // A VNF as it is written.
 struct vnf_document {
-	uint32_t vnf;
+	uint32_t vnf, routes_of;
 	char port[CONFIG_NAME_MAX], out[CONFIG_NAME_MAX];
 	uint8_t mac[RTE_ETHER_ADDR_LEN], reflect[RTE_ETHER_ADDR_LEN];
 	unsigned wire_count;
@@ -140,6 +140,7 @@ static const struct field vnf_fields[] = {
         {CUSTOM_FIELD("vlans", struct vnf_document, vlans, decode_vlans)},
         {.key = "offload", FIELD(FIELD_BOOL, struct vnf_document, offload)},
         {.key = "reflect", FIELD(FIELD_MAC, struct vnf_document, reflect)},
+        {UINT_FIELD("routes_of", struct vnf_document, routes_of, 1, FIB_VNFS_MAX - 1)},
         {UINT_FIELD("quota_routes", struct vnf_document, quota_routes, 0, ROUTES_MAX)},
         {UINT_FIELD("quota_next_hops", struct vnf_document, quota_hops, 0, FIB_VNF_HOPS_MAX)},
         {CHOICE_FIELD("on_miss", struct vnf_document, on_miss, miss_names)},
@@ -244,6 +245,7 @@ static int read_vnf(const struct config_task *config, const json_t *value, uint6
 		return config_error(error, "%s.mac: a VNF's address is a unicast one, not a group's, not 0",
 		                    where);
 	out->vnf = (uint16_t)document.vnf;
+	out->routes_of = (uint16_t)document.routes_of;
 	memcpy(out->mac, document.mac, sizeof(out->mac));
 	memcpy(out->reflect, document.reflect, sizeof(out->reflect));
 	memcpy(out->vlans, document.vlans, sizeof(out->vlans));
@@ -281,6 +283,32 @@ static int read_wires(const struct config_task *config, struct offload_settings 
 		if (index_of(s->fib.wires, s->fib.wire_count, s->mtus[i].wire) < 0)
 			return config_error(error, "%s.mtus[%u].wire: \"%s\" is not one of \"wires\"", where,
 			                    i, s->mtus[i].wire);
+	return 0;
+}
+
+// Whose routes a VNF has, too: those of one that has only its own, and no wire that it lacks.
+static int check_shared(const struct config_task *config, const struct offload_settings *s, char *error)
+{
+	for (unsigned i = 0; i < s->vnf_count; i++) {
+		const struct offload_vnf_settings *vnf = &s->vnfs[i], *other = s->vnfs;
+		const char *why = NULL;
+
+		if (vnf->routes_of == 0)
+			continue;
+		while (other < s->vnfs + s->vnf_count && other->vnf != vnf->routes_of)
+			other++;
+		if (other == s->vnfs + s->vnf_count || !other->offload)
+			why = "is not a VNF here that is offloaded";
+		else if (other->routes_of)
+			why = "has those of another, too; name that one";
+		else if (other->wires & ~vnf->wires)
+			why = "has wires that this VNF lacks";
+		else if (!vnf->offload)
+			why = "is for a VNF that is offloaded; leave one of them out";
+		if (why)
+			return config_error(error, "task %.28s: vnfs[%u].routes_of: %u %s", config->name, i,
+			                    vnf->routes_of, why);
+	}
 	return 0;
 }
 
@@ -332,5 +360,5 @@ int offload_settings_check(const struct config_task *config, const json_t *objec
 	for (size_t i = 0; i < json_array_size(vnfs); i++)
 		if (read_vnf(config, json_array_get(vnfs, i), share, settings, error))
 			return -EINVAL;
-	return check_ports(config, settings, error);
+	return check_shared(config, settings, error) ? -EINVAL : check_ports(config, settings, error);
 }

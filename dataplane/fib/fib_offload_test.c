@@ -108,6 +108,60 @@ static void a_flow_takes_one_member_of_a_group(void **state)
 	task_destroy(task);
 }
 
+// --- A table that VNFs share --------------------------------------------------------------------------------------------
+
+// A packet to VNF 2 that leaves by a wire, to a neighbour and with VNF 2's address as its source.
+static void assert_leaves(void **state, struct task *task, struct rig_frame frame, unsigned wire,
+                          unsigned to_last)
+{
+	struct rig_frame got;
+
+	rig_inject(state, WIRE0, &frame);
+	rig_poll(task, 0);
+	assert_true(rig_collect(state, wire, &got));
+	assert_macs(&got, to_last, 2);
+	assert_int_equal(rig_came(state), 0);
+}
+
+static void a_vnf_without_a_route_has_that_of_another(void **state)
+{
+	struct task *task = open_group(
+	        state, RIG_SETTINGS("", RIG_VNF(1, "p2", "") ", " RIG_VNF(2, "p3", ", 'routes_of': 1")));
+	struct rig_frame local = rig_ipv4(2, HOST_OF_WIRE, 2), black = rig_ipv4(2, HOST_OF_WIRE, 3),
+	                 none = rig_ipv4(2, HOST_OF_WIRE, 9), not_back = rig_ipv4(1, HOST_OF_WIRE, 7),
+	                 grouped = rig_ipv4(2, HOST_OF_WIRE, 4), got;
+	const char *source, *wire;
+	json_t *answer;
+
+	rig_do(task, "route_set", "{'vnf': 2, 'prefix': '10.0.0.7', 'hop': 0}");
+	assert_leaves(state, task, rig_ipv4(2, HOST_OF_WIRE, 1), WIRE0, 2); // its own
+	assert_leaves(state, task, rig_ipv6(2, global), WIRE1, 1);
+	rig_do(task, "route_set", "{'vnf': 1, 'prefix': '10.0.0.8', 'hop': 0}");
+	assert_leaves(state, task, rig_ipv4(2, HOST_OF_WIRE, 8), WIRE1, 1);
+	assert_int_equal(rig_send(state, task, WIRE0, &local, 0), 1); // to itself, not to VNF 1
+	assert_int_equal(rig_send(state, task, WIRE0, &black, 0), 0);
+	assert_int_equal(rig_send(state, task, WIRE0, &none, 0), 0);
+	assert_int_equal(rig_send(state, task, WIRE0, &not_back, 0), 0);
+	assert_int_equal(rig_number(task, "drops.blackhole"), 1);
+	assert_int_equal(rig_number(task, "drops.no_route"), 2);
+	rig_inject(state, WIRE0, &grouped);
+	rig_poll(task, 0);
+	if (rig_collect(state, WIRE0, &got))
+		assert_macs(&got, 3, 2);
+	else if (rig_collect(state, WIRE1, &got))
+		assert_macs(&got, 1, 2);
+	else
+		fail_msg("no member of the group has it");
+	answer = rig_call(task, "lookup", "{'vnf': 2, 'address': '10.0.0.8'}");
+	assert_int_equal(json_unpack(answer, "{s:{s:s, s:s}}", "hop", "source", &source, "wire", &wire), 0);
+	assert_string_equal(source, "02:00:00:00:02:02");
+	assert_string_equal(wire, "p1");
+	json_decref(answer);
+	assert_int_equal(rig_number(task, "fib_offload.vnfs.1.routes_of"), 1);
+	rig_conserves(task);
+	task_destroy(task);
+}
+
 // The first fragment has ports, the others have not: all of a datagram go by one way.
 static void fragments_of_a_datagram_stay_together(void **state)
 {
@@ -532,6 +586,7 @@ int main(void)
 	        TEST(the_same_address_goes_where_its_vnf_says),
 	        TEST(ipv6_follows_its_prefix),
 	        TEST(a_flow_takes_one_member_of_a_group),
+	        TEST(a_vnf_without_a_route_has_that_of_another),
 	        TEST(fragments_of_a_datagram_stay_together),
 	        TEST(nothing_is_sent_by_a_wire_that_is_down),
 	        TEST(a_vnf_that_has_misses_has_what_a_wire_cannot_take),
