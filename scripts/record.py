@@ -100,7 +100,8 @@ def setup() -> str:
     return (
         f"A virtual machine ({host['hypervisor']}) with {host['cores_allowed']} CPUs ({host['cpu_model']}), "
         f"{host['memory_total_bytes'] / 2**30:.0f} GiB, Linux {str(host['kernel']).partition('-')[0]}. The switch has "
-        "one CPU; the tester shares the other with all VNFs. Ratios within a row hold; rates of two rows are not "
+        "one CPU, with VNFs side by side; the tester shares the other with those of chains. Ratios within a row hold; "
+        "rates of two rows are not "
         f"compared. Other work took more than 2 % of the CPU time in {percent(disturbed / len(trials))} of "
         f"{len(trials)} saturating trials; rates are per time that was left. Switch and tester had near CPUs in "
         f"{percent(bands['near'] / len(trials))} of them, far ones in {percent(bands['far'] / len(trials))}. "
@@ -355,10 +356,10 @@ def measure() -> Iterator[str]:
     print("each suite twice:", ", ".join(f"{it['suite']} {it['takes']}" for it in suites if it["suite"] in SUITES))
     for name, seed in SEEDS.items():
         run = f"record-{name}"
-        command = [program, "run", name.removesuffix(AGAIN), "--seed", str(seed)]
+        command = [program, "run", name.removesuffix(AGAIN), "--seed", str(seed), "--name", run]
         there = next((it for it in list_runs(default_runs_dir()) if it.header.name == run), None)
         if there is None:
-            subprocess.run([*command, "--name", run], check=True)
+            subprocess.run(command, check=True)
         elif not is_complete(there):
             subprocess.run([*command, "--resume"], check=True)
         yield run

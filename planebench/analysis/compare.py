@@ -253,7 +253,8 @@ class _ComparedSide:
         if mine is not None and theirs is not None:
             fit = max(mine.fit, theirs.fit, key=lambda it: it.error)
             both = Capacity(mine.blocks + theirs.blocks, fit)
-        result = replace(self.result, disturbed=self.result.disturbed or other.result.disturbed)
+        a, b = self.result, other.result
+        result = replace(a, disturbed=a.disturbed or b.disturbed, invalid=a.invalid + b.invalid)
         trials, searches = (*self.trials, *other.trials), (*self.searches, *other.searches)
         return replace(self, result=result, trials=trials, searches=searches, capacity=both)
 
@@ -489,6 +490,9 @@ def _comparison(
     if len(by_distance) > 1:
         notes.append(" and ".join(f"{ratio:.3g} {band}" for band, ratio in by_distance.items()))
     starts_a, starts_b = (len(by_start(blocks)) for blocks in draft.blocks)
+    failed = draft.a.result.invalid, draft.b.result.invalid
+    for name, count in zip(_called(draft.a, draft.b), failed, strict=True):
+        notes += [f"{count} trial{'s' * (count > 1)} of {name} did not take place"] if count else []
     if estimate is None:
         notes.append(f"{starts_a} and {starts_b} starts: how starts differ is not known")
         more = 1
@@ -511,6 +515,8 @@ def _comparison(
         detectable=None if estimate is None else factor(estimate.detectable(told.level)) - 1,
         starts_a=starts_a,
         starts_b=starts_b,
+        failed_a=failed[0],
+        failed_b=failed[1],
         log_error=None if estimate is None else estimate.error,
         degrees=None if estimate is None else estimate.degrees,
         counted_ratio=None if counted is None else counted.ratio,

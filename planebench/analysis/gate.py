@@ -65,7 +65,8 @@ def judge(
         kind: JudgementKind = "inconclusive"
         detectable, estimate = None, _estimate(c)
         if not outcome.not_in_intervals:
-            kind = "fails" if p_fails < ALPHA else "passes" if _passes(c, limit) else "inconclusive"
+            lives = c.failed_b <= c.failed_a  # a rate of the starts that lived says nothing of the others
+            kind = "fails" if p_fails < ALPHA else "passes" if lives and _passes(c, limit) else "inconclusive"
             if estimate is not None and c.high is not None:
                 detectable = limit / factor(estimate.detectable(2 * ALPHA / len(rates)))
         found.append(GateResult(kind, *what, why, detectable))

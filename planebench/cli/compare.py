@@ -30,7 +30,7 @@ from planebench.model.errors import INCONCLUSIVE, UsageError, unknown
 from planebench.model.results import Comparison, Metric
 from planebench.model.words import METRICS as TITLES
 from planebench.model.words import load_words, point_words, printable, us
-from planebench.report.ci import judgement_words, state_of, to_junit, to_markdown
+from planebench.report.ci import NOTHING, judgement_words, state_of, to_junit, to_markdown
 from planebench.report.comparison import result_words
 from planebench.report.setup import conditions_remark
 from planebench.store import find_run, read_run, runs_named
@@ -97,7 +97,7 @@ def compare(
         title = f"planebench: {new_ids} against {old_ids}" if news else f"planebench: {old_ids}"
         notes = [*conditions, *filter(None, [outcome.not_in_intervals])]
         before = summary.read_bytes() if summary.is_file() else b""
-        write_output(summary, before + to_markdown(title, readable, gate, notes))
+        write_output(summary, before + to_markdown(title, readable, None if fail_below is None else gate, notes))
     if json:
         document = {"comparisons": [plain(c) for c in shown], "conditions": conditions}
         print_json(document if fail_below is None else {**document, "gate": [plain(it) for it in judged]})
@@ -270,7 +270,7 @@ def _gate(judgements: Sequence[GateResult], limit: float, *, quiet: bool) -> int
         open_words = f", {counts['inconclusive']} inconclusive" if counts["inconclusive"] else ""
         tell(f"gate FAILED: {counts['fails']} of {number} below {limit:g}{open_words}{worst}")
     elif state == "inconclusive":
-        what = f"{counts['passes']} of {number} shown to be above {limit:g}" if number else "no rate was compared"
+        what = f"{counts['passes']} of {number} shown to be above {limit:g}" if number else NOTHING
         tell(f"gate inconclusive: {what}{worst}")
     elif not quiet:
         tell(f"gate passed: {number} of {number} above {limit:g}{worst}")

@@ -42,6 +42,8 @@ def doctor(
         raise UsageError("--fix and --undo are mutually exclusive. Give one of them")
     if bind and not fix:
         raise UsageError("--bind applies only to --fix. Give both")
+    if user is not None and not bind:
+        raise UsageError("--user applies only to --bind. Give both")
     if fix:
         if bind:
             try:

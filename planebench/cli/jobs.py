@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import re
 import secrets
 import sys
 import time
@@ -14,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from planebench.cli.options import PLAN_OPTIONS, print_json, print_table
+from planebench.cli.options import PLAN_OPTIONS, print_json, print_table, tell
 from planebench.cli.run import measured
 from planebench.lab import slurm
 from planebench.lab.job import (
@@ -35,7 +36,7 @@ from planebench.lab.job import (
     write_ended,
     write_job,
 )
-from planebench.lab.matrix import Combination, Matrix, read_matrix
+from planebench.lab.matrix import ENTRY_NAME, Combination, Matrix, read_matrix
 from planebench.lab.store import add_run, has_run
 from planebench.measure.header import read_labels
 from planebench.model.errors import FAULT, INTERRUPTED, PlanebenchError, StartError, UsageError, unknown
@@ -86,6 +87,8 @@ def submit(
     ``name``: in place of the name of the matrix. Submitting twice is harmless: what ended early is resumed.
     """
     wanted, runs = read_matrix(matrix, OPTION_KINDS)
+    if name is not None and not re.fullmatch(ENTRY_NAME, name):
+        raise UsageError(f'--name "{name}" is not valid. Valid: a letter or digit, then up to 59 of these and "._+-"')
     wanted = wanted.model_copy(update={"name": name or wanted.name})
     folder = (jobs or default_jobs_dir()) / wanted.name
     found = [_job(wanted, run) for run in runs]
@@ -127,11 +130,16 @@ def show(matrix: str, jobs: Path | None, *, wait: bool, cancel: bool, json: bool
     folder = directory / wanted
     shown, notes = _look(folder)
     if cancel:
-        for it in shown:
-            if it.is_queued and it.state != "unreachable":
-                slurm.cancel(it.job)
+        if any(it.state == "unreachable" for it in shown):
+            raise StartError(f"{'; '.join(notes)}: nothing was cancelled. Try again later")
+        for it in (job for job in shown if job.is_queued):
+            slurm.cancel(it.job)
         shown, notes = _look(folder)
+    said: tuple[str, ...] = ()
     while wait and any(it.is_queued for it in shown):
+        for note in notes if notes != said else ():  # a controller that does not come back is waited for
+            tell(note)
+        said = notes
         time.sleep(POLL_S)
         shown, notes = _look(folder)
     return _print(shown, notes, json=json, quiet=quiet)

@@ -152,7 +152,10 @@ def _run_case(
     results: list[CheckResult] = []
     with Supervisor() as supervisor:
         rig = Rig(plan.adapter, case, plan.cpus, replace(plan.settings, wire=wire), supervisor)
-        refusal = unusable = rig.refusal()
+        try:
+            refusal = unusable = rig.refusal()
+        except Exception as error:  # as in _judged
+            refusal, unusable = "", f"it cannot say what it refuses: {_words_of(error)}"
         skipped: CheckOutcome = "not supported" if refusal else "not run"
         try:
             checks = plan.chosen(CASE_CHECKS, case)

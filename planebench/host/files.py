@@ -15,6 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from planebench.model.errors import UsageError
+from planebench.model.text import user_path
+
 READ_MAX_BYTES = 1 << 30
 """The largest file that is read: the lines of a run of some 100,000 trials."""
 
@@ -82,7 +85,10 @@ def sync_folder(folder: Path) -> None:
 def default_folder() -> Path:
     """Return $XDG_CACHE_HOME/planebench, or ~/.cache/planebench if it is unset or relative (XDG rules)."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (cache if cache.is_absolute() else Path("~/.cache").expanduser()) / "planebench"
+    cache = cache if cache.is_absolute() else user_path("~/.cache")
+    if not cache.is_absolute():
+        raise UsageError("you have no home folder; set HOME or XDG_CACHE_HOME")
+    return cache / "planebench"
 
 
 def keep(path: Path, data: bytes) -> None:

@@ -7,6 +7,7 @@ A switch is where the user says, by the option ``path`` or ``PLANEBENCH_VPP=/pat
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import mmap
 import os
@@ -27,7 +28,7 @@ from planebench.host.process import stretched
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.header import Build, BuildLevel, Subject
 from planebench.model.switch import Option
-from planebench.model.text import utc_text
+from planebench.model.text import user_path, utc_text
 
 PATH_OPTION = Option("path", "text", "the program, or its build directory", "found")
 _SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
@@ -104,20 +105,19 @@ class Installation:
     def programs(self, name: str, places: Sequence[str] = ()) -> list[Path]:
         """Return programs ``name`` at the user's path, or else on PATH and in ``places``; several may have this name.
 
-        The user's path is the program ``name`` itself, a program beside it, or a folder: then ``places`` are searched
-        in the folder too, without their first folders. ``places`` are globs of absolute paths; ~ is the user's home.
+        The user's path is the program, whatever its file is called, or a folder: then ``places`` are searched in the
+        folder too, without their first folders. ``places`` are globs of absolute paths; ~ is the user's home.
         Raises UsageError if the user's path has no such program.
         """
         if self.path is None:
             found = find_program(name)
             return [*([found] if found else []), *_usable(places)]
-        folder = self.path if self.path.is_dir() else self.path.parent
+        folder = glob.escape(str(self.path))
         # For ``/opt/vpp/bin/vpp`` and folder F: ``F/opt/vpp/bin/vpp``, ``F/vpp/bin/vpp``, ``F/bin/vpp``.
         tails = [Path(place).parts[1:] for place in places]
         endings = [str(Path(folder, *tail[start:])) for tail in tails for start in range(len(tail))]
-        below = [str(folder / name), str(folder / "bin" / name), *endings]
-        candidates = [str(self.path)] if self.path.is_file() and self.path.name == name else below
-        for path in _usable(candidates):
+        below = [f"{folder}/{name}", f"{folder}/bin/{name}", *endings]
+        for path in _usable([folder] if self.path.is_file() else below):
             return [path]
         raise UsageError(f'{self.said_by} "{self.path}" contains no program {name}; give the program or its directory')
 
@@ -187,7 +187,7 @@ def installation(switch: str, path: Any = None) -> Installation:
     variable = variable_of(switch)
     for text, said_by in ((path, f"switch {switch}: path"), (os.environ.get(variable), variable)):
         if text:
-            where = Path(str(text)).expanduser()
+            where = user_path(str(text))
             if not where.exists():
                 raise UsageError(f'{said_by} "{where}" does not exist; give the program or its directory')
             return Installation(where.absolute(), said_by)
@@ -195,7 +195,7 @@ def installation(switch: str, path: Any = None) -> Installation:
 
 
 def _usable(patterns: Sequence[str]) -> list[Path]:
-    absolute = [str(Path(pattern).expanduser()).lstrip("/") for pattern in patterns]
+    absolute = [str(user_path(pattern)).lstrip("/") for pattern in patterns]
     paths = [path for pattern in absolute for path in sorted(Path("/").glob(pattern), reverse=True)]
     return [path for path in paths if path.is_file() and os.access(path, os.X_OK)]
 

@@ -16,7 +16,8 @@ from planebench.model.closed import ClosedModel
 from planebench.model.errors import UsageError, unknown
 from planebench.model.text import fault_words, is_yaml_file, parse_yaml, place_in, read_text
 
-EntryName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,59}$")]
+ENTRY_NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,59}$"
+EntryName = Annotated[str, Field(pattern=ENTRY_NAME)]
 Kinds = Mapping[str, Any]
 """The options of a run by name, as ``frame-size``, each with the type of its value."""
 

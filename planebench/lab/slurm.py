@@ -10,13 +10,14 @@ from __future__ import annotations
 import getpass
 import math
 import shlex
+import shutil
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from planebench.host.link import program_there
 from planebench.host.programs import ProgramOutput, run_tool
 from planebench.lab.job import LOG_FILE, Job, Queue, Queued, QueueState
-from planebench.model.errors import StartError
+from planebench.model.errors import NotInstalledError, StartError
 
 TIMEOUT_S = 60.0
 """Slurm's own commands give up after 10 s per controller."""
@@ -101,11 +102,12 @@ def parse_drained(text: str) -> Iterator[str]:
 
 
 def _run(command: list[str], stdin: str = "") -> str:
-    """Run a command of Slurm; return what it prints. Raises StartError."""
+    """Run a command of Slurm; return what it prints. Raises NotInstalledError and StartError."""
+    if shutil.which(command[0]) is None:
+        raise NotInstalledError(f"{command[0]} is not here: install the client commands of Slurm (slurm-client)")
     done: ProgramOutput = run_tool(command, TIMEOUT_S, stdin=stdin)
-    if done.code is None:
-        raise StartError(f"{command[0]}: {done.stderr}; install the client commands of Slurm (slurm-client)")
     if not done.ok:
         words = "; ".join(line.removeprefix(f"{command[0]}: error: ") for line in done.stderr.strip().splitlines())
-        raise StartError(f"{command[0]} failed: {words or f'exit code {done.code}'}")
+        code = "no answer" if done.code is None else f"exit code {done.code}"
+        raise StartError(f"{command[0]} failed: {words or code}")
     return done.stdout

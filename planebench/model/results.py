@@ -380,6 +380,9 @@ class Comparison:
     """The least difference, as a share of 1, that such a comparison finds with probability 80 %."""
     starts_a: int = 0
     starts_b: int = 0
+    failed_a: int = 0
+    """Trials of this point that did not take place, as of a switch that died."""
+    failed_b: int = 0
     log_error: float | None = None
     """Standard error of the logarithm of ``ratio``, and its degrees of freedom; None where nothing was tested."""
     degrees: float | None = None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from planebench.model.errors import UsageError, unknown
-from planebench.model.text import SHARES, parse_number, parse_whole
+from planebench.model.text import SHARES, parse_number, parse_whole, user_path
 
 OptionKind = Literal["whole", "rate", "ratio", "share", "amount", "flag", "text", "list", "file", "path"]
 Value = int | float | bool | str | list[str]
@@ -82,8 +82,8 @@ class Option:
         A relative path is one from ``base``.
         """
         self.value(text, what)
-        if self.kind == "path" and (base / Path(text).expanduser()).is_dir():
-            return str((base / Path(text).expanduser()).resolve())
+        if self.kind == "path" and (base / user_path(text)).is_dir():
+            return str((base / user_path(text)).resolve())
         return str(existing_file(text, f"{what}: {self.name}", base)) if self.kind in ("file", "path") else text
 
     def _refusal(self, text: str, what: str, valid: str) -> UsageError:
@@ -108,7 +108,7 @@ def parse_values(what: str, options: tuple[Option, ...], texts: Mapping[str, str
 
 def existing_file(text: str, what: str, base: Path) -> Path:
     """Return the absolute path of a readable file. Raises UsageError if it is not."""
-    path = (base / Path(text).expanduser()).resolve()
+    path = (base / user_path(text)).resolve()
     try:
         with path.open("rb") as file:
             file.read(1)

@@ -7,6 +7,7 @@ Named files: of two files with one name and different contents in one plan, the 
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -23,6 +24,11 @@ FILES = ("chain_files", "traffic_files")
 """Settings of a header: path and digest of each file."""
 
 _ENTRY = re.compile(r"(?:^|, )(.+?) ([0-9a-f]{16})(?=, |$)")
+
+
+def user_path(text: str) -> Path:
+    """Return a path that a user gives; ``~`` is a home, where there is one of that name."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111 - Path.expanduser() raises RuntimeError without one
 
 
 def digests_text(digests: Mapping[str, str]) -> str:

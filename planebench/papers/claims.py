@@ -18,7 +18,7 @@ from planebench.papers.data import PaperName, paper_facts
 
 ClaimMetric = Literal["throughput", "gbps", "updates", "latency", "deviation", "jitter"]
 """Packets, layer-1 bits and FIB updates a second; mean latency, its standard deviation, mean burst jitter (ic16's)."""
-ClaimCondition = Literal["line", "rings", "batching", "ports", "nics", "stamps", "hops", "entries", "versions"]
+ClaimCondition = Literal["line", "rings", "batching", "ports", "nics", "stamps", "hops", "entries", "versions", "cores"]
 """A condition of a paper on which what it finds rests (planebench.papers.conditions)."""
 ClaimLimit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 ANY = "any"

@@ -61,6 +61,8 @@ class PairsFound:
     compared: list[Compared] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
+    steps: list[Compared] = field(default_factory=list)
+    """Comparisons that may refute the claim, and are not needed to confirm it."""
 
     def add(self, found: Compared | str) -> None:
         """Add a comparison, or the words for what is missing."""
@@ -102,7 +104,7 @@ def compare(claim: Claim, shape: Compare, measured: RunFigures, labels: Sequence
 
 
 def trend(claim: Claim, shape: TrendClaim, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
-    """Return the last value of the axis against the first, and those steps between neighbors that refute the claim."""
+    """Return the last value of the axis against the first, and the steps between neighbors, which may refute it."""
     found, values = PairsFound(), ", ".join(map(str, shape.values))
     axis = {"chain_length": "number of VNFs", "frame_size_bytes": "frame size"}[shape.over]
     for (cell,) in expanded(shape.each, shape.cell):
@@ -121,8 +123,8 @@ def trend(claim: Claim, shape: TrendClaim, measured: RunFigures, labels: Sequenc
                 found.add(_judged(claim, shape.metric, limits, measured, spots[-1], spots[0]))
                 for before, after in pairwise(spots):
                     step = _judged(claim, shape.metric, limits, measured, after, before)
-                    if len(spots) > 2 and isinstance(step, Compared) and step.holds is False:
-                        found.add(step)
+                    if len(spots) > 2 and isinstance(step, Compared):
+                        found.steps.append(step)
     return found
 
 
@@ -458,7 +460,7 @@ def judged(a: FigureSample, b: FigureSample, limits: ClaimLimits) -> tuple[bool 
     for answer, _ in answers:
         if answer.above is None:
             return None, answer
-    return True, answers[0][0]
+    return True, max((answer for answer, _ in answers), key=lambda it: it.p_value or 0.0)
 
 
 def spot_words(spot: Spot) -> str:

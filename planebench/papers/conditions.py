@@ -17,7 +17,7 @@ RINGS = (256, "own")
 
 
 def differing(claim: Claim, measured: RunFigures) -> dict[str, str]:
-    """Return the conditions that a claim names and a run does not have, each with what the run has."""
+    """Return the conditions that a claim names, or every claim has, and a run has not, each with what the run has."""
     header, trials = measured.derived.run.header, measured.derived.run.trials
     settings, wire = header.settings, header.wire
     speed, of_vnfs, of_wires = map(settings.get, ("line_bps", "ring_size", "wire_ring_size"))
@@ -45,8 +45,12 @@ def differing(claim: Claim, measured: RunFigures) -> dict[str, str]:
             "addresses of a part of the routes",
         ),
         "versions": (bool(later := _versions(claim, measured)), later),
+        "cores": (
+            header.plan.switch_cores != 1 and claim.paper != "can17",
+            "one core (no --switch-cores)",
+        ),
     }
-    return {name: here[name][1] for name in claim.conditions if here[name][0]}
+    return {name: here[name][1] for name in (*claim.conditions, "cores") if here[name][0]}
 
 
 def _versions(claim: Claim, measured: RunFigures) -> str:

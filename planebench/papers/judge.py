@@ -61,7 +61,8 @@ def judge(claim: Claim, measured: RunFigures, share: float = 1.0) -> Judgement:
         return _uncovered(claim, measured, missing, beside, claim.switches)
     found = comparing.compared(claim, measured, labels)
     missing = tuple(dict.fromkeys(found.missing))
-    compared = weakest_first(corrected(found.compared, share))
+    steps = corrected([*found.compared, *found.steps], share)[len(found.compared) :]
+    compared = weakest_first([*corrected(found.compared, share), *(it for it in steps if it.holds is False)])
     if not compared or (claim.of_rivals and missing and all(it.holds is not False for it in compared)):
         return _uncovered(claim, measured, missing, [*compared, *beside], found.absent)
     held = [it.holds for it in compared]

@@ -14,6 +14,8 @@ from planebench.report.comparison import undecided_words
 
 GateState = Literal["passes", "fails", "inconclusive"]
 
+NOTHING = "no rate was compared"
+
 _MARKS: dict[JudgementKind, str] = {"passes": "✅", "fails": "❌", "inconclusive": "❓"}
 
 
@@ -34,12 +36,13 @@ def judgement_words(judgement: GateResult) -> str:
 
 def to_junit(judgements: Sequence[GateResult]) -> bytes:
     """Return a test case for each judgement; one that is inconclusive is an error, because the gate is not passed."""
-    kinds = [judgement.kind for judgement in judgements]
+    none = [] if judgements else [GateResult("inconclusive", "throughput", "", "", "gate", 0.0, why=NOTHING)]
+    kinds = [judgement.kind for judgement in (*judgements, *none)]
     counts = {"tests": len(kinds), "failures": kinds.count("fails"), "errors": kinds.count("inconclusive")}
     numbers = {"name": "planebench", **{key: str(value) for key, value in counts.items()}}
     root = ET.Element("testsuites", numbers)
     suite = ET.SubElement(root, "testsuite", {**numbers, "skipped": "0"})
-    for it in judgements:
+    for it in (*judgements, *none):
         about = {"classname": f"planebench.{it.point}", "name": f"{METRICS[it.metric]} of {it.b or it.a}", "time": "0"}
         case = ET.SubElement(suite, "testcase", {key: printable(value) for key, value in about.items()})
         words = printable(judgement_words(it))
@@ -54,13 +57,13 @@ def to_junit(judgements: Sequence[GateResult]) -> bytes:
 
 
 def to_markdown(
-    title: str, comparisons: Sequence[Comparison], judgements: Sequence[GateResult], notes: Iterable[str]
+    title: str, comparisons: Sequence[Comparison], judgements: Sequence[GateResult] | None, notes: Iterable[str]
 ) -> bytes:
-    """Return the summary of a job: the gate if there is one, and the table of the comparisons."""
+    """Return the summary of a job: the gate, None if there is none, and the table of the comparisons."""
     lines = [f"## {_cell(title)}", ""]
-    if judgements:
+    if judgements is not None:
         lines += [f"**The gate {'is ' * (state_of(judgements) == 'inconclusive')}{state_of(judgements)}.**", ""]
-        lines += [f"- {_MARKS[it.kind]} {it.kind}: {_cell(judgement_words(it))}" for it in judgements]
+        lines += [f"- {_MARKS[it.kind]} {it.kind}: {_cell(judgement_words(it))}" for it in judgements] or [NOTHING]
         lines.append("")
     if comparisons:
         lines += ["| test point | metric | a | b | b / a | interval | answer |", "|---|---|---|---|---:|---:|---|"]

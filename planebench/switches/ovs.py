@@ -104,13 +104,15 @@ class OvsDpdkAdapter(Adapter):
     def find(self) -> Found | NotFound:
         """Look for one with DPDK, whose version is e.g. ``3.1.0 (DPDK 22.11.11)``."""
         where = self.installation()
-        binaries = []
-        if where.path is not None and where.path.is_file() and where.path.name.startswith("ovs-vswitchd"):
-            binaries.append(where.path)
-        else:
-            for name, *places in self.programs:
-                with contextlib.suppress(UsageError):  # not what the user names
-                    binaries += filter(None, [where.program(name, places)])
+        binaries: list[Path] = []
+        wrong = None
+        for name, *places in self.programs:
+            try:
+                binaries += filter(None, [where.program(name, places)])
+            except UsageError as error:  # it may have the other one
+                wrong = error
+        if wrong is not None and not binaries:
+            raise wrong
         missing = [tool for tool in _TOOLS if find_program(tool) is None]
         if missing or _schema() is None:
             return NotFound(f"{self.remedy} (missing: {', '.join(missing) or 'vswitch.ovsschema'})")

@@ -37,8 +37,9 @@ from planebench.testbed.wires.base import wire_kind
 START_DEADLINE_S = 300.0
 CLOCK_READINGS = 5
 _TRAITS = (
-    *("name", "title", "remedy", "traits", "options", "wires", "queued_wires", "vnf_interface", "max_frame_bytes"),
-    *("sends_on_one_queue", "memif_send_queue", "start_s", "trial_overhead_s", "hugepages_mb", "stations", "functions"),
+    *("name", "title", "remedy", "traits", "options", "wires", "queued_wires", "vnf_interface", "nic_ring_size"),
+    *("max_frame_bytes", "sends_on_one_queue", "memif_send_queue", "start_s", "trial_overhead_s", "hugepages_mb"),
+    *("stations", "functions"),
 )
 """What an adapter says of its kind of switch, which is the same on every host."""
 

@@ -216,7 +216,7 @@ class VppAdapter(Adapter):
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningVpp:
         found, _ = common.prepared(self, request)
         lines = commands(request)
-        paths = VppPaths(request.workdir, f"{supervisor.root.name}-{request.workdir.name}")
+        paths = VppPaths(request.workdir, "-".join([supervisor.root.name, *request.workdir.parts[-2:]]))
         for path in (paths.cli, paths.stats, paths.api):
             path.unlink(missing_ok=True)
         for path in paths.shared_memory:

@@ -26,7 +26,7 @@ from planebench.model.errors import UsageError, unknown
 from planebench.model.header import TrafficInfo
 from planebench.model.scenarios import FRAME_SIZE_JUMBO_BYTES, FRAME_SIZE_MAX_BYTES, parse_frame_size
 from planebench.model.switch import LABEL_PATTERN, parse_options
-from planebench.model.text import fault_words, is_yaml_file, parse_number, parse_yaml, read_text
+from planebench.model.text import fault_words, is_yaml_file, parse_number, parse_yaml, read_text, user_path
 from planebench.model.traffic import PLAIN, PLAIN_NAME, TrafficProfile
 from planebench.model.wire import wire_named
 
@@ -164,7 +164,7 @@ def parse_all(texts: Iterable[str]) -> tuple[TrafficProfile, ...]:
 def _document(name: str) -> tuple[dict[str, Any], str]:
     """Return the YAML of a profile by name or path, and its name in messages."""
     if is_yaml_file(name):
-        path = Path(name).expanduser()
+        path = user_path(name)
         text, source = read_text(path, f"traffic profile {path}", "give a readable YAML file"), name
     elif name in list_profiles():
         text, source = (_PROFILES / f"{name}.yaml").read_text(encoding="utf-8"), f"traffic {name}"
@@ -414,7 +414,7 @@ class ProfileModel(ClosedModel):
 
 def existing(path: str) -> Path:
     """Return the absolute path of an existing file. Raises UsageError otherwise."""
-    found = Path(path).expanduser().absolute()
+    found = user_path(path).absolute()
     if not found.is_file():
         raise UsageError(f"file {found} does not exist")
     return found

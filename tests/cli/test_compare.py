@@ -215,6 +215,23 @@ def test_trials_that_do_not_count_have_not_passed(stored, own_run_folder: Path, 
     assert "inconclusive: p2p → 64 B: throughput c / a: no trial of c counts" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("deaths", "code"), [({"b": 1}, INCONCLUSIVE), ({"a": 1, "b": 1}, 0), ({"a": 1}, 0)], ids=["new", "both", "old"]
+)
+def test_a_switch_that_died_in_some_starts_has_not_passed(
+    own_run_folder: Path, capsys, deaths: dict[str, int], code: int
+) -> None:
+    trials = []
+    for label in ("a", "b"):
+        kinds = ["valid"] * len(STEADY) + ["invalid"] * deaths.get(label, 0)
+        for i, kind in enumerate(kinds):
+            trials.append(make_trial(len(trials), make_point(label), [*STEADY, 10.0][i], kind, start=i, repetition=i))
+    store_run(own_run_folder, Run(make_header(("a", "b"), run_id=A), tuple(trials)), finish=False)
+    assert _compare(fail_below=0.95) == code
+    if code:
+        assert "1 trial of b did not take place" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("columns", ["80", "90", "120"])
 def test_the_verdict_has_whole_words_in_a_narrow_terminal(stored, capsys, monkeypatch, columns: str) -> None:
     monkeypatch.setenv("COLUMNS", columns)

@@ -112,6 +112,13 @@ def test_a_matrix_is_measured_once_and_stored(planebench, matrix: Path) -> None:
     assert "with other settings" in planebench("lab", "submit", matrix).err
 
 
+def test_a_name_that_is_none_is_refused_before_anything_is_written(planebench, matrix: Path) -> None:
+    for name in ("nightly 2", "../x", ""):
+        done = planebench("lab", "submit", matrix, "--name", name)
+        assert done.code == 2 and f'--name "{name}" is not valid' in done.err
+    assert not any(path.name.startswith(("nightly 2", "x")) for path in matrix.parent.rglob("*"))
+
+
 def test_jobs_in_the_queue_are_left_alone_and_can_be_cancelled(planebench, matrix: Path) -> None:
     matrix.write_text(matrix.read_text().replace('"sim:capacity=10M", ', ""))
     (matrix.parent / "hold").touch()
@@ -123,6 +130,8 @@ def test_jobs_in_the_queue_are_left_alone_and_can_be_cancelled(planebench, matri
     (matrix.parent / "down").touch()
     down = planebench("lab", "jobs", "nightly")
     assert down.code == 0 and "squeue failed: no controller" in down.err and "unreachable" in down.out
+    kept = planebench("lab", "jobs", "nightly", "--cancel")
+    assert kept.code == 4 and "nothing was cancelled" in kept.err
     again = planebench("lab", "submit", matrix)
     assert again.code == 4 and "its jobs were not submitted" in again.err
     (matrix.parent / "down").unlink()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from planebench.host import programs as finding
+from planebench.host.files import default_folder
 from planebench.host.planed_program import BROKEN_REMEDY, PLANED_ENV, find_planed, require_planed
 from planebench.host.programs import Installation, find_program, installation, required
 from planebench.measure.doctor import switch_finding
@@ -142,7 +143,7 @@ def test_system_folders_are_looked_in_too(monkeypatch: pytest.MonkeyPatch) -> No
     ("said", "where"),
     [
         ("vpp", "vpp"),  # the program itself
-        ("other", "vpp"),  # another program beside it
+        ("vpp-new", "vpp-new"),  # a second build beside it
         (".", "vpp"),  # the folder
         (".", "bin/vpp"),  # the folder that it was installed in
         (".", "opt/vpp/bin/vpp"),  # a whole installation, as DESTDIR has it
@@ -154,6 +155,24 @@ def test_a_path_is_a_program_or_a_folder(tmp_path: Path, said: str, where: str) 
     program(tmp_path / "other")
     found = Installation(tmp_path / said, said_by="you")
     assert found.program("vpp", ("/opt/vpp/bin/vpp", "/src/build-root/install/bin/vpp")) == there
+
+
+def test_a_file_that_is_named_is_not_its_neighbour(tmp_path: Path) -> None:
+    old, new = program(tmp_path / "vpp"), program(tmp_path / "vpp-new")
+    assert Installation(new).program("vpp") == new and Installation(old).program("vpp") == old
+    there = program(tmp_path / "job[1]" / "vpp")
+    assert Installation(there).program("vpp") == Installation(there.parent).program("vpp") == there, "no pattern"
+
+
+def test_a_home_that_is_nobodys_does_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match='path "~nobody9/vpp" does not exist'):
+        installation("vpp", "~nobody9/vpp")
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", lambda _: {}[0])
+    with pytest.raises(UsageError, match="no home folder; set HOME or XDG_CACHE_HOME"):
+        default_folder()
+    assert Installation().program("no-such-program-here", ("~/vpp",)) is None
 
 
 def test_a_path_of_the_users_is_the_only_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from planebench.lab.job import Job, JobPlace, Queued
 from planebench.lab.slurm import parse_drained, parse_queue, queue_of, sbatch_command, script
-from planebench.model.errors import StartError
+from planebench.model.errors import NotInstalledError, StartError
 from planebench.plan.schema import load_plan
 
 JOB = Job(
@@ -78,5 +78,5 @@ def test_errors_are_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         queue_of([JOB])
     squeue.unlink()
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(StartError, match="slurm-client"):
+    with pytest.raises(NotInstalledError, match=r"squeue is not here: .* \(slurm-client\)"):
         queue_of([JOB])

@@ -17,7 +17,7 @@ import pytest
 from planebench.host import procfs
 from planebench.host.link import Link, explained, own_version, ssh_command
 from planebench.model.errors import DiedError, StartError, UsageError
-from planebench.switches.adapter import Situation
+from planebench.switches.adapter import Adapter, Situation
 from planebench.switches.registry import get_adapter
 from planebench.switches.remote import Hello, RemoteAdapter, SwitchHost, check_wire
 
@@ -60,6 +60,14 @@ def test_a_switch_is_looked_for_there(host: SwitchHost) -> None:
     assert found == here
     with pytest.raises(UsageError, match=r"host b: .*nosuch"):
         RemoteAdapter("nosuch", get_adapter("planed"), host).find()
+
+
+def test_it_has_all_that_an_adapter_says_of_its_kind(host: SwitchHost) -> None:
+    of_the_program = {"own_libraries", "is_program", "one_per_namespace", "one_queue_because", "takes_updates"}
+    for name in ("fastclick", "snabb", "vpp"):
+        there, here = RemoteAdapter(name, get_adapter(name), host), get_adapter(name)
+        for trait in Adapter.__annotations__.keys() - of_the_program:
+            assert getattr(there, trait) == getattr(here, trait), trait
 
 
 def test_an_error_there_is_one_of_the_same_class_here(host: SwitchHost) -> None:

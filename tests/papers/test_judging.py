@@ -15,6 +15,7 @@ from planebench.analysis.noise import Estimate
 from planebench.model.header import ClockOffset, SwitchHostInfo
 from planebench.model.plan import Skipped
 from planebench.model.records import TrafficSent, VerdictKind
+from planebench.papers import comparing
 from planebench.papers.claims import all_claims
 from planebench.papers.judge import judge_all, shown
 from planebench.papers.measured import RunFigures
@@ -24,6 +25,8 @@ YES, NO, OPEN = ClaimOutcome.CONFIRMED, ClaimOutcome.NOT_CONFIRMED, ClaimOutcome
 OTHER = ClaimOutcome.OTHER_CONDITIONS
 BOTH = {"direction": "bidirectional", "frame_size_bytes": 1024}
 ONE = {"frame_size_bytes": 1024}
+NOISY, BACK = (0.97, 1.0, 1.03), 0.08
+"""Starts, and a step back that is significant where it is the only one that is looked at."""
 
 
 def v2v(both: float, one: float, both_has: dict[str, Any] | None = None, **one_has: Any) -> Any:
@@ -286,6 +289,31 @@ def test_a_step_back_refutes_a_trend() -> None:
     found = falls(6.0, 7.0, 3.0)
     assert found.outcome is NO
     assert "loopback-2 → 64 B against loopback-1 → 64 B: 7.00 against 6.00 Mpps" in found.evidence
+
+
+def test_a_step_back_is_one_of_all_steps_that_were_looked_at() -> None:
+    def last_but_one(back: float, *others: str) -> Any:
+        lengths = ((name, n + 1, v) for name in ("vpp", *others) for n, v in enumerate((6.0, 5.0, 5.0, 5.0, 2.0)))
+        return judged(
+            "chains-cost-throughput",
+            *(
+                rate(name, "loopback", v * (1 + back * (name == "vpp" and n == 3)), chain_length=n, trials=NOISY)
+                for name, n, v in lengths
+            ),
+        ).outcome
+
+    assert last_but_one(BACK) is NO
+    assert last_but_one(BACK, "bess", "fastclick", "snabb", "ovs-dpdk", "t4p4s") is YES, "by chance, among so many"
+    assert last_but_one(3 * BACK, "bess", "fastclick", "snabb", "ovs-dpdk", "t4p4s") is NO
+
+
+def test_two_limits_are_as_certain_as_the_less_certain_of_them() -> None:
+    a, b = (
+        FigureSample((value,), VerdictKind.VALID, "", Estimate(math.log(value), 0.01, 8, 5)) for value in (1.15, 1.0)
+    )
+    holds, answer = comparing.judged(a, b, (0.5, 1.2))
+    assert holds and answer == told(a, b, 1.2)
+    assert answer.p_value is not None and answer.p_value > (told(a, b, 0.5).p_value or 0.0)
 
 
 def test_one_length_is_no_trend() -> None:

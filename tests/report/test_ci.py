@@ -32,6 +32,16 @@ def test_junit_has_a_case_for_each_rate(tmp_path: Path) -> None:
     assert unknown.result[0].type == "inconclusive"
 
 
+def test_a_gate_that_compared_nothing_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "junit.xml"
+    file.write_bytes(to_junit([]))
+    (suite,) = junitparser.JUnitXml.fromfile(str(file))
+    assert (suite.tests, suite.errors) == (1, 1)
+    assert "no rate was compared" in next(iter(suite)).result[0].message
+    assert "**The gate is inconclusive.**\n\nno rate was compared" in to_markdown("a", [], [], []).decode()
+    assert "gate" not in to_markdown("a", [], None, []).decode()
+
+
 @pytest.mark.parametrize(
     ("judgements", "state"),
     [([PASSES], "passes"), ([PASSES, OPEN], "inconclusive"), ([PASSES, OPEN, FAILS], "fails"), ([], "inconclusive")],

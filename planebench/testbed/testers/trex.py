@@ -16,6 +16,7 @@ from typing import Any
 from planebench.host.process import stretched
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.switch import Option, Value
+from planebench.model.text import user_path
 from planebench.testbed.testers.base import LINE_OPTION, Delay, ExternalTester, StreamCounts, TesterStream, TesterWatch
 
 LIBRARY = Path("automation/trex_control_plane/interactive")
@@ -127,7 +128,7 @@ class TrexTester(ExternalTester):
     def _library(self) -> Any:
         """Return TRex's module of its stateless API. Raises NotInstalledError."""
         folder = str(self.values.get("path") or os.environ.get(PATH_VARIABLE, ""))
-        library = Path(folder).expanduser() / LIBRARY
+        library = user_path(folder) / LIBRARY
         if folder and str(library) not in sys.path:
             sys.path.append(str(library))
         try:
