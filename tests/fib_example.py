@@ -168,13 +168,15 @@ class Lab:
 
     def counted(self) -> dict[str, Any]:
         """What ``stats.get`` has of the task."""
-        (task,) = self.client.call("stats.get")["tasks"]
+        answer: dict[str, Any] = self.client.call("stats.get")
+        (task,) = answer["tasks"]
         return dict(task)
 
     def hop(self, vnf: int, address: str) -> str:
         """What the switch does with packets to an address: "wire0 02:00:00:00:01:01", "local", "none"."""
         params = {"task": "sw0", "vnf": vnf, "address": address}
-        hop = self.client.call("fib_offload.lookup", params)["hop"]
+        answer: dict[str, Any] = self.client.call("fib_offload.lookup", params)
+        hop = answer["hop"]
         vlan = f" vlan {hop['vlan']}" if "vlan" in hop else ""
         return f"{hop['wire']} {hop['mac']}{vlan}" if hop["kind"] == "forward" else str(hop["kind"])
 
