@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Routing daemons of many VNFs behind one forwarder: sessions, control packets and updates, while it forwards.
 
-    .venv/bin/python bench/fib_control.py [-n 16] [--daemon bird|frr] [--rounds 10] [--rate 2000] [--seed 1]
+    .venv/bin/python bench/fib_control.py [-n 16] [--daemon bird|frr] [--seconds 30] [--rate 2000] [--seed 1]
 
 As root, with BIRD. One planed with fib_offload; each VNF is a network namespace with its interface at its port (from 31
 VNFs on by way of other planeds: a process of DPDK has 32 devices), BIRD or FRR, and planebench-fib as docs/fib-agent.md
@@ -387,10 +387,12 @@ def _document(name: str, ports: list[Document], tasks: list[Document], cpu: int,
     return document(name, ports, tasks, memory=MEMORY | {"mbuf_count": 16383}, workers=workers)
 
 
-def measure(control: Control, wires: Wires, rounds: int) -> tuple[list[float], list[float]]:
-    """All rounds, or until an update does not come. The times of single updates, and of those of all at once."""
-    numbers, single, together = list(control.vnfs), [], []
-    for _ in range(rounds):
+def measure(control: Control, wires: Wires, seconds: float) -> tuple[list[float], list[float]]:
+    """Rounds for so long, or until an update does not come. The times of single updates, and of all at once."""
+    numbers, end_s = list(control.vnfs), time.monotonic() + seconds
+    single: list[float] = []
+    together: list[float] = []
+    while time.monotonic() < end_s and not _late(together):
         for n in numbers:
             prefix, asked = control.random.choice(PREFIXES), numbers[n - len(numbers) // 2 - 1]
             wires.ask(asked)
@@ -407,8 +409,6 @@ def measure(control: Control, wires: Wires, rounds: int) -> tuple[list[float], l
         for n in numbers:
             wires.probe(n, {prefix: control.model[n, prefix] for prefix in PREFIXES})
         waited(lambda: all(map(wires.answered, numbers)), ANSWER_S)
-        if _late(together):
-            break
     return single, together
 
 
@@ -417,15 +417,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", type=int, default=16, help="VNFs, 1 to 63")
     parser.add_argument("--daemon", choices=("bird", "frr"), default="bird")
-    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--seconds", type=float, default=30, help="then the round ends; sessions have a hold time of 9")
     parser.add_argument("--rate", type=float, default=2000, help="datagrams a second, of all VNFs together")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     if reason := missing(frr=options.daemon == "frr"):
         print(reason, file=sys.stderr)
         return 2
+    begin_s = time.monotonic()
     with Supervisor(Path("/tmp")) as supervisor:
-        begin_s = time.monotonic()
         control = Control(supervisor, options.n, options.daemon, options.seed)
         if not waited(control.settled, START_S):
             print(f"routes are missing, or sessions; these are up: {sorted(control.sessions())}", file=sys.stderr)
@@ -433,7 +433,7 @@ def main() -> int:
         up_s, before = time.monotonic() - begin_s, control.sessions()
         wires = Wires(control, options.rate)
         try:
-            single, together = measure(control, wires, options.rounds)
+            single, together = measure(control, wires, options.seconds)
         finally:
             sent, lost, astray = wires.close()
         rate = sent / (time.monotonic() - begin_s - up_s)
