@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The example of docs/fib-agent.md with its files, in namespaces that end with their holders: BIRD at the peer, BIRD
-or FRR in the VNF, planed between them, the agents, and datagrams that are counted one by one."""
+or FRR in the VNF, planed between them, the agents, and datagrams that are counted one by one. What others need for a
+network of their own is in Lab."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -98,29 +99,17 @@ class Sniffer:
         self._socket.close()
 
 
-class Example:
-    """All of it, running. The supervisor ends what is left."""
+class Lab:
+    """Namespaces, of which one is "switch", and what runs in them: planed, daemons, agents. The supervisor ends it."""
 
-    def __init__(self, supervisor: Supervisor, **settings: Any) -> None:
-        """``settings``: of the switch, beside those of the example."""
+    def __init__(self, supervisor: Supervisor, names: Iterable[str], document: dict[str, Any]) -> None:
+        """``document``: of the switch."""
         self.supervisor = supervisor
-        self._settings = settings
+        self.document = document
         self.folder = supervisor.workdir("example")
-        self.agents: list[Process] = []
+        self._frr: dict[str, str] = {}
         self._switches = itertools.count()
-        self._holders = {name: self._namespace(name) for name in NAMES}
-        paths = [f"/proc/{holder.pid}/ns/net" for holder in self._holders.values()]
-        done = subprocess.run([EXAMPLE / "network.sh", "configure", *paths], capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stderr
-        self.sniffers = {
-            name: Sniffer(self.pid(where), interface)
-            for name, where, interface in (("vnf0", "vnf", "vnf0"), ("vnf1", "vnf", "vnf1"), ("peer", "peer", "eth0"))
-        }
-        self.start_switch()
-
-    def close(self) -> None:
-        for sniffer in self.sniffers.values():
-            sniffer.close()
+        self._holders = {name: self._namespace(name) for name in names}
 
     def pid(self, namespace: str) -> int:
         return self._holders[namespace].pid
@@ -132,7 +121,7 @@ class Example:
         until(lambda: procfs.read_text(f"/proc/{holder.pid}/comm") == "sleep", f"namespace {name} is there")
         return holder
 
-    def _start(
+    def start(
         self, name: str, namespace: str, *argv: str, env: dict[str, str] | None = None, high_priority: bool = False
     ) -> Process:
         return self.supervisor.spawn(
@@ -160,14 +149,11 @@ class Example:
         self._connect()
 
     def _run_switch(self, *options: str) -> None:
-        document = json.loads((EXAMPLE / "switch.json").read_text())
-        document["workers"][0]["cpu"] = CPU
-        document["tasks"][0]["settings"] |= self._settings
         config, rpc = self.folder / "switch.json", self.folder / "rpc"
-        config.write_text(json.dumps(document))
+        config.write_text(json.dumps(self.document))
         argv = (str(find_planed()), "--config", str(config), "--rpc", str(rpc), *options)
         # Its rings hold 2.5 s of what the tests send: beside busy programs it would wait for longer, and lose frames.
-        self.switch = self._start(f"switch{next(self._switches)}", "switch", *argv, high_priority=True)
+        self.switch = self.start(f"switch{next(self._switches)}", "switch", *argv, high_priority=True)
 
     def _connect(self) -> None:
         self.client = PlanedClient(self.folder / "rpc", give_up=self._give_up, timeout_s=PATIENCE_S)
@@ -182,13 +168,15 @@ class Example:
 
     def counted(self) -> dict[str, Any]:
         """What ``stats.get`` has of the task."""
-        (task,) = self.client.call("stats.get")["tasks"]
+        answer: dict[str, Any] = self.client.call("stats.get")
+        (task,) = answer["tasks"]
         return dict(task)
 
     def hop(self, vnf: int, address: str) -> str:
         """What the switch does with packets to an address: "wire0 02:00:00:00:01:01", "local", "none"."""
         params = {"task": "sw0", "vnf": vnf, "address": address}
-        hop = self.client.call("fib_offload.lookup", params)["hop"]
+        answer: dict[str, Any] = self.client.call("fib_offload.lookup", params)
+        hop = answer["hop"]
         vlan = f" vlan {hop['vlan']}" if "vlan" in hop else ""
         return f"{hop['wire']} {hop['mac']}{vlan}" if hop["kind"] == "forward" else str(hop["kind"])
 
@@ -199,24 +187,82 @@ class Example:
 
     def start_bird(self, namespace: str, *options: str, config: Path | None = None) -> Process:
         control, config = str(self.folder / f"{namespace}.ctl"), config or EXAMPLE / f"{namespace}.conf"
-        return self._start(f"bird-{namespace}", namespace, "bird", "-f", *options, "-c", str(config), "-s", control)
+        return self.start(f"bird-{namespace}", namespace, "bird", "-f", *options, "-c", str(config), "-s", control)
 
-    def start_frr(self, *, fpm: bool) -> list[Process]:
-        """zebra and bgpd of the VNF. With ``-K``, zebra keeps for so long what it finds in the kernel."""
+    def start_frr(self, namespace: str = "vnf", *, fpm: bool = False, bgpd: str = "") -> list[Process]:
+        """zebra and bgpd of a VNF; ``bgpd``: its configuration, if not the example's. With ``-K``, zebra keeps for so
+        long what it finds in the kernel."""
         here = tempfile.mkdtemp(prefix="fib-frr-", dir="/tmp")  # they change their user, who cannot reach our folder
         self.supervisor.track_path(Path(here))
         shutil.chown(here, "frr", "frr")
+        self._frr[namespace] = here
+        Path(here, "bgpd.conf").write_text(bgpd or (EXAMPLE / "bgpd.conf").read_text())
         common = ("-z", f"{here}/zserv.api", "--vty_socket", here, "-P", "0")
-        zebra = ("-M", "dplane_fpm_nl", "-f", str(EXAMPLE / "zebra.conf")) if fpm else ("-f", "/dev/null")
-        bgpd = ("-f", str(EXAMPLE / "bgpd.conf"))
-        started = [self._start("zebra", "vnf", f"{FRR}/zebra", *common, "-i", f"{here}/zebra.pid", "-K", "20", *zebra)]
+        module = ("-M", "dplane_fpm_nl", "-f", str(EXAMPLE / "zebra.conf")) if fpm else ("-f", "/dev/null")
+        zebra = (f"{FRR}/zebra", *common, "-i", f"{here}/zebra.pid", "-K", "20", *module)
+        started = [self.start(f"zebra-{namespace}", namespace, *zebra)]
         until(lambda: Path(here, "zserv.api").exists(), "zebra serves")  # bgpd looks for it again only 10 s later
-        started.append(self._start("bgpd", "vnf", f"{FRR}/bgpd", *common, "-i", f"{here}/bgpd.pid", *bgpd))
+        bgp = (f"{FRR}/bgpd", *common, "-i", f"{here}/bgpd.pid", "-f", f"{here}/bgpd.conf")
+        started.append(self.start(f"bgpd-{namespace}", namespace, *bgp))
         return started
 
     def birdc(self, namespace: str, *command: str) -> str:
         argv = ["birdc", "-s", str(self.folder / f"{namespace}.ctl"), *command]
         return subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE_S).stdout
+
+    def vtysh(self, namespace: str, command: str) -> str:
+        argv = ["vtysh", "--vty_socket", self._frr[namespace], "-c", command]
+        return subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE_S).stdout
+
+    def ip(self, namespace: str, *arguments: str) -> str:
+        command = ["nsenter", f"--net=/proc/{self.pid(namespace)}/ns/net", "ip", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S).stdout
+
+    def start_agent(self, namespace: str, interface: str, *options: str) -> Process:
+        """As root of the VNF would."""
+        agent = (sys.executable, "-m", "planebench_fib", "agent", "--interface", interface, *options, "--json")
+        env = {"PYTHONPATH": str(Path(planebench.__file__).parents[1])}
+        return self.start(f"agent-{namespace}-{interface}", namespace, *agent, env=env)
+
+    def kill(self, *processes: Process) -> None:
+        """As a crash would."""
+        for process in processes:
+            process.pause()
+            os.killpg(process.pid, 9)
+            until(lambda it=process: not it.alive(), "a killed process is gone")  # type: ignore[misc]
+
+
+class Example(Lab):
+    """All of the example, running."""
+
+    def __init__(self, supervisor: Supervisor, **settings: Any) -> None:
+        """``settings``: of the switch, beside those of the example."""
+        document = json.loads((EXAMPLE / "switch.json").read_text())
+        document["workers"][0]["cpu"] = CPU
+        document["tasks"][0]["settings"] |= settings
+        super().__init__(supervisor, NAMES, document)
+        self.agents: list[Process] = []
+        paths = [f"/proc/{self.pid(name)}/ns/net" for name in NAMES]
+        done = subprocess.run([EXAMPLE / "network.sh", "configure", *paths], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        self.sniffers = {
+            name: Sniffer(self.pid(where), interface)
+            for name, where, interface in (("vnf0", "vnf", "vnf0"), ("vnf1", "vnf", "vnf1"), ("peer", "peer", "eth0"))
+        }
+        self.start_switch()
+
+    def close(self) -> None:
+        for sniffer in self.sniffers.values():
+            sniffer.close()
+
+    def start_agents(self, *, fpm: bool = False) -> None:
+        """One for each port of the VNF; with ``fpm`` the second has its routes from zebra."""
+        wires = ("--wire", "vnf0=0", "--wire", "vnf1=1")
+        from_zebra = ("--fpm", "127.0.0.1:2620") if fpm else ()
+        self.agents = [
+            self.start_agent("vnf", "vnf0", *wires),
+            self.start_agent("vnf", "vnf1", *wires, *from_zebra),
+        ]
 
     def until_established(self) -> None:
         """And the peer knows the way back: the VNF announces its networks."""
@@ -227,32 +273,6 @@ class Example:
     def route_of_peer(self, address: str) -> str:
         """The kernel's, with the daemon that it is of."""
         return self.ip("peer", "route", "get", "fibmatch", address)
-
-    def ip(self, namespace: str, *arguments: str) -> str:
-        command = ["nsenter", f"--net=/proc/{self.pid(namespace)}/ns/net", "ip", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S).stdout
-
-    def start_agents(self, *, fpm: bool = False) -> None:
-        """One for each port of the VNF, as root of the VNF would; with ``fpm`` the second has its routes from zebra."""
-        env = {"PYTHONPATH": str(Path(planebench.__file__).parents[1])}
-        wires = ("--wire", "vnf0=0", "--wire", "vnf1=1")
-        self.agents = [
-            self._start(
-                f"agent-{interface}",
-                "vnf",
-                *(sys.executable, "-m", "planebench_fib", "agent", "--interface", interface, *wires, "--json"),
-                *(("--fpm", "127.0.0.1:2620") if fpm and interface == "vnf1" else ()),
-                env=env,
-            )
-            for interface in ("vnf0", "vnf1")
-        ]
-
-    def kill(self, *processes: Process) -> None:
-        """As a crash would."""
-        for process in processes:
-            process.pause()
-            os.killpg(process.pid, 9)
-            until(lambda it=process: not it.alive(), "a killed process is gone")  # type: ignore[misc]
 
     # Datagrams
 
