@@ -130,6 +130,6 @@ def fit_noise(samples: Sequence[Sequence[float]], degrees_max: float) -> Noise:
     that share a start are not independent.
     """
     several = [float(np.var(sample, ddof=1)) for sample in samples if len(sample) > 1]
-    own = [variance for variance in several if variance > 0]  # 0: a pair near and one far tell nothing of the noise
+    own = [variance for variance in several if variance > 0]  # 0: percentiles are of few buckets
     typical = float(np.quantile(own, TYPICAL)) if own else 0.0
     return Noise(max(typical, RESOLUTION**2), len(several), degrees_max)

@@ -115,8 +115,9 @@ def _at_one_distance(values: Sequence[tuple[float, Hashable]]) -> list[float]:
     if len(groups) < 2:
         return [value for value, _ in values]
     mean, left = statistics.fmean(value for value, _ in values), len(values) - len(groups)
-    scale = math.sqrt((len(values) - 1) / left) if left else 0.0
-    return [mean + scale * (value - statistics.fmean(groups[distance])) for value, distance in values]
+    scale = math.sqrt((len(values) - 1) / max(left, 1))
+    # One near and one far tell nothing of the noise: they are one observation.
+    return [mean + scale * (log - statistics.fmean(groups[band])) for log, band in values] if left else [mean]
 
 
 def at_same_distance(a: Distances, b: Distances) -> Estimate | None:

@@ -104,7 +104,7 @@ def compare(
     elif shown and not quiet:
         if news:
             print(f"{OLD} = {printable(old_ids)}\n{NEW} = {printable(new_ids)}")
-        _print_table(brief, every_open=bool(outcome.not_in_intervals))
+        _print_table(brief, runs=bool(news), every_open=bool(outcome.not_in_intervals))
     if outcome.not_in_intervals and (gate or not quiet):
         tell(outcome.not_in_intervals)
     if not quiet:
@@ -171,13 +171,12 @@ def _named(it: Named, words: Mapping[str, str], new_ids: str) -> Named:
     return replace(it, a=side, b=NEW if it.b else "", point=f"{label} {point}")
 
 
-def _print_table(comparisons: Sequence[Comparison], *, every_open: bool) -> None:
+def _print_table(comparisons: Sequence[Comparison], *, runs: bool, every_open: bool) -> None:
     """Print a line for each pair, and below it a line for each metric; with one metric, each pair in a line.
 
     ``every_open``: all are open for one reason, which is printed once.
     """
     single = len({(c.metric, c.load) for c in comparisons}) == 1
-    runs = comparisons[0].b == NEW
     title = _metric(comparisons[0]) if single else ""
     table = plain_table(f"{title} {NEW} / {OLD}".lstrip() if runs else title, header_style="bold")
     for name in ("ratio", "95 % interval"):
@@ -263,7 +262,7 @@ def _gate(judgements: Sequence[GateResult], limit: float, *, quiet: bool) -> int
     worst = ""
     if lowest is not None:
         rate = "" if lowest.metric == "throughput" else f" {TITLES[lowest.metric]}"
-        side = "" if lowest.b == NEW else f" {lowest.b} / {lowest.a}"
+        side = "" if (lowest.a, lowest.b) == (OLD, NEW) else f" {lowest.b} / {lowest.a}"
         word = "worst" if state == "fails" else "lowest"
         worst = f" ({word} {lowest.ratio:.3f}: {lowest.point}{rate}{side})"
     if state == "fails":

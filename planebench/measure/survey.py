@@ -334,7 +334,11 @@ def survey(
         versions=here,
         points=points,
         absent=absent,
-        missing=(*(() if leave_out else missing), *missing_hostings(real)),
+        missing=(
+            *(() if leave_out else missing),
+            *missing_hostings(real),
+            *dict.fromkeys(why for p in real if p.chain and (why := _without_program(p.chain))),
+        ),
         smaller=smaller,
         hugepages=enough,
         small_pages=too_few_words(facts, at_once_mb) if hugepages is None else "",
@@ -434,7 +438,7 @@ def _without_hosting(points: Iterable[Point]) -> dict[str, str]:
 
 
 def _without_program(chain: str) -> str:
-    """Return why a chain is skipped: the program of a command is not installed; empty if all are."""
+    """Return that the program of a command of a chain is not installed; empty if all are."""
     commands = (vnf.hosting_values() for vnf in parse_chain(chain) if vnf.hosting == "exec")
     return next(filter(None, map(missing_program, commands)), "")
 

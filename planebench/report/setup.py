@@ -16,7 +16,7 @@ from planebench.model.grouped import grouped
 from planebench.model.header import Calibration, Run, RunHeader
 from planebench.model.records import VerdictKind
 from planebench.model.scenario import scenario_named
-from planebench.model.words import NOTHING, SIDES, count, frame_size, load_words, mpps, percent, several, us
+from planebench.model.words import NOTHING, SIDES, count, frame_size, load_words, mpps, percent, reasons, several, us
 from planebench.report.tables import PageColumn, PageTable, known, named_values, number, page_table
 
 
@@ -171,7 +171,7 @@ def functional_sentences(run: Run) -> list[str]:
     for (switch, where, load), trials in groups.items():
         sent = sum(direction.offered_packets for trial in trials for direction in trial.directions)
         came = sum(trial.forwarded_packets for trial in trials)
-        why = "; ".join(dict.fromkeys(reason for trial in trials for reason in trial.verdict.texts))
+        why = reasons(tuple(dict.fromkeys(reason for trial in trials for reason in trial.verdict.texts)))
         counts = f"{several(len(trials), 'trial')}: {count(sent)} frames sent, {count(came)} came"
         sentences.append(f"{switch} {where}, {load_words(load)}, {counts} ({why})")
     return sentences

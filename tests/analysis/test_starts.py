@@ -96,9 +96,21 @@ def test_without_common_blocks_there_are_no_pairs() -> None:
 def test_blocks_at_the_same_core_distance_are_enough_where_they_are_half() -> None:
     a = at(blocks(40, 40, 10, 10), "near", "near", "far", "far")
     alike = at(blocks(20, 5, 5, 20), "near", "far", "far", "near")
-    assert paired(a, alike) == pytest.approx([-math.log(2)] * 2)
+    assert paired(a, alike) == pytest.approx([-math.log(2)]), "one near and one far are one observation"
     fewer = at(blocks(20, 5, 20, 20), "near", "far", "near", "near")
     assert len(paired(a, fewer)) == 4, "else all are taken"
+
+
+def test_one_pair_near_and_one_far_tell_nothing_of_the_noise() -> None:
+    """Without what differs by distance nothing is left of them: two starts a switch were certain to 0.3 %."""
+    a = at(blocks(40, 10), "near", "far")
+    others = [at(blocks(20, 10), "near", "far"), at(blocks(40, 5), "near", "far"), at(blocks(30, 11), "near", "far")]
+    points = [make_point("vpp", "loopback", chain_length=1 + number) for number in range(3)]
+    assert paired(a, others[0]) == pytest.approx([-math.log(2) / 2])
+    noise = noise_of_pairs((point, a, replace(point, switch="ovs"), b) for point, b in zip(points, others, strict=True))
+    assert noise.cells == 0 and noise.estimate(paired(a, others[0])) is None
+    sides = noise_of_sides(zip(points, others, strict=True))
+    assert sides.by_distance(others[0]) == {}, "nor those of one switch"
 
 
 def test_cells_of_other_times_compare_at_the_core_distances_that_both_had() -> None:

@@ -77,6 +77,14 @@ def test_runs_are_named_once_above_the_table(stored, capsys) -> None:
     assert out.count(A) == out.count(B) == 1
 
 
+def test_switches_named_old_and_new_are_a_pair_like_any(stored, capsys) -> None:
+    """ci.md names two builds so: they are no runs, and with a third every pair has its name."""
+    stored(A, {"old": STEADY, "new": SLOWER, "same": STEADY})
+    assert _compare() == 0
+    out = capsys.readouterr().out
+    assert all(f"p2p → 64 B: {pair} x " in " ".join(out.split()) for pair in ("new / old", "same / old", "same / new"))
+
+
 def test_json_has_every_field_and_nothing_else_on_standard_output(stored, capsys) -> None:
     stored(A, {"planed": STEADY, "testpmd": SLOWER, "bess": ()})
     assert _compare(json=True) == 0

@@ -165,6 +165,9 @@ def test_it_is_never_a_figure() -> None:
         f"planed loopback-2 in VMs, saturating, 1 trial: 12000000 frames sent, 10000000 came ({WHY[0]})",
         f"planed loopback-2 in VMs, 50 % of R+, 1 trial: 5000000 frames sent, 5000000 came ({WHY[0]})",
     ]
+    drained = [make_trial(i, point, 10.0, "functional", (*WHY, f"{i} % of the frames were late")) for i in range(20)]
+    (sentence,) = functional_sentences(Run(make_header(("planed",)), tuple(drained)))
+    assert sentence.endswith(f"({WHY[0]} (+ 20 more))"), "a line of its own for each trial hid the counts"
     text = table_text(Derived(run), 120)
     text = " ".join(text.split())
     assert "loopback-2 in VMs" in text and FUNCTIONAL in text

@@ -85,6 +85,8 @@ def test_a_chain_whose_program_is_not_installed_is_left_out_only_if_the_plan_all
     why = "no-such-vnf is not installed; to install: give its path with PLANEBENCH_NO_SUCH_VNF"
     assert {why} == {entry.reason for entry in held.skipped if "no-such-vnf" in entry.what}
     assert [{point.chain for point in it.measured} for it in (held, survey(plan))] == [{"l3fwd"}, {"l3fwd", chain}]
+    with pytest.raises(NotInstalledError, match=f"^{why}$"):
+        survey(override(QUICK, switch="planed", chain=(chain,))).required()
 
 
 def test_more_cores_of_a_switch_than_cpus_are_refused_with_those_that_are_valid() -> None:
