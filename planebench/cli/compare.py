@@ -70,6 +70,9 @@ def compare(
     olds = _runs(runs, run_a)
     news = [] if run_b is None else _runs(runs, run_b)
     first = olds[0]
+    for run in (it.run for it in (*olds, *news)):
+        if run.finished is None or run.finished.status != "complete":
+            tell(f"{run.header.run_id} has not come to its end: of its plan {len(run.trials)} trials are compared")
     if not news and len(olds) > 1:
         raise UsageError(f"{run_a}: several runs are compared with other runs: name these, too")
     if news:

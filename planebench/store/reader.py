@@ -74,7 +74,7 @@ def read_run(path: Path) -> Run:
     if finished is not None and finished.trials is not None:
         if finished.trials > len(trials):
             raise StoreError(
-                f"{path / TRIALS_FILE}: the run ended with {finished.trials} trials, {len(trials)} are here"
+                f"{path / TRIALS_FILE}: it ended with {finished.trials} trials, {len(trials)} are here: copy it again"
             )
         for torn in (*torn_skipped, *torn_conditions):  # no writer has opened it since
             raise StoreError(f"{path}: {torn.partition(' (')[0]}, and the run ended in order; it was changed since")

@@ -15,7 +15,7 @@ from builders import make_header, make_latency_trial, make_point, make_trial, st
 
 from planebench.cli.compare import compare
 from planebench.model.errors import INCONCLUSIVE, UsageError
-from planebench.model.header import Run
+from planebench.model.header import Finished, Run
 from planebench.model.records import SwitchCycles
 from planebench.model.results import Comparison
 
@@ -37,14 +37,17 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 def stored(own_run_folder: Path) -> Callable[..., None]:
     """Stores a run of saturating trials of switches that tell no cycles."""
 
-    def store(run_id: str, rates: Rates, verdict: str = "valid", **header: Any) -> None:
+    def store(run_id: str, rates: Rates, verdict: str = "valid", *, finish: bool = True, **header: Any) -> None:
         trials = [
             make_trial(0, make_point(s), m, verdict, switch=SwitchCycles(), start=i, repetition=i)
             for s, mpps in rates.items()
             for i, m in enumerate(mpps)
         ]
         numbered = tuple(dataclasses.replace(t, index=i) for i, t in enumerate(trials))
-        store_run(own_run_folder, Run(make_header(tuple(rates), run_id=run_id, **header), numbered), finish=False)
+        ended = Finished("complete", "2026-11-21T12:38:31Z")
+        store_run(
+            own_run_folder, Run(make_header(tuple(rates), run_id=run_id, **header), numbered, ended), finish=finish
+        )
 
     return store
 
@@ -238,6 +241,14 @@ def test_a_switch_that_died_in_some_starts_has_not_passed(
     assert _compare(fail_below=0.95) == code
     if code:
         assert "1 trial of b did not take place" in capsys.readouterr().err
+
+
+def test_a_run_that_has_not_come_to_its_end_is_named(stored, capsys) -> None:
+    stored(A, {"planed": STEADY, "testpmd": STEADY}, finish=False)
+    stored(B, {"planed": STEADY, "testpmd": STEADY})
+    assert _compare(B) == 0 and "come to its end" not in capsys.readouterr().err
+    assert _compare(A, quiet=True) == 0
+    assert f"{A} has not come to its end: of its plan 6 trials are compared" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("columns", ["80", "90", "120"])

@@ -78,7 +78,7 @@ def test_whole_lines_that_a_finished_run_has_lost_are_missed(stored: Path) -> No
     file = stored / "trials.jsonl"
     before = file.read_bytes()
     file.write_bytes(b"".join(before.splitlines(keepends=True)[:-1]))
-    with pytest.raises(StoreError, match=r"trials\.jsonl: the run ended with 6 trials, 5 are here"):
+    with pytest.raises(StoreError, match=r"trials\.jsonl: it ended with 6 trials, 5 are here"):
         read_run(stored)
     file.write_bytes(before)
 
