@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from planebench_fib.agent_fpm import Fpm
-from planebench_fib.agent_kernel import Event, InterfaceGone, Kernel, NeighbourEvent, RouteEvent, Unsure
+from planebench_fib.agent_kernel import Event, Kernel, NeighbourEvent, RouteEvent, Unsure
 from planebench_fib.agent_mirror import BLACKHOLE, LOCAL, Changes, Hop, Leg, Mirror, Path
 from planebench_fib.client import FibClient
 from planebench_fib.errors import FibSessionLost, FibTimeout, FibUpdateError
@@ -53,13 +53,14 @@ class AgentRunsError(Error):
 class AgentSettings:
     """Settings of an agent.
 
-    ``wires`` maps interface indexes to the VNF's wires as the forwarder's configuration numbers them; VLAN interfaces
-    on these have the same. ``settle_s``: how long after the first dump routes of an earlier session are kept, for a
-    routing daemon that has just started. ``withdraw``: at the end withdraw the routes; otherwise they stay for the
-    forwarder's grace period.
+    ``interface`` leads to the forwarder. ``wires`` maps interfaces to the VNF's wires as the forwarder's configuration
+    numbers them; VLAN interfaces on these have the same. One that is not there is waited for. ``settle_s``: how long
+    after the first dump routes of an earlier session are kept, for a routing daemon that has just started.
+    ``withdraw``: at the end withdraw the routes; otherwise they stay for the forwarder's grace period.
     """
 
-    wires: Mapping[int, int]
+    interface: str
+    wires: Mapping[str, int]
     table: int = 254
     settle_s: float = 0.0
     withdraw: bool = False
@@ -112,7 +113,9 @@ class Agent:
 
     def __init__(self, settings: AgentSettings, kernel: Kernel | Fpm, transport: PacketTransport, tell: Tell) -> None:
         self._settings, self._kernel, self._transport, self._tell = settings, kernel, transport, tell
-        self._mirror = Mirror(settings.wires)
+        self._mirror = Mirror({})
+        self._index = kernel.links().interfaces.get(settings.interface)
+        self._absent: set[str] = set()
         self._client = self._new_client()
         self._up = False
         self._refused: Counter[str] = Counter()
@@ -151,11 +154,24 @@ class Agent:
 
     def _dump(self) -> None:
         self._unsure = False
-        self._mirror.vlans = self._kernel.vlans()
+        self._find_links()
         self._mirror.load(self._lively(self._kernel.routes()))
         neighbours = self._kernel.neighbours()
         self._mirror.load_neighbours(neighbours)
         self._stale = set(neighbours)
+
+    def _find_links(self) -> None:
+        """Take the interfaces that are there. Routes by others are left to the VNF until they come."""
+        interfaces, self._mirror.vlans = self._kernel.links()
+        interface, wires = self._settings.interface, self._settings.wires
+        if self._index is None or interfaces.get(interface) != self._index:
+            raise InterfaceGoneError(f"interface {interface} disappeared; restart the agent when the interface is back")
+        self._mirror.wires = {interfaces[name]: wire for name, wire in wires.items() if name in interfaces}
+        self._wires = {index: up for index, up in self._wires.items() if index in self._mirror.wires}
+        absent = wires.keys() - interfaces.keys()
+        for name in sorted(absent ^ self._absent):
+            self._tell("interface", {"name": name, "there": name not in absent})
+        self._absent = absent
 
     def _lively(self, routes: Iterable[tuple[Prefix, Path]]) -> Iterator[tuple[Prefix, Path]]:
         """Yield the routes, and poll the client meanwhile: reading many takes longer than the forwarder's timeout."""
@@ -190,10 +206,6 @@ class Agent:
                 (self._stale.discard if fresh or not mac else self._stale.add)(neighbour)
             case Unsure():
                 self._unsure = True
-            case InterfaceGone(interface):
-                raise InterfaceGoneError(
-                    f"interface {interface} disappeared; restart the agent when the interface is back"
-                )
 
     def _resolve(self) -> None:
         """Ask the kernel to resolve new gateways, and from time to time those that are stale."""
@@ -248,7 +260,7 @@ class Agent:
         """Show at the VNF's interfaces which wires are down. What is up at first is no news."""
         if (up := self._client.wires_up) is None:
             return
-        for interface, wire in self._settings.wires.items():
+        for interface, wire in self._mirror.wires.items():
             is_up = bool(up >> wire & 1)
             if (was := self._wires.get(interface)) is is_up:
                 continue

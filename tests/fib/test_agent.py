@@ -17,7 +17,7 @@ from fib_rig import MAC, Forwarder
 from planed_rig import PATIENCE_S
 
 from planebench_fib.agent import PIECE, Agent, AgentRunsError, AgentSettings, InterfaceGoneError, only_one
-from planebench_fib.agent_kernel import Event, InterfaceGone, NeighbourEvent, RouteEvent, Unsure
+from planebench_fib.agent_kernel import Event, Links, NeighbourEvent, RouteEvent, Unsure
 from planebench_fib.agent_mirror import Leg, Path, RouteKind, Vlan
 from planebench_fib.messages import Ack, Code, HopKind, MessageType, Prefix, decode_message
 
@@ -46,6 +46,7 @@ class Kernel:
     def __init__(self) -> None:
         self.there: dict[Prefix, Path] = {prefix("192.0.2.0/24"): via(), prefix("10.0.0.2/32"): local()}
         self.resolved: dict[Leg, bytes] = {GATEWAY: PEER}
+        self.interfaces: dict[str, int] = {"vnf0": OURS}
         self.tagged: dict[int, Vlan] = {}
         self.asked: list[Leg] = []
         self.dormant: list[tuple[int, bool]] = []
@@ -58,8 +59,8 @@ class Kernel:
     def routes(self) -> Iterator[tuple[Prefix, Path]]:
         return iter(self.there.items())
 
-    def vlans(self) -> dict[int, Vlan]:
-        return dict(self.tagged)
+    def links(self) -> Links:
+        return Links(dict(self.interfaces), dict(self.tagged))
 
     def neighbours(self) -> dict[Leg, bytes]:
         return dict(self.resolved)
@@ -145,11 +146,11 @@ class Wire:
 
 
 class Rig:
-    def __init__(self, quota_hops: int = 64, **settings: Any) -> None:
+    def __init__(self, quota_hops: int = 64, wires: Mapping[str, int] | None = None, **settings: Any) -> None:
         self.kernel, self.forwarder = Kernel(), Wire(quota_hops)
         self.events: list[tuple[str, Mapping[str, Any]]] = []
         self.agent = Agent(
-            AgentSettings({OURS: 1}, **settings),
+            AgentSettings("vnf0", wires or {"vnf0": 1}, **settings),
             self.kernel,  # type: ignore[arg-type]
             self.forwarder,  # type: ignore[arg-type]
             lambda event, facts: self.events.append((event, facts)),
@@ -312,11 +313,39 @@ def test_a_quota_of_next_hops_leaves_the_rest_to_the_vnf(start: Start) -> None:
     assert rig.told("refused") >= 1
 
 
-def test_an_interface_that_goes_ends_it(start: Start) -> None:
+@pytest.mark.parametrize("event", [OSError(errno.ENOBUFS, "overrun"), Unsure()])
+@pytest.mark.parametrize("there", [{}, {"vnf0": OURS + 1}])
+def test_the_interface_to_the_forwarder_ends_it_when_it_goes(
+    start: Start, event: Event | OSError, there: dict[str, int]
+) -> None:
+    """Also if another of its name has come meanwhile."""
     rig = start()
-    rig.kernel.queue.append(InterfaceGone(OURS))
-    with pytest.raises(InterfaceGoneError, match="interface 7 disappeared"):
-        rig.agent.turn()
+    rig.agent.turn()
+    rig.kernel.interfaces = there
+    rig.kernel.queue.append(event)
+    with pytest.raises(InterfaceGoneError, match="interface vnf0 disappeared"):
+        for _ in range(2):
+            rig.agent.turn()
+
+
+def test_another_interface_may_go_and_come(start: Start) -> None:
+    """Its routes are the VNF's meanwhile, those of the first stay."""
+    rig = start(wires={"vnf0": 1, "vnf1": 0})
+    second = Leg(OURS + 1, bytes([10, 1, 0, 1]))
+    rig.kernel.there[prefix("198.51.100.0/24")] = via(second)
+    rig.kernel.resolved[second] = PEER
+    rig.until(lambda: rig.told("end_of_rib") == 1)
+    assert (rig.does("192.0.2.0/24"), rig.does("198.51.100.0/24")) == (FORWARD, "LOCAL")
+    rig.kernel.interfaces["vnf1"] = second.interface
+    rig.kernel.queue.append(Unsure())
+    rig.until(lambda: rig.does("198.51.100.0/24") == FORWARD.replace("1", "0", 1))
+    assert rig.kernel.dormant[-1] == (second.interface, False)
+    del rig.kernel.interfaces["vnf1"]
+    rig.kernel.queue.append(Unsure())
+    rig.until(lambda: rig.does("198.51.100.0/24") == "LOCAL")
+    assert rig.does("192.0.2.0/24") == FORWARD
+    there = [(facts["name"], facts["there"]) for event, facts in rig.events if event == "interface"]
+    assert there == [("vnf1", False), ("vnf1", True), ("vnf1", False)]
 
 
 def test_many_routes_are_said_in_pieces_and_what_is_near_first(start: Start) -> None:
