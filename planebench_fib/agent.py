@@ -23,7 +23,7 @@ from planebench_fib.agent_mirror import BLACKHOLE, LOCAL, Changes, Hop, Leg, Mir
 from planebench_fib.client import FibClient
 from planebench_fib.errors import FibSessionLost, FibTimeout, FibUpdateError
 from planebench_fib.exceptions import Error, UsageError
-from planebench_fib.messages import GroupRecord, HopRecord, Op, Prefix
+from planebench_fib.messages import Code, GroupRecord, HopRecord, Op, Prefix, RouteRecord
 from planebench_fib.transport import PacketTransport
 
 IDLE_S, UNANSWERED_S = 0.25, 0.02
@@ -34,6 +34,8 @@ END_S = 2.0
 """How long the last words may take."""
 _ASKERS = 1 << 12
 """Agents that were refused; nobody answers them, and those beyond do not learn which process was first."""
+AGAIN_S = 10.0
+"""After which a part of what the forwarder refused is said again: there may be room now, or larger quotas."""
 REFRESH_S = 10.0
 """How often neighbours that packets go to are looked after: the kernel itself sees none of those packets."""
 
@@ -119,6 +121,7 @@ class Agent:
         self._client = self._new_client()
         self._up = False
         self._refused: Counter[str] = Counter()
+        self._again, self._again_at, self._quota = 1, 0.0, 0
         self._stale: set[Leg] = set()
         self._asked: set[Leg] = set()
         self._wires: dict[int, bool] = {}
@@ -248,6 +251,7 @@ class Agent:
             self._mirror.forget()
             self._settled_at = time.monotonic() + self._settings.settle_s
             self._tell("session", {"number": self._client.session})
+        self._say_again()
         self._say(self._mirror.changes(PIECE))
         told = self._kernel.complete and not self._mirror.pending
         if self._settled_at is not None and told and time.monotonic() >= self._settled_at:
@@ -255,6 +259,24 @@ class Agent:
             self._client.end_of_rib()
             self._client.drain()
             self._tell("end_of_rib", self._facts())
+
+    def _say_again(self) -> None:
+        """Say again what was refused: a part of it, and twice as much as long as it is taken. At once if the quota of
+        routes has grown."""
+        if not self._mirror.refused or self._mirror.pending or self._client.unanswered:
+            return
+        if self._mirror.use_granted():
+            return
+        now, quota = time.monotonic(), self._client.quota
+        if quota > self._quota:
+            self._again_at = now
+        self._quota = quota
+        if now < self._again_at:
+            return
+        if self._mirror.again(self._again, max(quota - self._client.routes, 0)):
+            self._again = min(2 * self._again, PIECE)
+        else:
+            self._again_at = now + AGAIN_S
 
     def _follow_wires(self) -> None:
         """Show at the VNF's interfaces which wires are down. What is up at first is no news."""
@@ -294,7 +316,10 @@ class Agent:
         self._refused[error.code.name] += 1
         if self._refused[error.code.name] == 1:
             self._tell("refused", {"reason": str(error)})
+        self._again, self._again_at, self._quota = 1, time.monotonic() + AGAIN_S, self._client.quota
         match error.record:
+            case RouteRecord(Op.REPLACE, prefix, number) if error.code in (Code.QUOTA, Code.FULL):
+                self._mirror.hold(prefix, number)
             case GroupRecord(number) | HopRecord(Op.REPLACE, number) if number != LOCAL:
                 self._mirror.refuse(number)
 
