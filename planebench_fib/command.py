@@ -100,7 +100,7 @@ def parser(program: str) -> argparse.ArgumentParser:
         type=_seconds,
         default=0.0,
         metavar="SECONDS",
-        help="keep the previous routes so long while a routing daemon starts (default: 0)",
+        help="keep the previous routes so long while a routing daemon starts: less than grace_s (default: 0)",
     )
     agent.add_argument(
         "--fpm",
