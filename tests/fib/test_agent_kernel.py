@@ -207,6 +207,11 @@ def test_vlan_interfaces(namespace: Namespace) -> None:
     list(kernel.events())
     namespace.ip("link set vnf0.10 alias same")
     assert Unsure() not in list(kernel.events())
+    namespace.ip("link set vnf0.10 down")
+    kernel.links()
+    list(kernel.events())
+    namespace.ip("link set vnf0.10 up")
+    assert Unsure() in list(kernel.events()), "routes by it may be there again"
     namespace.ip("link add link vnf0 name vnf0.11 type vlan id 11\nlink set vnf0.11 up")
     assert Unsure() in list(kernel.events())
     assert [vlan.id for vlan in kernel.links().vlans.values()] == [10, 30, 11]
