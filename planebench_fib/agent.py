@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from planebench_fib.agent_fpm import Fpm
-from planebench_fib.agent_kernel import Event, InterfaceGone, Kernel, NeighbourEvent, RouteEvent, Unsure
+from planebench_fib.agent_kernel import Event, Kernel, NeighbourEvent, RouteEvent, Unsure
 from planebench_fib.agent_mirror import BLACKHOLE, LOCAL, Changes, Hop, Leg, Mirror, Path
 from planebench_fib.client import FibClient
 from planebench_fib.errors import FibSessionLost, FibTimeout, FibUpdateError
 from planebench_fib.exceptions import Error, UsageError
-from planebench_fib.messages import GroupRecord, HopRecord, Op, Prefix
+from planebench_fib.messages import Code, GroupRecord, HopRecord, Op, Prefix, RouteRecord
 from planebench_fib.transport import PacketTransport
 
 IDLE_S, UNANSWERED_S = 0.25, 0.02
@@ -34,6 +34,8 @@ END_S = 2.0
 """How long the last words may take."""
 _ASKERS = 1 << 12
 """Agents that were refused; nobody answers them, and those beyond do not learn which process was first."""
+AGAIN_S = 10.0
+"""After which a part of what the forwarder refused is said again: there may be room now, or larger quotas."""
 REFRESH_S = 10.0
 """How often neighbours that packets go to are looked after: the kernel itself sees none of those packets."""
 
@@ -53,13 +55,14 @@ class AgentRunsError(Error):
 class AgentSettings:
     """Settings of an agent.
 
-    ``wires`` maps interface indexes to the VNF's wires as the forwarder's configuration numbers them; VLAN interfaces
-    on these have the same. ``settle_s``: how long after the first dump routes of an earlier session are kept, for a
-    routing daemon that has just started. ``withdraw``: at the end withdraw the routes; otherwise they stay for the
-    forwarder's grace period.
+    ``interface`` leads to the forwarder. ``wires`` maps interfaces to the VNF's wires as the forwarder's configuration
+    numbers them; VLAN interfaces on these have the same. One that is not there is waited for. ``settle_s``: how long
+    after the first dump routes of an earlier session are kept, for a routing daemon that has just started.
+    ``withdraw``: at the end withdraw the routes; otherwise they stay for the forwarder's grace period.
     """
 
-    wires: Mapping[int, int]
+    interface: str
+    wires: Mapping[str, int]
     table: int = 254
     settle_s: float = 0.0
     withdraw: bool = False
@@ -112,10 +115,13 @@ class Agent:
 
     def __init__(self, settings: AgentSettings, kernel: Kernel | Fpm, transport: PacketTransport, tell: Tell) -> None:
         self._settings, self._kernel, self._transport, self._tell = settings, kernel, transport, tell
-        self._mirror = Mirror(settings.wires)
+        self._mirror = Mirror({})
+        self._index = kernel.links().interfaces.get(settings.interface)
+        self._absent: set[str] = set()
         self._client = self._new_client()
         self._up = False
         self._refused: Counter[str] = Counter()
+        self._again, self._again_at, self._quota = 1, 0.0, 0
         self._stale: set[Leg] = set()
         self._asked: set[Leg] = set()
         self._wires: dict[int, bool] = {}
@@ -151,11 +157,24 @@ class Agent:
 
     def _dump(self) -> None:
         self._unsure = False
-        self._mirror.vlans = self._kernel.vlans()
+        self._find_links()
         self._mirror.load(self._lively(self._kernel.routes()))
         neighbours = self._kernel.neighbours()
         self._mirror.load_neighbours(neighbours)
         self._stale = set(neighbours)
+
+    def _find_links(self) -> None:
+        """Take the interfaces that are there. Routes by others are left to the VNF until they come."""
+        interfaces, self._mirror.vlans = self._kernel.links()
+        interface, wires = self._settings.interface, self._settings.wires
+        if self._index is None or interfaces.get(interface) != self._index:
+            raise InterfaceGoneError(f"interface {interface} disappeared; restart the agent when the interface is back")
+        self._mirror.wires = {interfaces[name]: wire for name, wire in wires.items() if name in interfaces}
+        self._wires = {index: up for index, up in self._wires.items() if index in self._mirror.wires}
+        absent = wires.keys() - interfaces.keys()
+        for name in sorted(absent ^ self._absent):
+            self._tell("interface", {"name": name, "there": name not in absent})
+        self._absent = absent
 
     def _lively(self, routes: Iterable[tuple[Prefix, Path]]) -> Iterator[tuple[Prefix, Path]]:
         """Yield the routes, and poll the client meanwhile: reading many takes longer than the forwarder's timeout."""
@@ -190,10 +209,6 @@ class Agent:
                 (self._stale.discard if fresh or not mac else self._stale.add)(neighbour)
             case Unsure():
                 self._unsure = True
-            case InterfaceGone(interface):
-                raise InterfaceGoneError(
-                    f"interface {interface} disappeared; restart the agent when the interface is back"
-                )
 
     def _resolve(self) -> None:
         """Ask the kernel to resolve new gateways, and from time to time those that are stale."""
@@ -236,6 +251,7 @@ class Agent:
             self._mirror.forget()
             self._settled_at = time.monotonic() + self._settings.settle_s
             self._tell("session", {"number": self._client.session})
+        self._say_again()
         self._say(self._mirror.changes(PIECE))
         told = self._kernel.complete and not self._mirror.pending
         if self._settled_at is not None and told and time.monotonic() >= self._settled_at:
@@ -244,11 +260,29 @@ class Agent:
             self._client.drain()
             self._tell("end_of_rib", self._facts())
 
+    def _say_again(self) -> None:
+        """Say again what was refused: a part of it, and twice as much as long as it is taken. At once if the quota of
+        routes has grown."""
+        if not self._mirror.refused or self._mirror.pending or self._client.unanswered:
+            return
+        if self._mirror.use_granted():
+            return
+        now, quota = time.monotonic(), self._client.quota
+        if quota > self._quota:
+            self._again_at = now
+        self._quota = quota
+        if now < self._again_at:
+            return
+        if self._mirror.again(self._again, max(quota - self._client.routes, 0)):
+            self._again = min(2 * self._again, PIECE)
+        else:
+            self._again_at = now + AGAIN_S
+
     def _follow_wires(self) -> None:
         """Show at the VNF's interfaces which wires are down. What is up at first is no news."""
         if (up := self._client.wires_up) is None:
             return
-        for interface, wire in self._settings.wires.items():
+        for interface, wire in self._mirror.wires.items():
             is_up = bool(up >> wire & 1)
             if (was := self._wires.get(interface)) is is_up:
                 continue
@@ -282,7 +316,10 @@ class Agent:
         self._refused[error.code.name] += 1
         if self._refused[error.code.name] == 1:
             self._tell("refused", {"reason": str(error)})
+        self._again, self._again_at, self._quota = 1, time.monotonic() + AGAIN_S, self._client.quota
         match error.record:
+            case RouteRecord(Op.REPLACE, prefix, number) if error.code in (Code.QUOTA, Code.FULL):
+                self._mirror.hold(prefix, number)
             case GroupRecord(number) | HopRecord(Op.REPLACE, number) if number != LOCAL:
                 self._mirror.refuse(number)
 

@@ -19,8 +19,8 @@ from typing import Any
 
 from pyroute2.netlink import rtnl
 
-from planebench_fib.agent_kernel import Event, Kernel, RouteEvent, messages
-from planebench_fib.agent_mirror import Leg, Path, Vlan
+from planebench_fib.agent_kernel import Event, Kernel, Links, RouteEvent, messages
+from planebench_fib.agent_mirror import Leg, Path
 from planebench_fib.agent_route import ROUTE, RouteParser, attributes
 from planebench_fib.exceptions import Error, UsageError
 from planebench_fib.messages import Prefix
@@ -78,7 +78,7 @@ class Fpm:
 
     def __init__(
         self,
-        interfaces: Collection[int],
+        interfaces: Collection[str],
         table: int,
         address: tuple[str, int],
         tell: Tell,
@@ -114,9 +114,9 @@ class Fpm:
         """Return the file descriptor to wait for events."""
         return self._ready.fileno()
 
-    def vlans(self) -> dict[int, Vlan]:
-        """Return the VLAN interfaces of the kernel."""
-        return self._kernel.vlans()
+    def links(self) -> Links:
+        """Return what there is of the interfaces."""
+        return self._kernel.links()
 
     def set_dormant(self, interface: int, dormant: bool) -> None:
         """Show that an interface has no wire, or has one again, as the kernel's does."""
@@ -279,7 +279,7 @@ class Fpm:
             yield RouteEvent(prefix, path, False, False, False)
 
 
-def source(interfaces: Collection[int], table: int, fpm: str, tell: Tell, *, settle_s: float) -> Kernel | Fpm:
+def source(interfaces: Collection[str], table: int, fpm: str, tell: Tell, *, settle_s: float) -> Kernel | Fpm:
     """Return where an agent has its routes from: the kernel, or if ``fpm`` is an address, zebra. Raises UsageError."""
     if not fpm:
         return Kernel(interfaces, table)

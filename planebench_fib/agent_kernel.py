@@ -7,11 +7,14 @@ system calls do.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import errno
+import fcntl
 import os
 import socket
 import struct
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -43,6 +46,7 @@ _RECEIVE_BYTES, _EVENT_BYTES = 1 << 20, 1 << 15
 _EVENTS_BYTES = 32 << 20
 """Room for some 100,000 routes that change at once; beyond, the kernel drops some and says ENOBUFS."""
 _SO_RCVBUFFORCE, _SO_ATTACH_FILTER = 33, 26
+_SIOCGIFINDEX, _INTERFACE = 0x8933, struct.Struct("16si20x")
 _HEADER = struct.Struct("IHHII")  # length, type, flags, sequence, port
 _PROTOCOL_AT = 5  # of the header of a route
 _NEIGHBOUR, _NEIGHBOUR_BYTES = struct.Struct("B3xiH"), 12
@@ -80,18 +84,18 @@ class NeighbourEvent:
 
 @dataclass(frozen=True, slots=True)
 class Unsure:
-    """An event after which routes are others without a report: an interface went down, an address went, or a VLAN
-    interface came."""
+    """An event after which routes are others without a report: an address or an interface went, one of ours came, or
+    went up (legs of multipath routes are alive again), or any down."""
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceGone:
-    """One of the VNF's interfaces to the forwarder was removed."""
+class Links(NamedTuple):
+    """Those of ``interfaces`` that are there, by name, and the VLAN interfaces on these and among them, by index."""
 
-    interface: int
+    interfaces: Mapping[str, int]
+    vlans: Mapping[int, Vlan]
 
 
-Event = RouteEvent | NeighbourEvent | Unsure | InterfaceGone
+Event = RouteEvent | NeighbourEvent | Unsure
 
 
 def table_number(name: str) -> int:
@@ -100,7 +104,7 @@ def table_number(name: str) -> int:
 
 
 class Kernel:
-    """The routes of ``table`` and of the table of local addresses, and the neighbours on ``interfaces``, by index.
+    """The routes of ``table`` and of the table of local addresses, and the neighbours on ``interfaces``, by name.
 
     Routes whose protocol (rtnetlink(7), rtm_protocol) is one of ``without`` are left out.
     """
@@ -108,9 +112,12 @@ class Kernel:
     complete = True
     """A dump has all routes that there are."""
 
-    def __init__(self, interfaces: Collection[int], table: int, without: Collection[int] = ()) -> None:
-        self._interfaces, self._without = frozenset(interfaces), without
-        self._vlans: dict[int, Vlan] = {}
+    def __init__(self, interfaces: Collection[str], table: int, without: Collection[int] = ()) -> None:
+        self._names, self._without = tuple(interfaces), without
+        self._links = Links({}, {})
+        self._ours: frozenset[int] = frozenset()
+        self._up: set[int] = set()
+        """Those of ours and of the VLAN interfaces that are up."""
         tables = {table: 1, LOCAL_TABLE: 0}
         self._alive, self._gone = (
             RouteParser(tables, destination_at=ROUTE.size + 12, alive=alive) for alive in (True, False)
@@ -120,6 +127,7 @@ class Kernel:
             _leave_out(self._events, without)
         self._events.setblocking(False)
         self._requests = _netlink_socket(0)
+        self.links()
 
     def fileno(self) -> int:
         """Return the file descriptor to wait for events."""
@@ -138,6 +146,10 @@ class Kernel:
                 data = self._events.recv(_EVENT_BYTES)
             except BlockingIOError:
                 return
+            except OSError as error:
+                if error.errno == errno.ENOBUFS:
+                    _drain(self._events)  # until then the kernel drops all others, too, and does not say so again
+                raise
             for kind, flags, at, end in messages(data, 0, len(data)):
                 if kind in (rtnl.RTM_NEWROUTE, rtnl.RTM_DELROUTE):
                     there = kind == rtnl.RTM_NEWROUTE
@@ -153,12 +165,25 @@ class Kernel:
                 if data[at + _PROTOCOL_AT] not in self._without and (found := self._alive.parse(data, at, end)):
                     yield found
 
-    def vlans(self) -> dict[int, Vlan]:
-        """Return the VLAN interfaces on ``interfaces``, and those among them, by index. Their neighbours count, too."""
-        links = self._dump(rtnl.RTM_GETLINK, bytes(_LINK_BYTES))
-        found = {struct.unpack_from("4xi", *link[:2])[0]: self._vlan(*link) for link in links}
-        self._vlans = {index: vlan for index, vlan in found.items() if vlan}
-        return self._vlans
+    def links(self) -> Links:
+        """Return what there is of the interfaces. An interface keeps its index when it gets another name."""
+        found_links = list(self._dump(rtnl.RTM_GETLINK, bytes(_LINK_BYTES)))
+        flags: dict[int, int] = dict(struct.unpack_from("4xiI", data, at) for data, at, _ in found_links)
+        before = self._links.interfaces
+        found = {name: before[name] if before.get(name) in flags else self._index(name) for name in self._names}
+        interfaces = {name: index for name, index in found.items() if index in flags}
+        self._ours = frozenset(interfaces.values())
+        vlans = {struct.unpack_from("4xi", *link[:2])[0]: self._vlan(*link) for link in found_links}
+        self._links = Links(interfaces, {index: vlan for index, vlan in vlans.items() if vlan})
+        self._up = {index for index in (*self._ours, *self._links.vlans) if flags[index] & IFF_UP}
+        return self._links
+
+    def _index(self, name: str) -> int:
+        """Return the index of an interface, which may be called by another of its names; 0 if it is not there."""
+        with contextlib.suppress(OSError):
+            asked = fcntl.ioctl(self._requests, _SIOCGIFINDEX, _INTERFACE.pack(os.fsencode(name), 0))
+            return int(_INTERFACE.unpack(asked)[1])
+        return 0
 
     def neighbours(self) -> dict[Leg, bytes]:
         """Return all resolved neighbours with their MAC addresses."""
@@ -204,12 +229,23 @@ class Kernel:
                 yield NeighbourEvent(event.neighbour, b"", False) if kind == rtnl.RTM_DELNEIGH else event
         elif kind in (rtnl.RTM_NEWLINK, rtnl.RTM_DELLINK):
             index, link_flags = struct.unpack_from("4xiI", data, at)
-            if kind == rtnl.RTM_DELLINK:
-                yield InterfaceGone(index) if index in self._interfaces else Unsure()
-            elif not link_flags & IFF_UP or self._vlans.get(index) != self._vlan(data, at, end):
+            if kind == rtnl.RTM_DELLINK or not link_flags & IFF_UP:
+                self._up.discard(index)
+                yield Unsure()
+            elif self._is_news(index, self._vlan(data, at, end)):
                 yield Unsure()
         elif kind == rtnl.RTM_DELADDR:
             yield Unsure()
+
+    def _is_news(self, index: int, vlan: Vlan | None) -> bool:
+        """Return whether an interface that is up is one of ours that was not, or was not there."""
+        if self._links.vlans.get(index) != vlan:
+            return True
+        if index in self._ours or vlan:
+            was_up = index in self._up
+            self._up.add(index)
+            return not was_up
+        return any(self._index(name) == index for name in self._names if name not in self._links.interfaces)
 
     def _vlan(self, data: bytes, at: int, end: int) -> Vlan | None:
         """Return what kind of VLAN interface a link is; None if it is none of ours, or of 802.1ad."""
@@ -220,11 +256,11 @@ class Kernel:
         if info.get(_INFO_KIND) != b"vlan\0" or of.get(_VLAN_PROTOCOL) != b"\x81\0" or _IFLA_LINK_NETNSID in found:
             return None
         vlan = Vlan(*struct.unpack("=iH", found[_IFLA_LINK] + of[_VLAN_ID]))
-        return vlan if self._interfaces & {index, vlan.link} else None
+        return vlan if self._ours & {index, vlan.link} else None
 
     def _neighbour(self, data: bytes, at: int, end: int) -> NeighbourEvent | None:
         family, interface, state = _NEIGHBOUR.unpack_from(data, at)
-        ours = interface in self._interfaces or interface in self._vlans
+        ours = interface in self._ours or interface in self._links.vlans
         if not ours or family not in (socket.AF_INET, socket.AF_INET6):
             return None
         found = attributes(data, at + _NEIGHBOUR_BYTES, end)
@@ -278,11 +314,13 @@ def _leave_out(events: socket.socket, protocols: Collection[int]) -> None:
     events.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HP", len(program), ctypes.addressof(code)))
 
 
-def _drain(requests: socket.socket) -> None:
-    """Read answers that nobody waits for (an error of resolve())."""
-    requests.setblocking(False)
-    try:
-        while requests.recv(_RECEIVE_BYTES):
-            pass
-    except BlockingIOError:
-        requests.setblocking(True)
+def _drain(netlink: socket.socket) -> None:
+    """Read what nobody waits for: answers to resolve(), and what is left after an overrun."""
+    while True:
+        try:
+            netlink.recv(_EVENT_BYTES, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            if error.errno != errno.ENOBUFS:
+                raise

@@ -129,8 +129,14 @@ class Mirror:
     _hosts: dict[Prefix, Leg] = field(default_factory=dict)
     """Neighbours on connected networks, which have routes of their own."""
     _numbers: dict[Leg | Spread, int] = field(default_factory=dict)
-    _refused: set[Leg | Spread] = field(default_factory=set)
+    _refused: dict[Leg | Spread, None] = field(default_factory=dict)
     """Neighbours that the forwarder grants no next hop: LOCAL; and groups, of which the first gateway serves."""
+    _tried: set[Leg | Spread] = field(default_factory=set)
+    """Those whose next hop is sent once more, as yet without routes: each of these would be refused, too."""
+    _held: dict[Prefix, None] = field(default_factory=dict)
+    """Routes that were sent, and refused."""
+    _anew: set[Prefix] = field(default_factory=set)
+    """Those of them that are to be sent again."""
     _users: Counter[int] = field(default_factory=Counter)
     _free: list[int] = field(default_factory=lambda: list(range(HOP_NUMBERS - 1, _FIRST - 1, -1)))
     _told: dict[Prefix, int] = field(default_factory=dict)
@@ -258,11 +264,13 @@ class Mirror:
         known: dict[int, int] = {}
         for prefix in self._take(most):
             old, new = self._told.get(prefix), self._wanted(prefix, known)
-            if old == new:
+            if old == new and prefix not in self._anew:
                 continue
+            self._anew.discard(prefix)
+            self._held.pop(prefix, None)
             if new is None:
-                gone.append(prefix)
-                del self._told[prefix]
+                if self._told.pop(prefix, None) is not None:
+                    gone.append(prefix)
             else:
                 routes.append((prefix, new))
                 self._told[prefix] = new
@@ -279,6 +287,9 @@ class Mirror:
         self._told_hops.clear()
         self._users.clear()
         self._refused.clear()
+        self._tried.clear()
+        self._held.clear()
+        self._anew.clear()
         self._dirty = self._paths.keys() | self._hosts.keys()
 
     def refuse(self, number: int) -> None:
@@ -287,10 +298,58 @@ class Mirror:
         if neighbour is None:
             return
         del self._numbers[neighbour]
-        self._refused.add(neighbour)
+        self._tried.discard(neighbour)
+        self._refused[neighbour] = None
         self._free.append(number)
         self._told_hops.pop(number, None)
         self._dirty |= {prefix for prefix, n in self._told.items() if n == number}
+
+    def hold(self, prefix: Prefix, number: int) -> None:
+        """Remember that a route was refused, unless it is another by now."""
+        if self._told.get(prefix) == number:
+            self._held[prefix] = None
+
+    @property
+    def refused(self) -> bool:
+        """Return whether the forwarder lacks anything that it refused."""
+        return bool(self._held or self._refused or self._tried)
+
+    def again(self, most: int, routes: int) -> bool:
+        """Send again at most so much of what was refused, and so many routes, oldest first. Return whether there is
+        any."""
+        prefixes = list(itertools.islice(self._held, min(most, routes)))
+        for prefix in prefixes:
+            del self._held[prefix]
+        self._anew.update(prefixes)
+        self._dirty.update(prefixes)
+        neighbours = list(itertools.islice(self._refused, min(most, len(self._free))))
+        for neighbour in neighbours:
+            del self._refused[neighbour]
+            self._numbers[neighbour] = self._free.pop()
+        self._tried.update(neighbours)
+        return bool(prefixes or neighbours)
+
+    def use_granted(self) -> bool:
+        """Use the next hops that were sent again, and not refused. Return whether there are any."""
+        granted, self._tried = self._tried, set()
+        if granted:
+            self._dirty |= self._led_to(granted)
+        return bool(granted)
+
+    def _led_to(self, neighbours: Collection[Leg | Spread]) -> set[Prefix]:
+        """Return the prefixes that may lead to any of these, or to a group with any."""
+        legs = {leg for to in neighbours for leg in ([to] if isinstance(to, Leg) else (leg for leg, _ in to.ways))}
+        known: dict[int, bool] = {}  # by id(): many have the same paths
+
+        def lead(paths: tuple[Path, ...]) -> bool:
+            if (found := known.get(id(paths))) is None:
+                found = known[id(paths)] = any(leg in legs for path in paths for leg in path.legs)
+            return found
+
+        hosts = {host for host, leg in self._hosts.items() if leg in legs}
+        # A route to one address on the link leads to that neighbour, which its leg does not name.
+        own = {_host(leg.gateway) for leg in legs} & self._paths.keys()
+        return hosts | own | {prefix for prefix, paths in self._paths.items() if lead(paths)}
 
     def gateways(self) -> dict[Leg, bool]:
         """Return the neighbours that routes lead to, and whether each is resolved."""
@@ -373,6 +432,8 @@ class Mirror:
 
     def _number(self, neighbour: Leg | Spread) -> int:
         """Return the next hop of a neighbour or group; LOCAL if all numbers are in use or the forwarder refused it."""
+        if neighbour in self._tried:
+            return LOCAL
         if neighbour not in self._numbers:
             if not self._free or neighbour in self._refused:
                 return LOCAL
@@ -391,7 +452,7 @@ class Mirror:
 
     def _release(self) -> tuple[int, ...]:
         """Free the numbers that no route or group uses, and return those that the forwarder has, groups first."""
-        used = {to for to, n in self._numbers.items() if self._users[n]}
+        used = {to for to, n in self._numbers.items() if self._users[n]} | self._tried
         used |= {leg for to in used if isinstance(to, Spread) for leg, _ in to.ways}
         unused = sorted((to for to in self._numbers if to not in used), key=lambda to: isinstance(to, Leg))
         numbers = [self._numbers.pop(to) for to in unused]
@@ -413,7 +474,8 @@ class Mirror:
             if isinstance(to, Leg):
                 now[number] = self._hop(number, to)
             else:
-                ways = [(self._numbers.get(leg), weight) for leg, weight in to.ways if leg in self._neighbours]
+                known = self._neighbours.keys() - self._tried
+                ways = [(self._numbers.get(leg), weight) for leg, weight in to.ways if leg in known]
                 now[number] = Hop(number, members=tuple((n, weight) for n, weight in ways if n is not None))
         changed = tuple(hop for hop in now.values() if self._told_hops.get(hop.number) != hop)
         self._told_hops = now

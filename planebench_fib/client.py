@@ -26,6 +26,7 @@ from typing import Self
 from planebench_fib.errors import FibError, FibSessionLost, FibTimeout, FibUpdateError
 from planebench_fib.exceptions import UsageError
 from planebench_fib.messages import (
+    FRAME_BYTES_MAX,
     HOP_NUMBERS,
     MEMBERS_MAX,
     OVERHEAD_BYTES,
@@ -51,7 +52,7 @@ from planebench_fib.messages import (
     prefix_of,
     record_bytes,
 )
-from planebench_fib.transport import Transport
+from planebench_fib.transport import FrameTooLongError, Transport
 
 _SEQUENCES = 1 << 32
 _RETRY_S_MAX = 1.0
@@ -74,8 +75,8 @@ class _Pending:
 class FibClient:
     """One session with the forwarder. Updates block while the window is full.
 
-    ``refused`` is called with each FibUpdateError instead of raising it. Raises FibTimeout without any answer for
-    ``timeout_s``.
+    ``refused`` is called with each FibUpdateError instead of raising it. ``frame_bytes`` is the most; a session has
+    shorter frames if its transport needs that. Raises FibTimeout without any answer for ``timeout_s``.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class FibClient:
         transport: Transport,
         *,
         session: int | None = None,
-        frame_bytes: int = 1514,
+        frame_bytes: int = FRAME_BYTES_MAX,
         retry_s: float = 0.02,
         keepalive_s: float = 1.0,
         timeout_s: float = 10.0,
@@ -97,7 +98,7 @@ class FibClient:
         """A bit for each of the VNF's wires, as of the last answer: the forwarder sends one when that changes."""
         self.retransmitted = 0
         self._transport = transport
-        self._frame_bytes = frame_bytes
+        self._frame_bytes_max = frame_bytes
         self._retry_s = retry_s
         self._keepalive_s = keepalive_s
         self._timeout_s = timeout_s
@@ -188,6 +189,8 @@ class FibClient:
         """Send collected updates, wait for an answer, read all answers, and retransmit lost messages."""
         self._send(everything=True)
         self._tick()
+        if self._too_long:
+            self._lost(self._too_long)
         frame = self._transport.receive(self._patience(timeout_s))
         while frame is not None:
             self._received(frame)
@@ -268,6 +271,9 @@ class FibClient:
 
     def _begin(self, session: int) -> None:
         self._session = session
+        longest = getattr(self._transport, "frame_bytes", None)
+        self._frame_bytes = min(self._frame_bytes_max, longest()) if longest else self._frame_bytes_max
+        self._too_long = ""  # why frames of this length are not sent any more
         self._queue: deque[_Pending] = deque()
         self._base = 1  # sequence number of the first in the queue; those behind it count on
         self._sent = 0  # of the queue, in this round
@@ -292,7 +298,11 @@ class FibClient:
             frame = encode_frame(
                 pending.type, self._session, sequence, pending.family, pending.records, self._transport.mac
             )
-            self._transport.send(frame)
+            try:
+                self._transport.send(frame)
+            except FrameTooLongError as error:
+                self._too_long = str(error)
+                return
             self._last_sent = self._clock()
             self.retransmitted += self._sent < self._known
             self._sent += 1

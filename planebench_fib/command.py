@@ -27,12 +27,14 @@ from planebench_fib.exceptions import Error, UsageError
 from planebench_fib.transport import PacketTransport
 
 _WIRE_MAX = 7
+_NAME_BYTES_MAX = 15
 _USAGE, _FAILED, _INTERRUPTED, _CLOSED_PIPE = 2, 4, 130, 141
 """Exit codes, those of planebench."""
 _SENTENCES = {
     "session": "session {number} with the forwarder",
     "end_of_rib": "the forwarder has {routes} routes and {next_hops} next hops{remarks}",
     "wire": "wire {wire} is {state}",
+    "interface": "interface {name} is {where}",
     "lost": "the session is lost: {reason}; trying again",
     "refused": "the forwarder refuses {reason}",
     "overrun": "the kernel could not report all route changes; reading all routes again",
@@ -98,7 +100,7 @@ def parser(program: str) -> argparse.ArgumentParser:
         type=_seconds,
         default=0.0,
         metavar="SECONDS",
-        help="keep the previous routes so long while a routing daemon starts (default: 0)",
+        help="keep the previous routes so long while a routing daemon starts: less than grace_s (default: 0)",
     )
     agent.add_argument(
         "--fpm",
@@ -184,11 +186,12 @@ def run_agent(
 
     Raises UsageError, TransportError or AgentRunsError if something is missing, not allowed or there already.
     """
-    settings = AgentSettings(_wires(interface, wire or ("0",)), _table(table), settle, withdraw)
+    interface_index(interface)
+    settings = AgentSettings(interface, _wires(interface, wire or ("0",)), _table(table), settle, withdraw)
     gc.set_threshold(100_000, 20, 1000)  # looks at every route for garbage; by default a third of the time goes there
     tell = _tell_json if json else _tell_words
     with only_one(interface), PacketTransport(interface) as transport:
-        kernel = source(settings.wires, settings.table, fpm, tell, settle_s=settle)
+        kernel = source({interface, *settings.wires}, settings.table, fpm, tell, settle_s=settle)
         agent = Agent(settings, kernel, transport, tell)
         with _until_signal(agent.stop), contextlib.closing(kernel):
             agent.run()
@@ -196,10 +199,9 @@ def run_agent(
 
 def show_routes(interface: str, table: str, json: bool) -> None:
     """Print the routes and next hops that there are now."""
-    wires = {interface_index(interface): 0}
-    mirror = Mirror(wires)
-    with contextlib.closing(Kernel(wires, _table(table))) as kernel:
-        mirror.vlans = kernel.vlans()
+    mirror = Mirror({interface_index(interface): 0})
+    with contextlib.closing(Kernel((interface,), _table(table))) as kernel:
+        _, mirror.vlans = kernel.links()
         mirror.load(kernel.routes())
         mirror.load_neighbours(kernel.neighbours())
     mirror.changes()
@@ -255,14 +257,16 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
-def _wires(interface: str, texts: Sequence[str]) -> dict[int, int]:
-    """Parse ``0``, the output port of the interface itself, and ``vnf1=1``, that of another interface."""
+def _wires(interface: str, texts: Sequence[str]) -> dict[str, int]:
+    """Parse ``0``, the output port of the interface itself, and ``vnf1=1``, that of another interface, which may come
+    later."""
     wires = {}
     for text in texts:
         name, equals, number = text.rpartition("=")
-        if not (number.isdecimal() and int(number) <= _WIRE_MAX and (name or not equals)):
+        valid = number.isdecimal() and int(number) <= _WIRE_MAX and (name or not equals)
+        if not valid or len(os.fsencode(name)) > _NAME_BYTES_MAX:
             raise UsageError(f'wire "{text}" is not valid; give a number from 0 to {_WIRE_MAX}, or INTERFACE=NUMBER')
-        wires[interface_index(name or interface)] = int(number)
+        wires[name or interface] = int(number)
     return wires
 
 
@@ -295,8 +299,9 @@ def _tell_words(event: str, facts: dict[str, Any]) -> None:
     remarks = f", {facts['multipath']} with several next hops" if facts.get("multipath") else ""
     remarks += "".join(f"; {count} refused: {why}" for why, count in facts.get("refused", {}).items())
     what = "withdrawn" if facts.get("withdrawn") else "stay for the forwarder's grace period"
-    state = "up" if facts.get("up") else "down"
-    _complain(_SENTENCES[event].format(**facts, remarks=remarks, what=what, state=state), 0)
+    words = {"remarks": remarks, "what": what, "state": "up" if facts.get("up") else "down"}
+    words["where"] = "there" if facts.get("there") else "not there; this VNF forwards by it until it comes"
+    _complain(_SENTENCES[event].format(**words | facts), 0)
 
 
 def _complain(text: str, code: int) -> int:

@@ -33,6 +33,9 @@ _ROUTE = struct.Struct("!BBH")
 _HOP = struct.Struct("!BBHBxH6s6s")
 _GROUP, _MEMBER = struct.Struct("!BBH"), struct.Struct("!HBx")
 OVERHEAD_BYTES = _ETHERNET.size + _HEADER.size
+FRAME_BYTES_MAX = 1514
+FRAME_BYTES_NEEDED = OVERHEAD_BYTES + _GROUP.size + MEMBERS_MAX * _MEMBER.size
+"""Of the longest record."""
 _NO_MAC = bytes(6)
 
 

@@ -8,6 +8,7 @@ import ipaddress
 import itertools
 import os
 import socket
+import struct
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -16,8 +17,9 @@ import pytest
 from fib_rig import MAC, Forwarder
 from planed_rig import PATIENCE_S
 
+from planebench_fib import agent
 from planebench_fib.agent import PIECE, Agent, AgentRunsError, AgentSettings, InterfaceGoneError, only_one
-from planebench_fib.agent_kernel import Event, InterfaceGone, NeighbourEvent, RouteEvent, Unsure
+from planebench_fib.agent_kernel import Event, Links, NeighbourEvent, RouteEvent, Unsure
 from planebench_fib.agent_mirror import Leg, Path, RouteKind, Vlan
 from planebench_fib.messages import Ack, Code, HopKind, MessageType, Prefix, decode_message
 
@@ -46,6 +48,7 @@ class Kernel:
     def __init__(self) -> None:
         self.there: dict[Prefix, Path] = {prefix("192.0.2.0/24"): via(), prefix("10.0.0.2/32"): local()}
         self.resolved: dict[Leg, bytes] = {GATEWAY: PEER}
+        self.interfaces: dict[str, int] = {"vnf0": OURS}
         self.tagged: dict[int, Vlan] = {}
         self.asked: list[Leg] = []
         self.dormant: list[tuple[int, bool]] = []
@@ -58,8 +61,8 @@ class Kernel:
     def routes(self) -> Iterator[tuple[Prefix, Path]]:
         return iter(self.there.items())
 
-    def vlans(self) -> dict[int, Vlan]:
-        return dict(self.tagged)
+    def links(self) -> Links:
+        return Links(dict(self.interfaces), dict(self.tagged))
 
     def neighbours(self) -> dict[Leg, bytes]:
         return dict(self.resolved)
@@ -94,13 +97,14 @@ class Wire:
 
     mac = MAC
 
-    def __init__(self, quota_hops: int) -> None:
+    def __init__(self, quota_hops: int, quota_routes: int) -> None:
         self.deaf = False
+        self.shown_quota = quota_routes
         self.wires_up = 0b11
         self.said: list[MessageType] = []
         self.sessions: set[int] = set()
         self._quota_hops = quota_hops
-        self._forwarder = Forwarder(quota_hops=quota_hops)
+        self._forwarder = Forwarder(quota_routes, quota_hops)
         self._answers: list[bytes] = []
         self._readable, self._far = socket.socketpair()
         self._far.send(b"always")
@@ -123,7 +127,9 @@ class Wire:
 
     def receive(self, timeout_s: float) -> bytes | None:
         answer = self._answers.pop(0) if self._answers else None
-        return answer and answer[:31] + bytes([self.wires_up]) + answer[32:]
+        if not answer:
+            return None
+        return answer[:31] + bytes([self.wires_up]) + answer[32:52] + struct.pack("!Q", self.shown_quota) + answer[60:]
 
     def notice(self, session: int, wires_up: int) -> None:
         """A wire goes down, or comes up."""
@@ -145,11 +151,17 @@ class Wire:
 
 
 class Rig:
-    def __init__(self, quota_hops: int = 64, **settings: Any) -> None:
-        self.kernel, self.forwarder = Kernel(), Wire(quota_hops)
+    def __init__(
+        self,
+        quota_hops: int = 64,
+        quota_routes: int = 10000,
+        wires: Mapping[str, int] | None = None,
+        **settings: Any,
+    ) -> None:
+        self.kernel, self.forwarder = Kernel(), Wire(quota_hops, quota_routes)
         self.events: list[tuple[str, Mapping[str, Any]]] = []
         self.agent = Agent(
-            AgentSettings({OURS: 1}, **settings),
+            AgentSettings("vnf0", wires or {"vnf0": 1}, **settings),
             self.kernel,  # type: ignore[arg-type]
             self.forwarder,  # type: ignore[arg-type]
             lambda event, facts: self.events.append((event, facts)),
@@ -312,11 +324,79 @@ def test_a_quota_of_next_hops_leaves_the_rest_to_the_vnf(start: Start) -> None:
     assert rig.told("refused") >= 1
 
 
-def test_an_interface_that_goes_ends_it(start: Start) -> None:
-    rig = start()
-    rig.kernel.queue.append(InterfaceGone(OURS))
-    with pytest.raises(InterfaceGoneError, match="interface 7 disappeared"):
+def test_refused_next_hops_are_used_when_others_are_released(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent, "AGAIN_S", 0.1)
+    rig = start(quota_hops=4)
+    routes = [f"20.{i}.0.0/16" for i in range(1, 6)]
+    for i, to in enumerate(routes, 1):
+        rig.kernel.there[prefix(to)] = via(Leg(OURS, bytes([10, 0, 0, i])))
+        rig.kernel.resolved[Leg(OURS, bytes([10, 0, 0, i]))] = PEER[:5] + bytes([i])
+
+    def by_the_vnf() -> list[str]:
+        return [to for to in routes if rig.does(to) == "LOCAL"]
+
+    rig.until(lambda: rig.told("end_of_rib") == 1)
+    rig.until(lambda: len(by_the_vnf()) == 3)
+    for left in (2, 1, 0):
+        for to in [to for to in routes if rig.does(to) not in (None, "LOCAL")][:1]:
+            rig.kernel.put(to, None)
+        if rig.does("192.0.2.0/24"):
+            rig.kernel.put("192.0.2.0/24", None)
+        rig.until(lambda left=left: len(by_the_vnf()) <= left)  # type: ignore[misc]
+
+
+def test_refused_routes_are_said_again_when_the_quota_grows(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once, and all. The forwarder has room, but shows it only later."""
+    monkeypatch.setattr(agent, "AGAIN_S", 3600.0)
+    rig = start(quota_routes=5)
+    for i in range(8):
+        rig.kernel.there[prefix(f"20.{i}.0.0/16")] = via()
+    rig.until(lambda: rig.told("end_of_rib") == 1 and len(rig.forwarder.routes()) == 5)
+    there = [to for to in rig.forwarder.routes() if to.startswith("20.")]
+    rig.forwarder.shown_quota = 2
+    for to in there[:3]:
+        rig.kernel.put(to, None)
+    rig.until(lambda: rig.does(there[2]) is None)
+    for _ in range(10):
         rig.agent.turn()
+    assert len(rig.forwarder.routes()) == 2, "there seems to be no room"
+    rig.forwarder.shown_quota = 10
+    rig.until(lambda: len(rig.forwarder.routes()) == 5)
+
+
+@pytest.mark.parametrize("event", [OSError(errno.ENOBUFS, "overrun"), Unsure()])
+@pytest.mark.parametrize("there", [{}, {"vnf0": OURS + 1}])
+def test_the_interface_to_the_forwarder_ends_it_when_it_goes(
+    start: Start, event: Event | OSError, there: dict[str, int]
+) -> None:
+    """Also if another of its name has come meanwhile."""
+    rig = start()
+    rig.agent.turn()
+    rig.kernel.interfaces = there
+    rig.kernel.queue.append(event)
+    with pytest.raises(InterfaceGoneError, match="interface vnf0 disappeared"):
+        for _ in range(2):
+            rig.agent.turn()
+
+
+def test_another_interface_may_go_and_come(start: Start) -> None:
+    """Its routes are the VNF's meanwhile, those of the first stay."""
+    rig = start(wires={"vnf0": 1, "vnf1": 0})
+    second = Leg(OURS + 1, bytes([10, 1, 0, 1]))
+    rig.kernel.there[prefix("198.51.100.0/24")] = via(second)
+    rig.kernel.resolved[second] = PEER
+    rig.until(lambda: rig.told("end_of_rib") == 1)
+    assert (rig.does("192.0.2.0/24"), rig.does("198.51.100.0/24")) == (FORWARD, "LOCAL")
+    rig.kernel.interfaces["vnf1"] = second.interface
+    rig.kernel.queue.append(Unsure())
+    rig.until(lambda: rig.does("198.51.100.0/24") == FORWARD.replace("1", "0", 1))
+    assert rig.kernel.dormant[-1] == (second.interface, False)
+    del rig.kernel.interfaces["vnf1"]
+    rig.kernel.queue.append(Unsure())
+    rig.until(lambda: rig.does("198.51.100.0/24") == "LOCAL")
+    assert rig.does("192.0.2.0/24") == FORWARD
+    there = [(facts["name"], facts["there"]) for event, facts in rig.events if event == "interface"]
+    assert there == [("vnf1", False), ("vnf1", True), ("vnf1", False)]
 
 
 def test_many_routes_are_said_in_pieces_and_what_is_near_first(start: Start) -> None:

@@ -73,7 +73,7 @@ class Rig:
             free.bind(("127.0.0.1", 0))
             self.address = free.getsockname()
         self.fpm = Fpm(
-            (OURS,),
+            ("vnf0",),
             MAIN_TABLE,
             self.address,
             lambda _, facts: self.told.append(facts["what"]),
@@ -292,4 +292,4 @@ def test_other_addresses_are_refused(text: str) -> None:
 
 def test_an_address_that_is_in_use_is_an_error(rig: Rig) -> None:
     with pytest.raises(UsageError, match="in use"):
-        Fpm((OURS,), MAIN_TABLE, rig.address, lambda *_: None)
+        Fpm(("vnf0",), MAIN_TABLE, rig.address, lambda *_: None)

@@ -20,10 +20,11 @@ from planed_rig import until
 from planebench.host import procfs
 from planebench.host.process import Supervisor
 from planebench_fib import agent_kernel
-from planebench_fib.agent_kernel import InterfaceGone, Kernel, NeighbourEvent, RouteEvent, Unsure
+from planebench_fib.agent_kernel import Kernel, NeighbourEvent, RouteEvent, Unsure
 from planebench_fib.agent_mirror import Leg, Mirror, RouteKind, Vlan
 from planebench_fib.agent_mirror import Path as Way
 from planebench_fib.messages import Prefix
+from planebench_fib.transport import FrameTooLongError, PacketTransport, TransportError
 
 pytestmark = [
     pytest.mark.root,
@@ -85,7 +86,7 @@ class Namespace:
 
     def kernel(self, table: int = agent_kernel.MAIN_TABLE) -> Kernel:
         with inside(self.pid):
-            return Kernel((self.vnf0,), table)
+            return Kernel(("vnf0",), table)
 
 
 @pytest.fixture(scope="module")
@@ -200,18 +201,23 @@ def test_vlan_interfaces(namespace: Namespace) -> None:
     assert namespace.said == ""
     with inside(namespace.pid):
         ours, named, inner = (socket.if_nametoindex(name) for name in ("vnf0.10", "vnf1.30", "inner"))
-        kernel = Kernel((namespace.vnf0, named), agent_kernel.MAIN_TABLE)
-    assert kernel.vlans() == {ours: Vlan(namespace.vnf0, 10), named: Vlan(namespace.vnf1, 30)}
+        kernel = Kernel(("vnf0", "vnf1.30"), agent_kernel.MAIN_TABLE)
+    assert kernel.links().vlans == {ours: Vlan(namespace.vnf0, 10), named: Vlan(namespace.vnf1, 30)}
     assert {leg.interface for leg in kernel.neighbours()} == {ours, named}
     list(kernel.events())
     namespace.ip("link set vnf0.10 alias same")
     assert Unsure() not in list(kernel.events())
+    namespace.ip("link set vnf0.10 down")
+    kernel.links()
+    list(kernel.events())
+    namespace.ip("link set vnf0.10 up")
+    assert Unsure() in list(kernel.events()), "routes by it may be there again"
     namespace.ip("link add link vnf0 name vnf0.11 type vlan id 11\nlink set vnf0.11 up")
     assert Unsure() in list(kernel.events())
-    assert [vlan.id for vlan in kernel.vlans().values()] == [10, 30, 11]
+    assert [vlan.id for vlan in kernel.links().vlans.values()] == [10, 30, 11]
     namespace.ip("link del vnf0.11")
     assert Unsure() in list(kernel.events())
-    assert inner not in kernel.vlans()
+    assert inner not in kernel.links().vlans
     kernel.close()
 
 
@@ -233,14 +239,15 @@ def test_what_is_said_and_what_is_not(namespace: Namespace) -> None:
     namespace.ip("address del 10.1.0.2/24 dev vnf1")
     assert Unsure() in list(kernel.events())
     namespace.ip("link del vnf0")
-    assert InterfaceGone(namespace.vnf0) in list(kernel.events())
+    assert Unsure() in list(kernel.events())
+    assert kernel.links().interfaces == {}
     kernel.close()
 
 
 def test_routes_of_some_protocols_are_left_out(namespace: Namespace) -> None:
     """Neither reported nor dumped: a routing daemon tells of its own in another way."""
     with inside(namespace.pid):
-        kernel = Kernel((namespace.vnf0,), agent_kernel.MAIN_TABLE, without=(11, 186, 196))
+        kernel = Kernel(("vnf0",), agent_kernel.MAIN_TABLE, without=(11, 186, 196))
     list(kernel.events())
     namespace.ip(
         """
@@ -271,7 +278,71 @@ def test_an_overrun_is_seen(namespace: Namespace, monkeypatch: pytest.MonkeyPatc
         list(kernel.events())
     assert raised.value.errno == errno.ENOBUFS
     assert sum(to.address[0] == 20 for to, _ in kernel.routes()) == 500
+    namespace.ip("route add 21.0.0.1 via 10.0.0.1")
+    (event,) = kernel.events()
+    assert isinstance(event, RouteEvent) and event.prefix == prefix("21.0.0.1/32"), "the next one is reported"
     kernel.close()
+
+
+def test_interfaces_come_and_go(namespace: Namespace) -> None:
+    """One that comes is seen, also by another of its names; one that gets another name is the same one."""
+    with inside(namespace.pid):
+        kernel = Kernel(("vnf0", "vnf2", "second"), agent_kernel.MAIN_TABLE)
+    assert kernel.links().interfaces == {"vnf0": namespace.vnf0}
+    namespace.ip("link set vnf1 alias other")
+    list(kernel.events())
+    namespace.ip("link property add dev vnf1 altname second")
+    assert Unsure() in list(kernel.events())
+    assert kernel.links().interfaces == {"vnf0": namespace.vnf0, "second": namespace.vnf1}
+    namespace.ip(
+        "link set vnf0 down\nlink set vnf0 name renamed\nlink add vnf2 type veth peer name far2\nlink del vnf1"
+    )
+    assert Unsure() in list(kernel.events())
+    there = kernel.links().interfaces
+    assert (there.keys(), there["vnf0"]) == ({"vnf0", "vnf2"}, namespace.vnf0)
+    kernel.close()
+
+
+def test_legs_are_alive_again_when_their_interface_goes_up(namespace: Namespace) -> None:
+    """The kernel does not say so: it makes a doubt."""
+    namespace.ip("route add 192.0.2.0/24 nexthop via 10.0.0.1 nexthop via 10.1.0.1")
+    with inside(namespace.pid):
+        kernel = Kernel(("vnf0", "vnf1"), agent_kernel.MAIN_TABLE)
+
+    def legs() -> int:
+        kernel.links()
+        return len(dict(kernel.routes())[prefix("192.0.2.0/24")].legs)
+
+    assert legs() == 2
+    namespace.ip("link set vnf1 down")
+    assert Unsure() in list(kernel.events())
+    assert legs() == 1
+    list(kernel.events())
+    namespace.ip("link set vnf1 up")
+    events = list(kernel.events())
+    assert prefix("192.0.2.0/24") not in [event.prefix for event in events if isinstance(event, RouteEvent)]
+    assert Unsure() in events
+    assert legs() == 2
+    namespace.ip("link set vnf1 alias same")
+    assert Unsure() not in list(kernel.events())
+    kernel.close()
+
+
+def test_frames_fit_into_the_mtu(namespace: Namespace) -> None:
+    with inside(namespace.pid):
+        transport = PacketTransport("vnf0")
+    assert transport.frame_bytes() == 1514
+    namespace.ip("link set vnf0 mtu 1400")
+    assert transport.frame_bytes() == 1414
+    transport.send(bytes(1414))
+    with pytest.raises(FrameTooLongError, match="the MTU of interface 'vnf0' has become smaller"):
+        transport.send(bytes(1415))
+    namespace.ip("link set vnf0 mtu 9000")
+    assert transport.frame_bytes() == 1514
+    namespace.ip("link set vnf0 mtu 83")
+    with pytest.raises(TransportError, match="interface 'vnf0' has MTU 83; messages need 84"):
+        transport.frame_bytes()
+    transport.close()
 
 
 def commands(rng: random.Random, count: int) -> Iterator[str]:

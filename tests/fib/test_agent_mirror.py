@@ -150,6 +150,63 @@ def test_a_next_hop_that_is_not_granted_is_left_to_the_vnf() -> None:
     assert again.find(address("20.1.0.1")) == again.find(address("20.3.0.1")) == MACS[1]
 
 
+def test_next_hops_are_sent_again_before_routes_that_lead_to_them() -> None:
+    """What leads to them: routes, groups, neighbours on the link, and routes to one of these."""
+    mirror = Mirror({OURS: 3, SECOND: 5})
+    legs = tuple(Leg(OURS, address(f"10.0.0.{i}")) for i in (1, 2))
+    to, both = prefix("20.1.0.0/16"), prefix("20.2.0.0/16")
+    mirror.load([(to, via("10.0.0.1")), (both, Path(1, 0, RouteKind.UNICAST, legs)), (prefix("10.0.0.0/24"), link())])
+    mirror.load_neighbours({leg: MACS[i] for i, leg in enumerate(legs)})
+    mirror.add(prefix("10.0.0.2/32"), link(), replace=False, append=False)
+    forwarder = told(mirror)
+    members = [number for number, _ in forwarder.hops[forwarder.routes[both]].members]
+    for number in (*members, forwarder.routes[both]):
+        mirror.refuse(number)
+    forwarder.take(mirror.changes())
+    wheres = [address(text) for text in ("20.1.0.1", "20.2.0.1", "10.0.0.1", "10.0.0.2")]
+    assert [forwarder.find(where) for where in wheres] == ["punt"] * 4
+    assert mirror.refused and mirror.again(1, 0) and mirror.again(2, 0) and not mirror.again(1, 0)
+    changes = mirror.changes()
+    assert len(changes.hops) == 3 and not changes.routes and not mirror.changes()
+    forwarder.take(changes)
+    assert mirror.use_granted() and not mirror.use_granted() and not mirror.refused
+    forwarder.take(mirror.changes())
+    assert [forwarder.find(where) for where in wheres] == [MACS[0], MACS[:2], MACS[0], MACS[1]]
+
+
+def test_a_next_hop_that_is_refused_again_has_no_routes() -> None:
+    mirror = Mirror({OURS: 3, SECOND: 5})
+    mirror.load([(prefix("20.1.0.0/16"), via("10.0.0.1"))])
+    mirror.load_neighbours({Leg(OURS, address("10.0.0.1")): MACS[1]})
+    mirror.refuse(told(mirror).routes[prefix("20.1.0.0/16")])
+    mirror.changes()
+    mirror.again(1, 0)
+    (hop,) = mirror.changes().hops
+    mirror.refuse(hop.number)
+    assert not mirror.use_granted() and mirror.refused
+    assert not mirror.changes()
+
+
+def test_refused_routes_are_sent_again() -> None:
+    """Not one that is another by now, or gone."""
+    mirror = Mirror({OURS: 3, SECOND: 5})
+    routes = [prefix(f"20.{i}.0.0/16") for i in range(4)]
+    mirror.load([(to, via("10.0.0.1")) for to in routes])
+    number = told(mirror).routes[routes[0]]
+    for to in routes:
+        mirror.hold(to, number)
+    mirror.hold(prefix("30.0.0.0/8"), number)
+    mirror.add(routes[0], via("10.0.0.2"), replace=True, append=False)
+    mirror.remove(routes[1], via("10.0.0.1"))
+    assert mirror.changes().routes_gone == (routes[1],)
+    mirror.hold(routes[0], number)
+    assert mirror.again(10, 1)
+    assert mirror.changes() == Changes(routes=((routes[2], number),))
+    assert mirror.again(10, 10)
+    assert mirror.changes() == Changes(routes=((routes[3], number),))
+    assert not mirror.again(10, 10) and not mirror.refused
+
+
 def test_neighbours_of_a_connected_network_have_routes_of_their_own() -> None:
     mirror = Mirror({OURS: 3, SECOND: 5})
     mirror.load([(prefix("10.0.0.0/24"), link()), (prefix("10.0.0.128/25"), via("10.0.0.1"))])

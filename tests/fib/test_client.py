@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import threading
@@ -17,8 +18,19 @@ from nf_rig import program
 from planebench_fib.client import FibClient
 from planebench_fib.errors import FibSessionLost, FibTimeout, FibUpdateError
 from planebench_fib.exceptions import UsageError
-from planebench_fib.messages import Ack, Code, MessageType, Op, decode_message, prefix_of
-from planebench_fib.transport import PacketTransport, TransportError
+from planebench_fib.messages import (
+    Ack,
+    Code,
+    GroupRecord,
+    HopRecord,
+    MessageType,
+    Op,
+    Record,
+    RouteRecord,
+    decode_message,
+    prefix_of,
+)
+from planebench_fib.transport import FrameTooLongError, PacketTransport, TransportError
 
 pytestmark = pytest.mark.dataplane
 
@@ -271,6 +283,61 @@ def test_what_cannot_be_said(forwarder: Forwarder) -> None:
         fib.hop(1, destination=GATEWAY, wire=256)
     with pytest.raises(UsageError, match="'ten' is not a prefix"):
         fib.add("ten", 1)
+
+
+@pytest.mark.parametrize(
+    ("record", "code", "words"),
+    [
+        (RouteRecord(Op.ADD, prefix_of("10.0.0.0/8"), 1), Code.QUOTA, r"7 of 7 routes\): .* raise quota_routes"),
+        (HopRecord(Op.REPLACE, 5), Code.QUOTA, r"next hop 5, .* raise quota_next_hops"),
+        (GroupRecord(5, ((1, 1),)), Code.QUOTA, "raise quota_next_hops"),
+        (HopRecord(Op.REPLACE, 5, wire=1, vlan=100), Code.MALFORMED, "message: wire 1, VLAN 100 or the source"),
+        (HopRecord(Op.REPLACE, 5, wire=1), Code.MALFORMED, "message: wire 1 or the source"),
+        (RouteRecord(Op.ADD, prefix_of("10.0.0.0/8"), 1), Code.MALFORMED, "bits behind the length"),
+        (None, Code.MALFORMED, "ROUTES: malformed message"),
+        (RouteRecord(Op.ADD, prefix_of("10.0.0.0/8"), 1), Code.FULL, "the forwarder's table is full"),
+    ],
+)
+def test_the_reason_is_that_of_the_record(record: Record | None, code: Code, words: str) -> None:
+    error = FibUpdateError(str(record or "ROUTES"), record, Ack(MessageType.ROUTES, 1, 2, code, 1, 0, 3, 64, 7, 7))
+    assert re.search(words, str(error))
+    assert "routes)" not in str(error) or isinstance(record, RouteRecord) or record is None
+
+
+class Narrow(Link):
+    """A link whose MTU changes."""
+
+    mtu = 1400
+
+    def frame_bytes(self) -> int:
+        return self.mtu + 14
+
+    def send(self, frame: bytes) -> None:
+        if len(frame) > self.frame_bytes():
+            raise FrameTooLongError("too long")
+        super().send(frame)
+
+
+def test_frames_are_as_long_as_the_interface_takes(forwarder: Forwarder) -> None:
+    """As of the session's begin; a smaller MTU begins another."""
+    link = Narrow(forwarder)
+    many = [(prefix_of(f"20.{i >> 8}.{i & 255}.0/24"), 1) for i in range(400)]
+
+    def announce() -> None:
+        fib.hop_local(1)
+        fib.replace_all(many)
+        fib.drain()
+
+    fib = client_of(link)
+    announce()
+    assert max(map(len, link.sent)) == 30 + 8 * 173
+    link.mtu = 1280
+    with pytest.raises(FibSessionLost, match="too long"):
+        announce()
+    del link.sent[:]
+    announce()
+    assert max(map(len, link.sent)) == 30 + 8 * 158
+    assert len(forwarder.routes()) == 400
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="packet sockets need root")

@@ -44,7 +44,7 @@ def test_show_has_what_ip_route_has(fib) -> None:
             'wire "8" is not valid; give a number from 0 to 7, or INTERFACE=',
         ),
         (["agent", "--interface", "lo", "--wire", "=1"], 'wire "=1" is not valid'),
-        (["agent", "--interface", "lo", "--wire", "nosuch0=1"], 'no interface "nosuch0"'),
+        (["agent", "--interface", "lo", "--wire", "an0123456789abcd=1"], 'wire "an0123456789abcd=1" is not valid'),
         (["show", "--interface", "lo", "--table", "mian"], 'table "mian" is not valid; give main, default or a number'),
         (["agent", "--interface", "lo", "--table", "0"], 'table "0" is not valid'),
         (["agent"], "the following arguments are required: -i/--interface; see planebench-fib agent --help"),

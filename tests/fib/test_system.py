@@ -6,12 +6,14 @@ from __future__ import annotations
 import configparser
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 from planed_rig import CPU, PATIENCE_S, document, ethdev, planed_binary, task, until
 
 import planebench_fib
@@ -20,6 +22,14 @@ from planebench.planed.client import PlanedClient
 from planebench_fib.command import parser
 
 UNITS = sorted((Path(planebench_fib.__file__).parent / "system").glob("*.service"))
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def alerts() -> list[dict[str, str]]:
+    (group,) = yaml.safe_load((UNITS[0].parent / "alerts.yml").read_text(encoding="utf-8"))["groups"]
+    return list(group["rules"])
 
 
 class _Unit(configparser.RawConfigParser):
@@ -68,6 +78,20 @@ def test_the_commands_of_the_units_parse() -> None:
             parser("planebench-fib").parse_args(given)
         else:
             assert words == ["--config", "/etc/planed/planed.json", "--rpc", "/run/planed/rpc.sock"]
+
+
+def test_a_table_that_fills_is_told_of_before_it_is_full() -> None:
+    """At 88 % (IPv6) and 93.5 % of its room (docs/fib.md)."""
+    (rule,) = [rule for rule in alerts() if rule["alert"] == "FibTableNearlyFull"]
+    assert 0.5 < float(rule["expr"].split("> ")[1].split(" * ")[0]) <= 0.8
+
+
+def test_the_example_keeps_routes_for_less_than_the_grace_period() -> None:
+    """grace_s of docs/fib-offload.md: then they go, settled or not."""
+    for path in (UNITS[0], ROOT / "docs" / "fib-agent.md"):
+        text = path.read_text(encoding="utf-8")
+        assert [int(word) for word in re.findall(r"--settle (\d+)", text)] == [20]
+    assert "`grace_s`, `hold_s` | 30, 3 |" in (ROOT / "docs" / "fib-offload.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.dataplane
