@@ -25,10 +25,10 @@
 
 static inline void note_gap(struct worker *worker, uint64_t begin, uint64_t end)
 {
-	uint64_t cycles = end - begin;
+	uint64_t cycles = RTE_MIN(end, worker->watch_until_tsc) - RTE_MAX(begin, worker->watch_from_tsc);
 
 	poll_gap_note(begin, end);
-	if (end < worker->watch_from_tsc || begin > worker->watch_until_tsc)
+	if (end <= worker->watch_from_tsc || begin >= worker->watch_until_tsc)
 		return;
 	counter_add(&worker->counters.gaps, 1);
 	counter_add(&worker->counters.gap_sum_cycles, cycles);

@@ -34,7 +34,7 @@ enum {
 enum worker_order { WORKER_PARK, WORKER_RUN, WORKER_END };
 
 // One writer: the worker. A gap is one turn through all tasks that took longer than the worker's threshold:
-// the thread lost its CPU. Gaps count only in the watched time; one may begin with it, before the first turn. Sleeping is
+// the thread lost its CPU. Of a gap counts what is in the watched time; one may begin with it, before the first turn. Sleeping is
 // idle, and no gap.
 struct worker_counters {
 	uint64_t loops, sleeps, busy_cycles, idle_cycles;

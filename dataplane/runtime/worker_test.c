@@ -235,7 +235,8 @@ enum { STAND_NS = 1000000 };
 
 struct standing {
 	struct task task;
-	uint64_t begin_tsc, end_tsc; // of the first poll
+	uint64_t stand_from_tsc;     // 0: at once
+	uint64_t begin_tsc, end_tsc; // of the poll that stands
 	bool turn_known;             // in each poll
 };
 
@@ -245,13 +246,36 @@ static unsigned standing_poll(struct task *task, uint64_t now_tsc)
 	const uint64_t ticks = clock_ticks(STAND_NS);
 
 	standing->turn_known = poll_turn.begin_tsc == now_tsc && poll_turn.gap_ticks == ticks / 2;
-	if (standing->begin_tsc)
+	if (standing->begin_tsc || now_tsc < standing->stand_from_tsc)
 		return 0;
 	standing->begin_tsc = now_tsc;
 	while (rte_rdtsc() - now_tsc <= ticks)
 		;
 	standing->end_tsc = rte_rdtsc();
 	return 1;
+}
+
+// A gap that begins before the watched time and ends after it took all of that, and no more.
+static void of_a_gap_counts_what_is_in_the_watched_time(void **state)
+{
+	const struct task_ops ops = {.poll = standing_poll};
+	const uint64_t ticks = clock_ticks(STAND_NS);
+	struct standing standing = {.task = {.ops = &ops}, .stand_from_tsc = rte_rdtsc() + 100 * ticks};
+	const uint64_t from = standing.stand_from_tsc + ticks / 4, until = from + ticks / 4;
+	const struct config_worker config = {
+	        .name = "w", .cpu = some_cpu(), .task_count = 1, .gap_threshold_ns = STAND_NS / 2};
+	struct task *tasks[] = {&standing.task};
+	struct worker *worker;
+
+	assert_int_equal(worker_create(&config, tasks, CONFIG_NICE_UNSET, &worker), 0);
+	worker_clear(worker, from, until);
+	worker_run(worker);
+	while (__atomic_load_n(&standing.end_tsc, __ATOMIC_ACQUIRE) == 0)
+		sched_yield();
+	run_for_a_moment(worker);
+	assert_true(worker->counters.gaps > 0);
+	assert_in_range(worker->counters.gap_sum_cycles, 1, until - from);
+	worker_destroy(worker);
 }
 
 // Whoever is polled knows when the turn began, and all know when a turn that was a gap has ended, watched or not.
@@ -284,6 +308,7 @@ int main(void)
 	        cmocka_unit_test(caches_are_empty_at_the_end),
 	        cmocka_unit_test(at_a_quarter_of_the_clock_a_poll_takes_four_times_as_long),
 	        cmocka_unit_test(a_start_that_is_late_is_a_gap),
+	        cmocka_unit_test(of_a_gap_counts_what_is_in_the_watched_time),
 	        cmocka_unit_test(a_gap_is_known_to_all),
 	        cmocka_unit_test(who_does_not_park_is_named_and_polls_on),
 	        cmocka_unit_test(who_waits_for_its_cpu_does_not_stand),
