@@ -19,7 +19,7 @@ C_FILES := $(filter %.c %.h,$(SOURCES))
 .PHONY: help setup packages bench bench-statistics bench-fib record smoke test test-all test-requirements lab lowest unit-tests docs docs-check fuzz soak crash sanitize lint format wheel wheel-fib bench-image image-check clean FORCE
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
 
 setup: .stamps/dev ## Debian packages, build, and what tests and lint need: leaves the command in .venv/bin/planebench
 	@$(if $(filter setup,$(MAKECMDGOALS)),echo "setup: done; next: make bench (or $(BIN)/planebench run --help)")
