@@ -127,7 +127,9 @@ format: setup ## format C and Python in place
 	clang-format -i $(C_FILES)
 
 wheel: .stamps/installed ## dist/planebench-*.whl
-	$(BIN)/pip wheel --no-deps --no-build-isolation --wheel-dir dist .
+	@echo "wheel: compiling all anew, one to three minutes"
+	@scripts/progress.sh .stamps/wheel.log $(BIN)/pip wheel -v --no-deps --no-build-isolation --wheel-dir dist .
+	@echo "wheel: in dist/"
 
 wheel-fib: .stamps/venv ## dist/planebench_fib-*.whl: the agent and client of a VNF alone (docs/fib-agent.md)
 	$(BIN)/pip wheel --no-deps --wheel-dir dist ./planebench_fib
