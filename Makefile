@@ -19,7 +19,7 @@ C_FILES := $(filter %.c %.h,$(SOURCES))
 .PHONY: help setup packages bench bench-statistics bench-fib record smoke test test-all test-requirements lab lowest unit-tests docs docs-check fuzz soak crash sanitize lint format wheel wheel-fib bench-image image-check clean FORCE
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
 
 setup: .stamps/dev ## Debian packages, build, and what tests and lint need: leaves the command in .venv/bin/planebench
 	@$(if $(filter setup,$(MAKECMDGOALS)),echo "setup: done; next: make bench (or $(BIN)/planebench run --help)")
@@ -127,7 +127,9 @@ format: setup ## format C and Python in place
 	clang-format -i $(C_FILES)
 
 wheel: .stamps/installed ## dist/planebench-*.whl
-	$(BIN)/pip wheel --no-deps --no-build-isolation --wheel-dir dist .
+	@echo "wheel: compiling all anew, one to three minutes"
+	@scripts/progress.sh .stamps/wheel.log $(BIN)/pip wheel -v --no-deps --no-build-isolation --wheel-dir dist .
+	@echo "wheel: in dist/"
 
 wheel-fib: .stamps/venv ## dist/planebench_fib-*.whl: the agent and client of a VNF alone (docs/fib-agent.md)
 	$(BIN)/pip wheel --no-deps --wheel-dir dist ./planebench_fib

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # progress.sh LOG COMMAND...: runs a command that says much or nothing, and prints what it does every few seconds:
-# the last package, or how many files are compiled. LOG gets all output; its end is printed if the command fails.
+# the last package, or how many files are compiled; the same again after half a minute. LOG gets all output; its end
+# is printed if the command fails.
 set -uo pipefail
 
 log=$1
@@ -22,15 +23,16 @@ doing() {
 	esac
 }
 
-begun=$SECONDS said=""
+begun=$SECONDS said="" said_at=$SECONDS
 while kill -0 "$command" 2>/dev/null; do
 	sleep "${PROGRESS_S:-10}" &
 	wait -n "$command" $!
 	kill $! 2>/dev/null || true
 	now=$(doing)
-	if kill -0 "$command" 2>/dev/null && [ "$now" != "$said" ]; then
+	[ "$now" != "$said" ] || [ $((SECONDS - said_at)) -ge "${PROGRESS_AGAIN_S:-30}" ] || continue
+	if kill -0 "$command" 2>/dev/null; then
 		echo "setup: $((SECONDS - begun)) s: $now"
-		said=$now
+		said=$now said_at=$SECONDS
 	fi
 done
 wait "$command"

@@ -55,7 +55,7 @@ if [ "$(id -u)" -ne 0 ]; then
 		echo "setup: these Debian packages are missing: ${missing[*]}" >&2
 		echo "setup: installing them needs root, and sudo does not give it here. As root, run this and start again:" >&2
 		echo "  $install ${missing[*]}" >&2
-		[ $# -gt 0 ] || echo "setup: where nobody is root, use the wheel, which needs only Python: docs/install.md" >&2
+		[ $# -gt 0 ] || echo "setup: where nobody is root, use a wheel that another machine has built: it needs only Python (docs/install.md)" >&2
 		exit 1
 	}
 fi

@@ -179,7 +179,7 @@ def noise_findings(noise: Sequence[CoreNoise], *, busy: bool = False) -> tuple[F
         "be kept from are SMIs of the firmware and the hypervisor of a virtual machine"
     )
     if busy:
-        remedy = "the machine is busy (see programs): stop the other processes, then ask again"
+        remedy = "the machine is busy: stop the other programs, then ask again"
     overflow = f"a ring of 256 frames at 10 Gbit/s overflows after {NOISE_NS / 1000:.0f} us"
     return (Finding("noise", f"{text}: {overflow}", remedy),)
 
@@ -321,8 +321,8 @@ def _time(facts: HostFacts) -> Iterator[Finding]:
         yield Finding(
             "load",
             f"the machine is busy: load average {load:.2f} over the last minute",
-            "stop the other programs (see `planebench doctor`) or wait; a run that ended within the last minute is "
-            "included in this figure",
+            "stop the other programs (`planebench doctor` names them) or wait; a run that ended within the last minute "
+            "is included in this figure",
         )
 
 

@@ -218,7 +218,7 @@ class Survey:
         """Return the expected duration in words."""
         shortest, longest = duration_words(self.takes_s), duration_words(self.at_most_s)
         budget_s = self.plan.time_budget_s
-        if budget_s is not None and self.takes_s > budget_s:
+        if budget_s is not None and self.takes_s > budget_s and shortest != duration_words(budget_s):
             longer = f"longer than the {duration_words(budget_s)} that the time budget leaves for it"
             return f"about {shortest} of measuring: {longer}; fewer switches, scenarios or frame sizes take less"
         more = f", at most {longest} if comparisons stay open" if longest != shortest else ""

@@ -89,7 +89,7 @@ class PlanedClient(AbstractContextManager["PlanedClient"]):
                 if give_up is not None:
                     give_up()
                 if time.monotonic() >= deadline:
-                    raise StartError(f"cannot connect to planed on {path}: {error}; is planed running?") from error
+                    raise StartError(f"no planed on {path}: {error}; on a busy host: PLANEBENCH_PATIENCE=10") from error
             time.sleep(pause_s)
             pause_s = min(pause_s * 1.5, 0.02)
 

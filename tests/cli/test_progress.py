@@ -33,3 +33,13 @@ def test_steps_are_printed_and_the_log_only_if_it_fails(tmp_path: Path, code: in
     assert ("Compiling C object" in out) == (code != 0)
     assert ("exit code 3; all of its output is in" in err) == (code != 0)
     assert "Compiling C object" in log.read_text()
+
+
+def test_a_long_step_is_told_again(tmp_path: Path) -> None:
+    environment = {"PATH": "/usr/bin:/bin", "PROGRESS_S": "0.1", "PROGRESS_AGAIN_S": "0"}
+    command = [SCRIPT, tmp_path / "log", "bash", "-c", "echo Installing collected packages; sleep 60"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as script:
+        assert script.stdout is not None
+        for _ in range(2):
+            assert any("Installing collected packages" in line for line in script.stdout)
+        script.terminate()

@@ -206,7 +206,7 @@ def test_the_noise_of_cpus_is_judged_where_it_is_known() -> None:
     (found,) = noise_findings((quiet, noisy))
     assert found.level == "warning" and "CPU 3 did not poll for up to 3200 us" in found.text
     (busy,) = noise_findings((noisy,), busy=True)
-    assert "isolate" in found.remedy and "stop the other processes" in busy.remedy
+    assert "isolate" in found.remedy and "stop the other programs" in busy.remedy
 
 
 def test_time_stamp_counters_that_differ_are_a_problem() -> None:
