@@ -149,6 +149,11 @@ int fib_group_set(struct fib *fib, uint16_t vnf, uint32_t session, uint16_t numb
 unsigned fib_group_read(const struct fib *fib, const struct fib_hop *group, struct fib_member *members,
                         const struct fib_hop **hops);
 
+// Next hops of a VNF that forward, as they are from now on: the function may change one, and one that it returns false for
+// is gone with what leads to it; groups go on with their other members. is_operators: it is of no session.
+typedef bool fib_revise(void *context, bool is_operators, struct fib_hop *hop);
+void fib_hops_revise(struct fib *fib, uint16_t vnf, fib_revise *revise, void *context);
+
 // A route of a VNF to a next hop of this session. FIB_ADD: -EEXIST if this session has it; FIB_REPLACE:
 // either way. Returns 0, -EINVAL (prefix or op), -ENOENT (no such hop), -EDQUOT, -ENOSPC, -EEXIST, -EAGAIN.
 int fib_route_set(struct fib *fib, uint16_t vnf, uint32_t session, enum fib_op op,

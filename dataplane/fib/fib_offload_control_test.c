@@ -163,6 +163,116 @@ static void a_vnf_that_is_taken_out_leaves_no_routes(void **state)
 	task_destroy(new);
 }
 
+// A packet to 10.0.0.last of VNF 1, whose address ends in mac: by this wire, or none, with the address as its source.
+static void assert_way(void **state, struct task *task, unsigned mac, unsigned last, int wire)
+{
+	struct rig_frame frame = rig_ipv4(mac, HOST_OF_WIRE, last), got;
+
+	rig_inject(state, WIRE0, &frame);
+	rig_poll(task, 0);
+	if (wire >= 0) {
+		assert_true(rig_collect(state, (unsigned)wire, &got));
+		assert_memory_equal(got.bytes + 6, frame.bytes, 6);
+	}
+	assert_int_equal(rig_came(state), 0);
+}
+
+// What a VNF announced by its session 7: .1 by p1, .2 by p0, .3 by both; and the operator: .4, .5, .6.
+static struct task *open_ways(void **state, struct speaker *one)
+{
+	struct task *task = rig_open(state, RIG_PLAIN);
+	const struct fib_group_record group = {
+	        .op = FIB_REPLACE,
+	        .count = 2,
+	        .number = RTE_BE16(2),
+	        .members = {{RTE_BE16(0), 1, 0}, {RTE_BE16(1), 1, 0}},
+	};
+
+	*one = announced(state, task, 1, 1, 7);
+	assert_int_equal(tell_hop(state, task, one, 1, 0, 1, 0), FIB_OK);
+	assert_int_equal(tell(state, task, one, FIB_NEXT_HOP_GROUPS, &group, 1, sizeof(group), 0), FIB_OK);
+	assert_int_equal(tell_route(state, task, one, FIB_ADD, 2, 1, 0), FIB_OK);
+	assert_int_equal(tell_route(state, task, one, FIB_ADD, 3, 2, 0), FIB_OK);
+	rig_do(task, "next_hop_set", "{'vnf': 1, 'hop': 0, 'wire': 'p1', 'mac': '02:00:00:00:09:01'}");
+	rig_do(task, "next_hop_set", "{'vnf': 1, 'hop': 1, 'wire': 'p0', 'mac': '02:00:00:00:09:01'}");
+	rig_do(task, "next_hop_set",
+	       "{'vnf': 1, 'hop': 2, 'kind': 'group', 'members': [{'hop': 0}, {'hop': 1}]}");
+	rig_do(task, "route_set", "{'vnf': 1, 'prefix': '10.0.0.4', 'hop': 0}");
+	rig_do(task, "route_set", "{'vnf': 1, 'prefix': '10.0.0.5', 'hop': 1}");
+	rig_do(task, "route_set", "{'vnf': 1, 'prefix': '10.0.0.6', 'hop': 2}");
+	return task;
+}
+
+static struct task *replaced(void **state, struct task *old, const char *settings)
+{
+	struct task *new = rig_open(state, settings);
+
+	new->ops->take_effect(new);
+	task_destroy(old);
+	return new;
+}
+
+// Nothing leaves by it from then on; by others everything does until the VNF has announced it again.
+static void a_wire_that_a_vnf_loses_is_not_used(void **state)
+{
+	static const int ways[] = {-1, WIRE0, WIRE0, -1, WIRE0, WIRE0};
+	struct speaker one;
+	struct task *task = open_ways(state, &one);
+	struct rig_frame frame;
+
+	task = replaced(state, task,
+	                RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'wires': ['p0']") ", " RIG_VNF(2, "p3", "")));
+	for (unsigned last = 1; last <= 6; last++)
+		assert_way(state, task, 1, last, ways[last - 1]);
+	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.stale"), 2);
+	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.routes4"), 4);
+	assert_int_equal(tell_route(state, task, &one, FIB_ADD, 9, 1, 0), FIB_NO_SESSION);
+	one = announced(state, task, 1, 0, 8); // the only one it has
+	assert_way(state, task, 1, 1, WIRE0);
+	assert_int_equal(tell(state, task, &one, FIB_END_OF_RIB, NULL, 0, 0, 0), FIB_OK);
+	assert_way(state, task, 1, 2, -1);
+	assert_way(state, task, 1, 5, WIRE0);
+	task = replaced(state, task,
+	                RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'wires': ['p0']") ", " RIG_VNF(2, "p3", "")));
+	frame = say(&one, FIB_KEEPALIVE, NULL, 0, 0); // the same settings: the session goes on
+	assert_int_equal(answer_to(state, task, &one, &frame, 0), FIB_OK);
+	for (unsigned i = 0; i < 20; i++) // ticks sweep
+		rig_poll(task, (i + 1) * clock_hz() / 100);
+	assert_int_equal(rig_number(task, "fib_offload.table4.entries"), 3);
+	rig_conserves(task);
+	task_destroy(task);
+}
+
+static void a_new_address_is_the_source_of_all_routes(void **state)
+{
+	static const int ways[] = {WIRE1, WIRE0, -2, WIRE1, WIRE0, -2};
+	struct speaker one;
+	struct task *task = open_ways(state, &one);
+
+	rig_do(task, "next_hop_set",
+	       "{'vnf': 1, 'hop': 3, 'wire': 'p1', 'mac': '02:00:00:00:09:01', 'source': '02:00:00:00:07:07'}");
+	task = replaced(state, task,
+	                RIG_SETTINGS("", "{'vnf': 1, 'port': 'p2', 'mac': '02:00:00:00:02:05'}, " RIG_VNF(
+	                                         2, "p3", "")));
+	for (unsigned last = 1; last <= 6; last++)
+		if (ways[last - 1] >= 0)
+			assert_way(state, task, 5, last, ways[last - 1]);
+	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.stale"), 3);
+	rig_do(task, "route_set", "{'vnf': 1, 'prefix': '10.0.0.1', 'hop': 3}");
+	{
+		json_t *answer = rig_call(task, "lookup", "{'vnf': 1, 'address': '10.0.0.1'}");
+		const char *source;
+
+		assert_int_equal(json_unpack(answer, "{s:{s:s}}", "hop", "source", &source), 0);
+		assert_string_equal(source, "02:00:00:00:07:07"); // the operator's choice
+		json_decref(answer);
+	}
+	one.vnf = 5;
+	assert_int_equal(tell_route(state, task, &one, FIB_ADD, 9, 1, 0), FIB_NO_SESSION);
+	rig_conserves(task);
+	task_destroy(task);
+}
+
 static void tasks_with_one_fib_must_be_alike(void **state)
 {
 	json_t *settings = rig_json(RIG_PLAIN),
@@ -389,6 +499,8 @@ int main(void)
 	        TEST(a_new_task_of_the_same_fib_goes_on),
 	        TEST(tasks_that_share_a_fib_forward_alike),
 	        TEST(a_vnf_that_is_taken_out_leaves_no_routes),
+	        TEST(a_wire_that_a_vnf_loses_is_not_used),
+	        TEST(a_new_address_is_the_source_of_all_routes),
 	        TEST(tasks_with_one_fib_must_be_alike),
 	        TEST(a_snapshot_is_there_at_the_next_start),
 	        TEST(a_snapshot_is_kept),

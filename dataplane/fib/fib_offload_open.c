@@ -42,6 +42,31 @@ static void session_set(struct offload_session *session, struct fib *fib,
 	s->hold_tsc = settings->hold_s * hz;
 }
 
+struct revision {
+	const struct fib_session *session;
+	const uint8_t *mac; // that it had before
+};
+
+// What leaves for a VNF has its address, unless the operator gave another, and goes by a wire of its own.
+static bool hop_revise(void *context, bool is_operators, struct fib_hop *hop)
+{
+	const struct revision *revision = context;
+	const struct fib_session *s = revision->session;
+	uint8_t *source = hop->macs + RTE_ETHER_ADDR_LEN;
+
+	if (!is_operators || memcmp(source, revision->mac, RTE_ETHER_ADDR_LEN) == 0)
+		memcpy(source, s->mac, RTE_ETHER_ADDR_LEN);
+	return memchr(s->ports, hop->port, s->wires) != NULL;
+}
+
+// With the lock.
+static void hops_revise(struct offload_session *session, const uint8_t *mac_before)
+{
+	struct revision revision = {&session->fib_session, mac_before};
+
+	fib_hops_revise(session->fib_session.fib, session->fib_session.vnf, hop_revise, &revision);
+}
+
 static int quota_set(struct fib *fib, const struct offload_vnf_settings *settings)
 {
 	const struct fib_vnf_config config = {settings->vnf, settings->quota_routes, settings->quota_hops};
@@ -67,6 +92,7 @@ static int vnf_get(struct offload_fib *fib, const struct offload_vnf_settings *s
 	}
 	session->users = 1;
 	session_set(session, fib->fib, settings);
+	hops_revise(session, settings->mac); // a snapshot's
 	fib->sessions[settings->vnf] = session;
 	return 0;
 }
@@ -171,9 +197,14 @@ void offload_session_forget(struct offload_session *session)
 
 void offload_fib_loaded(struct offload_fib *fib)
 {
-	for (unsigned number = 1; number < FIB_VNFS_MAX; number++)
-		if (fib->sessions[number])
-			offload_session_forget(fib->sessions[number]);
+	for (unsigned number = 1; number < FIB_VNFS_MAX; number++) {
+		struct offload_session *session = fib->sessions[number];
+
+		if (!session)
+			continue;
+		offload_session_forget(session);
+		hops_revise(session, session->fib_session.mac);
+	}
 	strangers_flush(fib);
 }
 
@@ -256,6 +287,24 @@ void offload_fib_put(struct offload_fib *fib, const struct offload_settings *set
 		sessions_put(fib, settings, settings->vnf_count);
 }
 
+// With other wires, or another address, it has to announce everything again; what it announced is stale until then, but for
+// what it may not do any more. With the lock.
+static void session_change(struct offload_fib *fib, struct offload_session *session,
+                           const struct offload_vnf_settings *settings)
+{
+	struct fib_session *s = &session->fib_session, before = *s;
+
+	session_set(session, fib->fib, settings);
+	if (s->wires == before.wires && memcmp(s->ports, before.ports, s->wires) == 0 &&
+	    memcmp(s->mac, before.mac, sizeof(s->mac)) == 0)
+		return;
+	hops_revise(session, before.mac);
+	if (s->number)
+		fib_begin(fib->fib, s->vnf, s->number);
+	offload_session_forget(session);
+	fib->edits++;
+}
+
 void offload_fib_set(struct offload_fib *fib, const struct offload_settings *settings)
 {
 	fib->keep_ms = (int64_t)settings->snapshot_s * MS_PER_S;
@@ -264,7 +313,7 @@ void offload_fib_set(struct offload_fib *fib, const struct offload_settings *set
 		const struct offload_vnf_settings *vnf = &settings->vnfs[i];
 
 		if (vnf->offload && quota_set(fib->fib, vnf) == 0)
-			session_set(fib->sessions[vnf->vnf], fib->fib, vnf);
+			session_change(fib, fib->sessions[vnf->vnf], vnf);
 	}
 	fib_unlock(fib->fib);
 }
