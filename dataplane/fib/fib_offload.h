@@ -74,6 +74,7 @@ struct offload_fib_settings {
 	unsigned wire_count;
 	char wires[OFFLOAD_WIRES_MAX][CONFIG_NAME_MAX]; // a hop's port is an index of these
 };
+_Static_assert((int)CONFIG_NAME_MAX == (int)FIB_NAME_MAX, "wires are the names of the FIB's ports");
 
 struct offload_settings {
 	struct vnf_settings vnf;
@@ -114,6 +115,7 @@ struct offload_fib {
 	int64_t keep_ms, keep_due_ms; // of its snapshot
 	uint64_t edits, kept;         // changes that no session counts; all changes that the snapshot has
 	bool keep_failed;
+	bool is_foreign; // what is at settings.snapshot: not loaded, but whole; it is not written over, but by "save"
 	_Atomic(uint32_t) wires_down; // a bit for each wire, as of the last look at it by any of the tasks
 	struct fib *fib;
 	struct offload_session

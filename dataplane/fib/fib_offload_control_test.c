@@ -363,6 +363,84 @@ static void a_snapshot_is_there_at_the_next_start(void **state)
 	unlink(path);
 }
 
+#define WITH_SNAPSHOT(wires, routes6, vnfs)                                                                  \
+	"{'wires': " wires ", 'routes4': 1000, 'routes6': " routes6                                          \
+	", 'pages': '4K', 'fib': 'kept', 'snapshot': '%s', 'snapshot_s': 7, 'vnfs': [" vnfs "]}"
+#define TWO_VNFS RIG_VNF(1, "p2", "") ", " RIG_VNF(2, "p3", "")
+
+// Wires that have changed places, and a VNF that has lost one meanwhile: routes are by the wires that they named.
+static void a_snapshot_knows_wires_by_their_names(void **state)
+{
+	char path[] = "/tmp/fib_offload_test.XXXXXX", settings[1024];
+	int fd = mkstemp(path);
+	struct task *task;
+
+	assert_true(fd >= 0);
+	close(fd);
+	unlink(path);
+	snprintf(settings, sizeof(settings), WITH_SNAPSHOT("['p0', 'p1']", "1000", TWO_VNFS), path);
+	task = rig_open(state, settings);
+	rig_routes(task);
+	announced(state, task, 2, 1, 7); // takes the operator's 10.0.0.1 over
+	assert_int_equal(where(state, task, 1, 1, 0), 100);
+	assert_int_equal(where(state, task, 2, 1, 0), 100);
+	rig_do(task, "save", "{}");
+	task_destroy(task);
+	snprintf(settings, sizeof(settings), WITH_SNAPSHOT("['p1', 'p0']", "1000", TWO_VNFS), path);
+	task = rig_open(state, settings);
+	assert_int_equal(where(state, task, 1, 1, 0), 100);
+	assert_int_equal(where(state, task, 2, 1, 0), 100);
+	task_destroy(task);
+	snprintf(settings, sizeof(settings),
+	         WITH_SNAPSHOT("['p0', 'p1']", "1000",
+	                       RIG_VNF(1, "p2", ", 'wires': ['p0']") ", " RIG_VNF(2, "p3", "")),
+	         path);
+	task = rig_open(state, settings);
+	assert_int_equal(where(state, task, 1, 1, 0), 0);
+	assert_int_equal(where(state, task, 2, 1, 0), 100);
+	task_destroy(task);
+	unlink(path);
+}
+
+// One with a table that is not here any more stays as it is; one without a table that is here now is taken.
+static void a_snapshot_that_is_refused_is_not_written_over(void **state)
+{
+	char path[] = "/tmp/fib_offload_test.XXXXXX", both[1024], four[1024];
+	int fd = mkstemp(path);
+	struct task *task;
+
+	assert_true(fd >= 0);
+	close(fd);
+	unlink(path);
+	snprintf(both, sizeof(both), WITH_SNAPSHOT("['p0', 'p1']", "1000", TWO_VNFS), path);
+	snprintf(four, sizeof(four), WITH_SNAPSHOT("['p0', 'p1']", "0", TWO_VNFS), path);
+	task = rig_open(state, both);
+	rig_routes(task);
+	rig_do(task, "save", "{}");
+	task_destroy(task);
+
+	task = rig_open(state, four);
+	task->ops->take_effect(task);
+	assert_int_equal(where(state, task, 1, 1, 0), 0);
+	announced(state, task, 1, 1, 7);
+	task->ops->keep(task, true);
+	task_destroy(task);
+	task = rig_open(state, both);
+	assert_int_equal(where(state, task, 1, 1, 0), 100);
+	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.routes6"), 1);
+	task_destroy(task);
+
+	task = rig_open(state, four);
+	announced(state, task, 2, 1, 7);
+	rig_do(task, "save", "{}"); // the operator wants it
+	task_destroy(task);
+	task = rig_open(state, both);
+	assert_int_equal(where(state, task, 2, 1, 0), 100);
+	assert_int_equal(where(state, task, 1, 1, 0), 0);
+	task_destroy(task);
+	unlink(path);
+}
+
 // On a timer and at the end, but not without a change.
 static void a_snapshot_is_kept(void **state)
 {
@@ -504,6 +582,8 @@ int main(void)
 	        TEST(tasks_with_one_fib_must_be_alike),
 	        TEST(a_snapshot_is_there_at_the_next_start),
 	        TEST(a_snapshot_is_kept),
+	        TEST(a_snapshot_knows_wires_by_their_names),
+	        TEST(a_snapshot_that_is_refused_is_not_written_over),
 	        TEST(a_load_that_fails_ends_no_session),
 	        TEST(settings_are_refused_with_a_sentence),
 	};

@@ -128,13 +128,19 @@ static void snapshot_load(struct offload_fib *fib, const char *task)
 {
 	const char *path = fib->settings.snapshot;
 	char error[CONFIG_ERROR_MAX] = "";
+	int status;
 
 	if (!path[0] || access(path, F_OK) != 0)
 		return;
 	offload_fib_lock(fib->fib);
-	if (fib_load(fib->fib, path, error) != 0)
-		LOG_WARN("task %s: snapshot %s: %s; the FIB begins empty", task, path, error);
+	status = fib_load(fib->fib, path, error);
 	fib_unlock(fib->fib);
+	fib->is_foreign = status && status != -EBADMSG;
+	if (status)
+		LOG_WARN("task %s: snapshot %s: %s; the FIB begins empty%s", task, path, error,
+		         fib->is_foreign ? ", and the file stays as it is until it is moved away, or "
+		                           "fib_offload.save writes over it"
+		                         : "");
 }
 
 // Grows with the FIB's changes. A message that is applied at this moment is counted the next time.
@@ -153,7 +159,7 @@ static void snapshot_save(struct offload_fib *fib, const char *task)
 	char error[CONFIG_ERROR_MAX] = "";
 	uint64_t count = changes(fib);
 
-	if (count == fib->kept)
+	if (count == fib->kept || (fib->is_foreign && access(fib->settings.snapshot, F_OK) == 0))
 		return;
 	if (fib_save(fib->fib, fib->settings.snapshot, error) == 0)
 		fib->kept = count;
@@ -215,6 +221,8 @@ static struct offload_fib *create(const struct offload_fib_settings *settings, c
 	        .routes6 = settings->routes6,
 	        .seed = random_secret(),
 	        .pages = settings->pages,
+	        .port_count = settings->wire_count,
+	        .ports = settings->wires,
 	};
 	struct offload_fib *fib = calloc(1, sizeof(*fib));
 
