@@ -248,7 +248,7 @@ static uint8_t to_neighbour(struct offload *o, const struct offload_vnf *from, c
 	unsigned wire = mac_table_lookup(o->neighbours, mac_table_bucket(o->neighbours, key), key, now_tsc,
 	                                 &o->neighbour_counts);
 
-	return wire < o->settings.fib.wire_count ? o->wire_ports[wire] : from->out;
+	return wire < o->settings.fib.wire_count && from->wires >> wire & 1 ? o->wire_ports[wire] : from->out;
 }
 
 // A frame from a VNF's port: a verdict, or the other VNF that it is for in *to.

@@ -144,6 +144,33 @@ static void tasks_that_share_a_fib_forward_alike(void **state)
 	task_destroy(a);
 }
 
+static struct task *replaced(void **state, struct task *old, const char *settings)
+{
+	struct task *new = rig_open(state, settings);
+
+	new->ops->take_effect(new);
+	task_destroy(old);
+	return new;
+}
+
+// The question comes by one worker, the answer by another; a task that replaces both knows it too.
+static void tasks_that_share_a_fib_know_neighbours_alike(void **state)
+{
+	struct task *a = rig_open(state, RIG_PLAIN), *b = rig_open(state, RIG_PLAIN);
+	struct rig_frame question = rig_ether(1, HOST_OF_WIRE, RTE_ETHER_TYPE_ARP);
+	struct rig_frame answer = rig_ether(HOST_OF_WIRE, 1, RTE_ETHER_TYPE_ARP);
+
+	assert_int_equal(rig_send(state, a, WIRE0, &question, 1), 10);
+	assert_int_equal(rig_send(state, b, PORT1, &answer, 1), 1000);
+	task_destroy(b);
+	b = replaced(state, a, RIG_PLAIN);
+	assert_int_equal(rig_send(state, b, PORT1, &answer, 1), 1000);
+	a = replaced(state, b,
+	             RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'wires': ['p1']") ", " RIG_VNF(2, "p3", "")));
+	assert_int_equal(rig_send(state, a, PORT1, &answer, 1), 100); // that wire is not the VNF's any more
+	task_destroy(a);
+}
+
 static void a_vnf_that_is_taken_out_leaves_no_routes(void **state)
 {
 	static const char alone[] =
@@ -201,15 +228,6 @@ static struct task *open_ways(void **state, struct speaker *one)
 	rig_do(task, "route_set", "{'vnf': 1, 'prefix': '10.0.0.5', 'hop': 1}");
 	rig_do(task, "route_set", "{'vnf': 1, 'prefix': '10.0.0.6', 'hop': 2}");
 	return task;
-}
-
-static struct task *replaced(void **state, struct task *old, const char *settings)
-{
-	struct task *new = rig_open(state, settings);
-
-	new->ops->take_effect(new);
-	task_destroy(old);
-	return new;
 }
 
 // Nothing leaves by it from then on; by others everything does until the VNF has announced it again.
@@ -576,6 +594,7 @@ int main(void)
 	        TEST(methods_refuse_with_a_sentence),
 	        TEST(a_new_task_of_the_same_fib_goes_on),
 	        TEST(tasks_that_share_a_fib_forward_alike),
+	        TEST(tasks_that_share_a_fib_know_neighbours_alike),
 	        TEST(a_vnf_that_is_taken_out_leaves_no_routes),
 	        TEST(a_wire_that_a_vnf_loses_is_not_used),
 	        TEST(a_new_address_is_the_source_of_all_routes),

@@ -121,6 +121,8 @@ static void vnf_put(struct offload_fib *fib, const struct offload_vnf_settings *
 	fib->sessions[settings->vnf] = NULL;
 }
 
+enum { NEIGHBOURS = 4096, NEIGHBOUR_AGEING_S = 300 };
+
 // --- A FIB -----------------------------------------------------------------------------------------------
 
 // A file that is no good is not worth refusing to forward.
@@ -225,8 +227,13 @@ static struct offload_fib *create(const struct offload_fib_settings *settings, c
 	        .ports = settings->wires,
 	};
 	struct offload_fib *fib = calloc(1, sizeof(*fib));
+	uint64_t hz = clock_hz();
 
-	if (!fib || fib_create(&config, &fib->fib) != 0) {
+	if (!fib)
+		return NULL;
+	fib->neighbours = mac_table_create(NEIGHBOURS, NEIGHBOUR_AGEING_S * hz, hz, random_secret() | 1);
+	if (!fib->neighbours || fib_create(&config, &fib->fib) != 0) {
+		mac_table_destroy(fib->neighbours);
 		free(fib);
 		return NULL;
 	}
@@ -245,6 +252,7 @@ static void destroy(struct offload_fib *fib)
 		at = &(*at)->next;
 	*at = fib->next;
 	fib_destroy(fib->fib);
+	mac_table_destroy(fib->neighbours);
 	free(fib);
 }
 
@@ -328,11 +336,7 @@ void offload_fib_set(struct offload_fib *fib, const struct offload_settings *set
 
 // --- Tasks: made, replaced and ended ---------------------------------------------------------------------
 
-enum {
-	NEIGHBOURS = 4096,
-	NEIGHBOUR_AGEING_S = 300,
-	MAC_TRIES = 100000, // one in eight does for 63 VNFs
-};
+enum { MAC_TRIES = 100000 }; // one in eight does for 63 VNFs
 
 // Tasks with one FIB are the same switch on several queues.
 int offload_agree(const struct config_task *a, const struct config_task *b, char *error)
@@ -451,7 +455,6 @@ static void sides_set(struct offload *o)
 int offload_open(struct vnf *vnf, const struct config_task *config)
 {
 	struct offload *o = (struct offload *)vnf;
-	uint64_t hz = clock_hz();
 	int status;
 
 	o->reader = -1;
@@ -460,12 +463,11 @@ int offload_open(struct vnf *vnf, const struct config_task *config)
 	if (status)
 		return status;
 	o->reader = fib_reader_add(o->fib->fib);
-	o->neighbours = mac_table_create(NEIGHBOURS, NEIGHBOUR_AGEING_S * hz, hz, random_secret() | 1);
-	if (o->reader < 0 || !o->neighbours) {
-		LOG_ERROR("task %s: no memory, or too many tasks share the FIB \"%s\"", config->name,
-		          o->settings.fib.name);
-		return o->reader < 0 ? o->reader : -ENOMEM;
+	if (o->reader < 0) {
+		LOG_ERROR("task %s: too many tasks share the FIB \"%s\"", config->name, o->settings.fib.name);
+		return o->reader;
 	}
+	o->neighbours = o->fib->neighbours;
 	fib_reader_online(o->fib->fib, o->reader);
 	sides_set(o);
 	return macs_set(o, config->name);
@@ -477,7 +479,6 @@ void offload_close(struct vnf *vnf)
 
 	if (o->fib && o->reader >= 0)
 		fib_reader_remove(o->fib->fib, o->reader);
-	mac_table_destroy(o->neighbours);
 	offload_fib_put(o->fib, &o->settings);
 }
 
