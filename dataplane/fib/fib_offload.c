@@ -170,6 +170,8 @@ static void to_listeners(struct offload *o, const struct offload_vnf *from, uint
 			*limited = true;
 		else
 			also_to(o, last, to->port, frame);
+		if (!to->direct)
+			learn(o, to, wire, frame, now_tsc);
 	}
 }
 
@@ -182,7 +184,20 @@ static uint8_t spread_verdict(unsigned last, bool limited, const struct vnf_fram
 	return VNF_DROP | (vlan_of(frame) ? OFFLOAD_FOREIGN_VLAN : OFFLOAD_NO_LISTENER);
 }
 
-// A frame with a destination that is no VNF's, by a wire.
+// To a VNF that is not offloaded and has several wires, or to nobody.
+static uint8_t to_learner(struct offload *o, unsigned wire, const struct vnf_frame *frame, uint64_t now_tsc)
+{
+	unsigned index = offload_vnf_of_mac(o, frame->data);
+
+	if (index == OFFLOAD_NONE || !(o->vnfs[index].wires >> wire & 1))
+		return VNF_DROP | OFFLOAD_UNKNOWN_MAC;
+	if (!is_in_vlan(o, &o->vnfs[index], vlan_of(frame)))
+		return VNF_DROP | OFFLOAD_FOREIGN_VLAN;
+	learn(o, &o->vnfs[index], wire, frame, now_tsc);
+	return o->vnfs[index].port;
+}
+
+// A frame with a destination that is no VNF's, by a wire, or that of a VNF which learns.
 static __rte_noinline uint8_t offload_stray(struct offload *o, unsigned wire, const struct vnf_frame *frame,
                                             uint64_t now_tsc)
 {
@@ -190,7 +205,7 @@ static __rte_noinline uint8_t offload_stray(struct offload *o, unsigned wire, co
 	bool limited = false;
 
 	if (!(frame->data[0] & 1))
-		return VNF_DROP | OFFLOAD_UNKNOWN_MAC;
+		return to_learner(o, wire, frame, now_tsc);
 	if (is_message(frame))
 		return VNF_DROP | OFFLOAD_FOREIGN_MESSAGE;
 	to_listeners(o, NULL, (uint8_t)(1u << wire), wire, frame, now_tsc, &last, &limited);
@@ -423,7 +438,7 @@ static inline uint8_t by_wire(struct offload *o, unsigned wire, struct vnf_frame
 	if (unlikely(frame->length < RTE_ETHER_HDR_LEN))
 		return VNF_DROP | PACKET_RUNT;
 	index = offload_vnf_of_mac(o, frame->data);
-	if (likely(index != OFFLOAD_NONE && o->vnfs[index].wires >> wire & 1))
+	if (likely(index != OFFLOAD_NONE && o->vnfs[index].direct >> wire & 1))
 		return to_vnf(o, wire, frame, i, index, l, now_tsc);
 	return offload_stray(o, wire, frame, now_tsc);
 }

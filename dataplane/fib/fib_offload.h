@@ -147,6 +147,7 @@ struct offload_vnf {
 	uint16_t number, routes_of; // what has no route of its own is looked up there; 0: it has none
 	uint8_t port, out;          // of the task's ports: its own, and by which its frames leave
 	uint8_t wires;              // one bit each
+	uint8_t direct; // of these: 0 if it is not offloaded, and learns by which its neighbours are heard
 	bool offload, punts_misses, reflects;
 	uint8_t mac[RTE_ETHER_ADDR_LEN];
 	uint8_t macs[2 * RTE_ETHER_ADDR_LEN]; // of frames that it reflects

@@ -420,6 +420,8 @@ static void vnf_set(struct offload *o, unsigned i)
 	};
 	memcpy(o->vnfs[i].mac, settings->mac, sizeof(settings->mac));
 	o->vnfs[i].reflects = mac_word(settings->reflect) != 0;
+	if (settings->offload || o->vnfs[i].reflects || !(settings->wires & (settings->wires - 1)))
+		o->vnfs[i].direct = settings->wires;
 	memcpy(o->vnfs[i].macs, settings->reflect, RTE_ETHER_ADDR_LEN);
 	memcpy(o->vnfs[i].macs + RTE_ETHER_ADDR_LEN, settings->mac, RTE_ETHER_ADDR_LEN);
 	o->vnf_of[settings->port] = (uint8_t)i;
