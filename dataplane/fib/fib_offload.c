@@ -296,7 +296,10 @@ static __rte_noinline uint8_t offload_from_vnf(struct offload *o, struct offload
 
 enum {
 	PREFETCH_AHEAD = 4,
-	SWEEP_BUCKETS = 256, // of a tick: some microseconds
+	// Of a tick: some microseconds where nothing is dead, and 0.2 to 0.5 for each prefix that is taken out.
+	SWEEP_BUCKETS = 256,
+	SWEEP_AT_ONCE = 4, // buckets
+	SWEEP_REMOVED = 128,
 	SESSIONS_A_TICK = 8,
 };
 _Static_assert((int)CONFIG_BURST_MAX <= (int)CUCKOO_BULK_MAX, "a burst is one lookup");
@@ -722,6 +725,15 @@ static void wires_tell(struct offload *o, const struct offload_vnf *v)
 		port_deliver_polled(o->vnf.task.ports[v->port], o->vnf.task.queue, &whole, 1);
 }
 
+static void sweep_a_little(struct fib *fib)
+{
+	uint64_t removed = 0;
+
+	for (unsigned i = 0; i < SWEEP_BUCKETS && removed < SWEEP_REMOVED && fib_is_dirty(fib);
+	     i += SWEEP_AT_ONCE)
+		removed += fib_sweep(fib, SWEEP_AT_ONCE);
+}
+
 // Sessions of a few VNFs, each of them in turn every few milliseconds; and a little of the sweep.
 static void offload_tick(struct vnf *vnf, uint64_t now_tsc)
 {
@@ -741,7 +753,7 @@ static void offload_tick(struct vnf *vnf, uint64_t now_tsc)
 		rte_spinlock_unlock(&v->session->lock);
 	}
 	if (fib_is_dirty(fib) && fib_trylock(fib)) {
-		fib_sweep(fib, SWEEP_BUCKETS);
+		sweep_a_little(fib);
 		fib_unlock(fib);
 	}
 }
