@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdalign.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "fib/fib_state.h"
@@ -76,6 +77,9 @@ int fib_create(const struct fib_config *config, struct fib **out)
 		fib_destroy(fib);
 		return rc;
 	}
+	fib->port_count = RTE_MIN(config->port_count, (unsigned)FIB_PORTS_MAX);
+	for (unsigned port = 0; port < fib->port_count; port++)
+		snprintf(fib->ports[port], FIB_NAME_MAX, "%s", config->ports[port]);
 	for (unsigned family = 0; family < FIB_FAMILIES && rc == 0; family++)
 		rc = table_create(fib, config, family);
 	if (rc) {

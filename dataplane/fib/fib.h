@@ -34,7 +34,8 @@ enum {
 	FIB_VNFS_MAX = 4096,       // numbers 1 .. 4095
 	FIB_NEXT_HOPS_MAX = 65535, // of all VNFs together
 	FIB_VNF_HOPS_MAX = FIB_HOP_NUMBERS,
-	FIB_NAME_MAX = 32,
+	FIB_PORTS_MAX = 32, // with names
+	FIB_NAME_MAX = 32,  // of a port, with its end
 };
 
 // As a reader sees it, and as the writer gives it. Immutable once lookups find it.
@@ -62,6 +63,8 @@ struct fib_config {
 	uint64_t routes4, routes6; // room in the two tables; 0: no table of this family
 	uint64_t seed;
 	enum pages pages;
+	unsigned port_count;               // 0: ports have no names
+	const char (*ports)[FIB_NAME_MAX]; // by which a snapshot knows them
 };
 
 struct fib_prefix {
@@ -149,6 +152,11 @@ int fib_group_set(struct fib *fib, uint16_t vnf, uint32_t session, uint16_t numb
 unsigned fib_group_read(const struct fib *fib, const struct fib_hop *group, struct fib_member *members,
                         const struct fib_hop **hops);
 
+// Next hops of a VNF that forward, as they are from now on: the function may change one, and one that it returns false for
+// is gone with what leads to it; groups go on with their other members. is_operators: it is of no session.
+typedef bool fib_revise(void *context, bool is_operators, struct fib_hop *hop);
+void fib_hops_revise(struct fib *fib, uint16_t vnf, fib_revise *revise, void *context);
+
 // A route of a VNF to a next hop of this session. FIB_ADD: -EEXIST if this session has it; FIB_REPLACE:
 // either way. Returns 0, -EINVAL (prefix or op), -ENOENT (no such hop), -EDQUOT, -ENOSPC, -EEXIST, -EAGAIN.
 int fib_route_set(struct fib *fib, uint16_t vnf, uint32_t session, enum fib_op op,
@@ -192,8 +200,9 @@ void fib_read_stats(const struct fib *fib, struct cuckoo_stats *narrow, struct c
 
 // Snapshot of everything: VNFs with their quotas, routes, hops, sessions. As cuckoo_save(). fib_save() takes the lock while
 // it copies to the file, and readers find all meanwhile; for fib_load() the caller has it. Loaded, what sessions announced is stale, and a VNF that this FIB knows keeps the quotas it has
-// here. What a damaged file says of other VNFs' hops, or of none, is not taken. No reader finds anything
-// while it is loaded.
+// here. What forwards by a port that has no such name here any more is not taken, nor what a damaged file says of other
+// VNFs' hops, or of none. A table that the file has not is empty. No reader finds anything while it is loaded.
+// Returns 0, -EBADMSG (damaged), or another -errno: the file may be good for another FIB, so keep it.
 int fib_save(struct fib *fib, const char *path, char *error);
 int fib_load(struct fib *fib, const char *path, char *error);
 

@@ -316,6 +316,27 @@ static void members_count(struct fib *fib, const struct fib_spread *spread, uint
 		fib->entries[spread->members[i]].groups += change;
 }
 
+// Where the spread is from now on, with its slots: as many as can be lead where they led in the old one. Or 0 and *rc.
+static uint32_t spread_take(struct fib *fib, struct fib_spread *spread, const struct fib_spread *old, int *rc)
+{
+	uint32_t number = fib_pool_take(&fib->spreads_free, fib->readers);
+
+	*rc = number ? 0 : fib_pool_is_waiting(&fib->spreads_free) ? -EAGAIN : -ENOSPC;
+	if (number == 0)
+		return 0;
+	slots_set(spread, old);
+	fib->spreads[number] = *spread;
+	members_count(fib, spread, 1);
+	return number;
+}
+
+// Nobody has seen it.
+static void spread_take_back(struct fib *fib, uint32_t number)
+{
+	members_count(fib, &fib->spreads[number], UINT32_MAX);
+	fib_pool_give(&fib->spreads_free, fib->readers, number);
+}
+
 int fib_group_set(struct fib *fib, uint16_t vnf, uint32_t session, uint16_t number,
                   const struct fib_member *members, unsigned count, bool *missing)
 {
@@ -342,16 +363,11 @@ int fib_group_set(struct fib *fib, uint16_t vnf, uint32_t session, uint16_t numb
 		old = &fib->spreads[fib->records[fib->entries[index].record].spread];
 	if (old && is_same(old, &spread))
 		return 0;
-	hop.spread = fib_pool_take(&fib->spreads_free, fib->readers);
-	if (hop.spread == 0)
-		return fib_pool_is_waiting(&fib->spreads_free) ? -EAGAIN : -ENOSPC;
-	slots_set(&spread, old);
-	fib->spreads[hop.spread] = spread;
-	members_count(fib, &spread, 1);
-	rc = hop_put(fib, vnf, session, number, &hop);
-	if (rc) {
-		members_count(fib, &spread, UINT32_MAX);
-		fib_pool_give(&fib->spreads_free, fib->readers, hop.spread);
+	hop.spread = spread_take(fib, &spread, old, &rc);
+	if (rc == 0) {
+		rc = hop_put(fib, vnf, session, number, &hop);
+		if (rc)
+			spread_take_back(fib, hop.spread);
 	}
 	return rc;
 }
@@ -369,6 +385,80 @@ unsigned fib_group_read(const struct fib *fib, const struct fib_hop *group, stru
 	}
 	return spread->count;
 }
+
+// --- Revision -------------------------------------------------------------------------------------------
+
+// Whatever leads to it.
+static void hop_drop(struct fib *fib, struct fib_vnf *vnf, uint16_t index)
+{
+	const struct fib_entry *entry = &fib->entries[index];
+	struct fib_group *group = &vnf->groups[fib_group_of(vnf, entry)];
+
+	for (unsigned family = 0; family < FIB_FAMILIES; family++)
+		fib_add(&group->routes[family], -(int64_t)entry->routes[family]);
+	fib_hop_kill(fib, vnf, index);
+}
+
+// Without the members that are dead. Returns false: there is no other, or no memory.
+static bool group_shrink(struct fib *fib, struct fib_vnf *vnf, uint16_t index)
+{
+	uint32_t number = fib->records[fib->entries[index].record].spread;
+	const struct fib_spread *old = &fib->spreads[number];
+	struct fib_hop hop = {.kind = FIB_HOP_GROUP};
+	struct fib_spread spread = {.count = 0};
+	int rc;
+
+	for (unsigned i = 0; i < old->count; i++) {
+		if (fib->entries[old->members[i]].dead)
+			continue;
+		spread.members[spread.count] = old->members[i];
+		spread.weights[spread.count++] = old->weights[i];
+	}
+	if (spread.count == old->count || spread.count == 0)
+		return spread.count > 0;
+	hop.spread = spread_take(fib, &spread, old, &rc);
+	if (rc)
+		return false;
+	rc = hop_change(fib, vnf, index, &hop);
+	if (rc)
+		spread_take_back(fib, hop.spread);
+	return rc == 0;
+}
+
+// A group that goes or changes may take members along that are next in the list: they are not used then, and lead on.
+static void groups_revise(struct fib *fib, struct fib_vnf *vnf, const struct fib_group *group)
+{
+	uint16_t next;
+
+	for (uint16_t index = group->first; index; index = next) {
+		const struct fib_entry *entry = &fib->entries[index];
+
+		next = entry->next;
+		if (entry->used && fib->records[entry->record].kind == FIB_HOP_GROUP &&
+		    !group_shrink(fib, vnf, index))
+			hop_drop(fib, vnf, index);
+	}
+}
+
+void fib_hops_revise(struct fib *fib, uint16_t vnf, fib_revise *revise, void *context)
+{
+	struct fib_vnf *v = fib_vnf_of(fib, vnf);
+	uint16_t next;
+
+	for (unsigned group = 0; v && group < FIB_GROUPS; group++) {
+		for (uint16_t index = v->groups[group].first; index; index = next) {
+			struct fib_hop hop = fib->records[fib->entries[index].record];
+
+			next = fib->entries[index].next;
+			if (hop.kind == FIB_HOP_FORWARD && (!revise(context, group == GROUP_OPERATOR, &hop) ||
+			                                    hop_change(fib, v, index, &hop)))
+				hop_drop(fib, v, index);
+		}
+		groups_revise(fib, v, &v->groups[group]);
+	}
+}
+
+// --- What the packets of a flow take --------------------------------------------------------------------
 
 static bool is_down(const struct fib_hop *hop, uint32_t down)
 {

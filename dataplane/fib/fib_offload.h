@@ -74,6 +74,7 @@ struct offload_fib_settings {
 	unsigned wire_count;
 	char wires[OFFLOAD_WIRES_MAX][CONFIG_NAME_MAX]; // a hop's port is an index of these
 };
+_Static_assert((int)CONFIG_NAME_MAX == (int)FIB_NAME_MAX, "wires are the names of the FIB's ports");
 
 struct offload_settings {
 	struct vnf_settings vnf;
@@ -114,7 +115,9 @@ struct offload_fib {
 	int64_t keep_ms, keep_due_ms; // of its snapshot
 	uint64_t edits, kept;         // changes that no session counts; all changes that the snapshot has
 	bool keep_failed;
+	bool is_foreign; // what is at settings.snapshot: not loaded, but whole; it is not written over, but by "save"
 	_Atomic(uint32_t) wires_down; // a bit for each wire, as of the last look at it by any of the tasks
+	struct mac_table *neighbours; // of VNFs (the VNF's number is the VLAN): by which wire they were heard
 	struct fib *fib;
 	struct offload_session
 	        *sessions[FIB_VNFS_MAX]; // by the VNF's number; NULL: not offloaded by any task
@@ -144,6 +147,7 @@ struct offload_vnf {
 	uint16_t number, routes_of; // what has no route of its own is looked up there; 0: it has none
 	uint8_t port, out;          // of the task's ports: its own, and by which its frames leave
 	uint8_t wires;              // one bit each
+	uint8_t direct; // of these: 0 if it is not offloaded, and learns by which its neighbours are heard
 	bool offload, punts_misses, reflects;
 	uint8_t mac[RTE_ETHER_ADDR_LEN];
 	uint8_t macs[2 * RTE_ETHER_ADDR_LEN]; // of frames that it reflects
@@ -162,7 +166,7 @@ struct offload {
 	uint8_t doubt[256]; // by the lower byte of a port: bit 0 TCP, bit 1 UDP; a rule may say so
 	struct offload_settings settings;
 	struct offload_fib *fib;
-	struct mac_table *neighbours; // of VNFs (the VNF's number is the VLAN): by which wire they were heard
+	struct mac_table *neighbours; // the FIB's: an answer may come by another worker than the question
 	struct mac_counts neighbour_counts;
 	unsigned vnf_count;
 	uint32_t wires_down;                   // the FIB's, as of the last tick

@@ -33,6 +33,25 @@ static void synthetic_routes_are_where_the_formula_says(void **state)
 	task_destroy(task);
 }
 
+// However many a VNF flushes, a tick takes out a few of them: frames wait meanwhile.
+static void a_tick_sweeps_a_little(void **state)
+{
+	struct task *task = rig_open(state, RIG_PLAIN);
+	json_int_t before = 900, now = before;
+
+	rig_do(task, "load_synthetic",
+	       "{'vnf': 1, 'routes': 900, 'next_hops': 3, 'wire': 'p1', 'mac': '02:00:00:00:09:fe'}");
+	rig_do(task, "flush", "{'vnf': 1}");
+	for (unsigned i = 0; i < 20 && now; i++) {
+		rig_poll(task, (i + 1) * clock_hz() / 100);
+		now = rig_number(task, "fib_offload.table4.entries");
+		assert_in_range(before - now, i < 6 ? 128 : 0, 160);
+		before = now;
+	}
+	assert_int_equal(now, 0);
+	task_destroy(task);
+}
+
 static void a_vnf_that_is_flushed_begins_anew(void **state)
 {
 	struct task *task = rig_open(state, RIG_PLAIN);
@@ -144,6 +163,33 @@ static void tasks_that_share_a_fib_forward_alike(void **state)
 	task_destroy(a);
 }
 
+static struct task *replaced(void **state, struct task *old, const char *settings)
+{
+	struct task *new = rig_open(state, settings);
+
+	new->ops->take_effect(new);
+	task_destroy(old);
+	return new;
+}
+
+// The question comes by one worker, the answer by another; a task that replaces both knows it too.
+static void tasks_that_share_a_fib_know_neighbours_alike(void **state)
+{
+	struct task *a = rig_open(state, RIG_PLAIN), *b = rig_open(state, RIG_PLAIN);
+	struct rig_frame question = rig_ether(1, HOST_OF_WIRE, RTE_ETHER_TYPE_ARP);
+	struct rig_frame answer = rig_ether(HOST_OF_WIRE, 1, RTE_ETHER_TYPE_ARP);
+
+	assert_int_equal(rig_send(state, a, WIRE0, &question, 1), 10);
+	assert_int_equal(rig_send(state, b, PORT1, &answer, 1), 1000);
+	task_destroy(b);
+	b = replaced(state, a, RIG_PLAIN);
+	assert_int_equal(rig_send(state, b, PORT1, &answer, 1), 1000);
+	a = replaced(state, b,
+	             RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'wires': ['p1']") ", " RIG_VNF(2, "p3", "")));
+	assert_int_equal(rig_send(state, a, PORT1, &answer, 1), 100); // that wire is not the VNF's any more
+	task_destroy(a);
+}
+
 static void a_vnf_that_is_taken_out_leaves_no_routes(void **state)
 {
 	static const char alone[] =
@@ -161,6 +207,107 @@ static void a_vnf_that_is_taken_out_leaves_no_routes(void **state)
 	assert_int_equal(where(state, new, 2, 1, 0), 0);
 	assert_int_equal(rig_number(new, "fib_offload.vnfs.1.quota_routes"), 1000); // its share
 	task_destroy(new);
+}
+
+// A packet to 10.0.0.last of VNF 1, whose address ends in mac: by this wire, or none, with the address as its source.
+static void assert_way(void **state, struct task *task, unsigned mac, unsigned last, int wire)
+{
+	struct rig_frame frame = rig_ipv4(mac, HOST_OF_WIRE, last), got;
+
+	rig_inject(state, WIRE0, &frame);
+	rig_poll(task, 0);
+	if (wire >= 0) {
+		assert_true(rig_collect(state, (unsigned)wire, &got));
+		assert_memory_equal(got.bytes + 6, frame.bytes, 6);
+	}
+	assert_int_equal(rig_came(state), 0);
+}
+
+// What a VNF announced by its session 7: .1 by p1, .2 by p0, .3 by both; and the operator: .4, .5, .6.
+static struct task *open_ways(void **state, struct speaker *one)
+{
+	struct task *task = rig_open(state, RIG_PLAIN);
+	const struct fib_group_record group = {
+	        .op = FIB_REPLACE,
+	        .count = 2,
+	        .number = RTE_BE16(2),
+	        .members = {{RTE_BE16(0), 1, 0}, {RTE_BE16(1), 1, 0}},
+	};
+
+	*one = announced(state, task, 1, 1, 7);
+	assert_int_equal(tell_hop(state, task, one, 1, 0, 1, 0), FIB_OK);
+	assert_int_equal(tell(state, task, one, FIB_NEXT_HOP_GROUPS, &group, 1, sizeof(group), 0), FIB_OK);
+	assert_int_equal(tell_route(state, task, one, FIB_ADD, 2, 1, 0), FIB_OK);
+	assert_int_equal(tell_route(state, task, one, FIB_ADD, 3, 2, 0), FIB_OK);
+	rig_do(task, "next_hop_set", "{'vnf': 1, 'hop': 0, 'wire': 'p1', 'mac': '02:00:00:00:09:01'}");
+	rig_do(task, "next_hop_set", "{'vnf': 1, 'hop': 1, 'wire': 'p0', 'mac': '02:00:00:00:09:01'}");
+	rig_do(task, "next_hop_set",
+	       "{'vnf': 1, 'hop': 2, 'kind': 'group', 'members': [{'hop': 0}, {'hop': 1}]}");
+	rig_do(task, "route_set", "{'vnf': 1, 'prefix': '10.0.0.4', 'hop': 0}");
+	rig_do(task, "route_set", "{'vnf': 1, 'prefix': '10.0.0.5', 'hop': 1}");
+	rig_do(task, "route_set", "{'vnf': 1, 'prefix': '10.0.0.6', 'hop': 2}");
+	return task;
+}
+
+// Nothing leaves by it from then on; by others everything does until the VNF has announced it again.
+static void a_wire_that_a_vnf_loses_is_not_used(void **state)
+{
+	static const int ways[] = {-1, WIRE0, WIRE0, -1, WIRE0, WIRE0};
+	struct speaker one;
+	struct task *task = open_ways(state, &one);
+	struct rig_frame frame;
+
+	task = replaced(state, task,
+	                RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'wires': ['p0']") ", " RIG_VNF(2, "p3", "")));
+	for (unsigned last = 1; last <= 6; last++)
+		assert_way(state, task, 1, last, ways[last - 1]);
+	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.stale"), 2);
+	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.routes4"), 4);
+	assert_int_equal(tell_route(state, task, &one, FIB_ADD, 9, 1, 0), FIB_NO_SESSION);
+	one = announced(state, task, 1, 0, 8); // the only one it has
+	assert_way(state, task, 1, 1, WIRE0);
+	assert_int_equal(tell(state, task, &one, FIB_END_OF_RIB, NULL, 0, 0, 0), FIB_OK);
+	assert_way(state, task, 1, 2, -1);
+	assert_way(state, task, 1, 5, WIRE0);
+	task = replaced(state, task,
+	                RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'wires': ['p0']") ", " RIG_VNF(2, "p3", "")));
+	frame = say(&one, FIB_KEEPALIVE, NULL, 0, 0); // the same settings: the session goes on
+	assert_int_equal(answer_to(state, task, &one, &frame, 0), FIB_OK);
+	for (unsigned i = 0; i < 20; i++) // ticks sweep
+		rig_poll(task, (i + 1) * clock_hz() / 100);
+	assert_int_equal(rig_number(task, "fib_offload.table4.entries"), 3);
+	rig_conserves(task);
+	task_destroy(task);
+}
+
+static void a_new_address_is_the_source_of_all_routes(void **state)
+{
+	static const int ways[] = {WIRE1, WIRE0, -2, WIRE1, WIRE0, -2};
+	struct speaker one;
+	struct task *task = open_ways(state, &one);
+
+	rig_do(task, "next_hop_set",
+	       "{'vnf': 1, 'hop': 3, 'wire': 'p1', 'mac': '02:00:00:00:09:01', 'source': '02:00:00:00:07:07'}");
+	task = replaced(state, task,
+	                RIG_SETTINGS("", "{'vnf': 1, 'port': 'p2', 'mac': '02:00:00:00:02:05'}, " RIG_VNF(
+	                                         2, "p3", "")));
+	for (unsigned last = 1; last <= 6; last++)
+		if (ways[last - 1] >= 0)
+			assert_way(state, task, 5, last, ways[last - 1]);
+	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.stale"), 3);
+	rig_do(task, "route_set", "{'vnf': 1, 'prefix': '10.0.0.1', 'hop': 3}");
+	{
+		json_t *answer = rig_call(task, "lookup", "{'vnf': 1, 'address': '10.0.0.1'}");
+		const char *source;
+
+		assert_int_equal(json_unpack(answer, "{s:{s:s}}", "hop", "source", &source), 0);
+		assert_string_equal(source, "02:00:00:00:07:07"); // the operator's choice
+		json_decref(answer);
+	}
+	one.vnf = 5;
+	assert_int_equal(tell_route(state, task, &one, FIB_ADD, 9, 1, 0), FIB_NO_SESSION);
+	rig_conserves(task);
+	task_destroy(task);
 }
 
 static void tasks_with_one_fib_must_be_alike(void **state)
@@ -249,6 +396,84 @@ static void a_snapshot_is_there_at_the_next_start(void **state)
 	                 100); // 5 s from the first tick, at 2 s or later
 	assert_int_equal(where(state, task, 2, 1, 13 * clock_hz()), 0);
 	assert_int_equal(where(state, task, 1, 1, 13 * clock_hz()), 100);
+	task_destroy(task);
+	unlink(path);
+}
+
+#define WITH_SNAPSHOT(wires, routes6, vnfs)                                                                  \
+	"{'wires': " wires ", 'routes4': 1000, 'routes6': " routes6                                          \
+	", 'pages': '4K', 'fib': 'kept', 'snapshot': '%s', 'snapshot_s': 7, 'vnfs': [" vnfs "]}"
+#define TWO_VNFS RIG_VNF(1, "p2", "") ", " RIG_VNF(2, "p3", "")
+
+// Wires that have changed places, and a VNF that has lost one meanwhile: routes are by the wires that they named.
+static void a_snapshot_knows_wires_by_their_names(void **state)
+{
+	char path[] = "/tmp/fib_offload_test.XXXXXX", settings[1024];
+	int fd = mkstemp(path);
+	struct task *task;
+
+	assert_true(fd >= 0);
+	close(fd);
+	unlink(path);
+	snprintf(settings, sizeof(settings), WITH_SNAPSHOT("['p0', 'p1']", "1000", TWO_VNFS), path);
+	task = rig_open(state, settings);
+	rig_routes(task);
+	announced(state, task, 2, 1, 7); // takes the operator's 10.0.0.1 over
+	assert_int_equal(where(state, task, 1, 1, 0), 100);
+	assert_int_equal(where(state, task, 2, 1, 0), 100);
+	rig_do(task, "save", "{}");
+	task_destroy(task);
+	snprintf(settings, sizeof(settings), WITH_SNAPSHOT("['p1', 'p0']", "1000", TWO_VNFS), path);
+	task = rig_open(state, settings);
+	assert_int_equal(where(state, task, 1, 1, 0), 100);
+	assert_int_equal(where(state, task, 2, 1, 0), 100);
+	task_destroy(task);
+	snprintf(settings, sizeof(settings),
+	         WITH_SNAPSHOT("['p0', 'p1']", "1000",
+	                       RIG_VNF(1, "p2", ", 'wires': ['p0']") ", " RIG_VNF(2, "p3", "")),
+	         path);
+	task = rig_open(state, settings);
+	assert_int_equal(where(state, task, 1, 1, 0), 0);
+	assert_int_equal(where(state, task, 2, 1, 0), 100);
+	task_destroy(task);
+	unlink(path);
+}
+
+// One with a table that is not here any more stays as it is; one without a table that is here now is taken.
+static void a_snapshot_that_is_refused_is_not_written_over(void **state)
+{
+	char path[] = "/tmp/fib_offload_test.XXXXXX", both[1024], four[1024];
+	int fd = mkstemp(path);
+	struct task *task;
+
+	assert_true(fd >= 0);
+	close(fd);
+	unlink(path);
+	snprintf(both, sizeof(both), WITH_SNAPSHOT("['p0', 'p1']", "1000", TWO_VNFS), path);
+	snprintf(four, sizeof(four), WITH_SNAPSHOT("['p0', 'p1']", "0", TWO_VNFS), path);
+	task = rig_open(state, both);
+	rig_routes(task);
+	rig_do(task, "save", "{}");
+	task_destroy(task);
+
+	task = rig_open(state, four);
+	task->ops->take_effect(task);
+	assert_int_equal(where(state, task, 1, 1, 0), 0);
+	announced(state, task, 1, 1, 7);
+	task->ops->keep(task, true);
+	task_destroy(task);
+	task = rig_open(state, both);
+	assert_int_equal(where(state, task, 1, 1, 0), 100);
+	assert_int_equal(rig_number(task, "fib_offload.vnfs.0.routes6"), 1);
+	task_destroy(task);
+
+	task = rig_open(state, four);
+	announced(state, task, 2, 1, 7);
+	rig_do(task, "save", "{}"); // the operator wants it
+	task_destroy(task);
+	task = rig_open(state, both);
+	assert_int_equal(where(state, task, 2, 1, 0), 100);
+	assert_int_equal(where(state, task, 1, 1, 0), 0);
 	task_destroy(task);
 	unlink(path);
 }
@@ -383,15 +608,21 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        TEST(synthetic_routes_are_where_the_formula_says),
+	        TEST(a_tick_sweeps_a_little),
 	        TEST(a_vnf_that_is_flushed_begins_anew),
 	        TEST(routes_come_in_pages),
 	        TEST(methods_refuse_with_a_sentence),
 	        TEST(a_new_task_of_the_same_fib_goes_on),
 	        TEST(tasks_that_share_a_fib_forward_alike),
+	        TEST(tasks_that_share_a_fib_know_neighbours_alike),
 	        TEST(a_vnf_that_is_taken_out_leaves_no_routes),
+	        TEST(a_wire_that_a_vnf_loses_is_not_used),
+	        TEST(a_new_address_is_the_source_of_all_routes),
 	        TEST(tasks_with_one_fib_must_be_alike),
 	        TEST(a_snapshot_is_there_at_the_next_start),
 	        TEST(a_snapshot_is_kept),
+	        TEST(a_snapshot_knows_wires_by_their_names),
+	        TEST(a_snapshot_that_is_refused_is_not_written_over),
 	        TEST(a_load_that_fails_ends_no_session),
 	        TEST(settings_are_refused_with_a_sentence),
 	};

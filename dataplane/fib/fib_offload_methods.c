@@ -528,6 +528,8 @@ static json_t *with_snapshot(struct task *task, const struct offload_params *par
 		return config_error_null(
 		        error, "params.path: missing, and the task has no \"snapshot\"; give one of them");
 	status = save ? fib_save(o->fib->fib, path, reason) : load(o->fib, path, reason);
+	if (save && status == 0 && strcmp(path, o->settings.fib.snapshot) == 0)
+		o->fib->is_foreign = false;
 	return status ? config_error_null(error, "%.100s: %.140s", path, reason)
 	              : json_pack("{s:s}", "path", path);
 }

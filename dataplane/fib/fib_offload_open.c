@@ -42,6 +42,31 @@ static void session_set(struct offload_session *session, struct fib *fib,
 	s->hold_tsc = settings->hold_s * hz;
 }
 
+struct revision {
+	const struct fib_session *session;
+	const uint8_t *mac; // that it had before
+};
+
+// What leaves for a VNF has its address, unless the operator gave another, and goes by a wire of its own.
+static bool hop_revise(void *context, bool is_operators, struct fib_hop *hop)
+{
+	const struct revision *revision = context;
+	const struct fib_session *s = revision->session;
+	uint8_t *source = hop->macs + RTE_ETHER_ADDR_LEN;
+
+	if (!is_operators || memcmp(source, revision->mac, RTE_ETHER_ADDR_LEN) == 0)
+		memcpy(source, s->mac, RTE_ETHER_ADDR_LEN);
+	return memchr(s->ports, hop->port, s->wires) != NULL;
+}
+
+// With the lock.
+static void hops_revise(struct offload_session *session, const uint8_t *mac_before)
+{
+	struct revision revision = {&session->fib_session, mac_before};
+
+	fib_hops_revise(session->fib_session.fib, session->fib_session.vnf, hop_revise, &revision);
+}
+
 static int quota_set(struct fib *fib, const struct offload_vnf_settings *settings)
 {
 	const struct fib_vnf_config config = {settings->vnf, settings->quota_routes, settings->quota_hops};
@@ -67,6 +92,7 @@ static int vnf_get(struct offload_fib *fib, const struct offload_vnf_settings *s
 	}
 	session->users = 1;
 	session_set(session, fib->fib, settings);
+	hops_revise(session, settings->mac); // a snapshot's
 	fib->sessions[settings->vnf] = session;
 	return 0;
 }
@@ -95,6 +121,8 @@ static void vnf_put(struct offload_fib *fib, const struct offload_vnf_settings *
 	fib->sessions[settings->vnf] = NULL;
 }
 
+enum { NEIGHBOURS = 4096, NEIGHBOUR_AGEING_S = 300 };
+
 // --- A FIB -----------------------------------------------------------------------------------------------
 
 // A file that is no good is not worth refusing to forward.
@@ -102,13 +130,19 @@ static void snapshot_load(struct offload_fib *fib, const char *task)
 {
 	const char *path = fib->settings.snapshot;
 	char error[CONFIG_ERROR_MAX] = "";
+	int status;
 
 	if (!path[0] || access(path, F_OK) != 0)
 		return;
 	offload_fib_lock(fib->fib);
-	if (fib_load(fib->fib, path, error) != 0)
-		LOG_WARN("task %s: snapshot %s: %s; the FIB begins empty", task, path, error);
+	status = fib_load(fib->fib, path, error);
 	fib_unlock(fib->fib);
+	fib->is_foreign = status && status != -EBADMSG;
+	if (status)
+		LOG_WARN("task %s: snapshot %s: %s; the FIB begins empty%s", task, path, error,
+		         fib->is_foreign ? ", and the file stays as it is until it is moved away, or "
+		                           "fib_offload.save writes over it"
+		                         : "");
 }
 
 // Grows with the FIB's changes. A message that is applied at this moment is counted the next time.
@@ -127,7 +161,7 @@ static void snapshot_save(struct offload_fib *fib, const char *task)
 	char error[CONFIG_ERROR_MAX] = "";
 	uint64_t count = changes(fib);
 
-	if (count == fib->kept)
+	if (count == fib->kept || (fib->is_foreign && access(fib->settings.snapshot, F_OK) == 0))
 		return;
 	if (fib_save(fib->fib, fib->settings.snapshot, error) == 0)
 		fib->kept = count;
@@ -171,9 +205,14 @@ void offload_session_forget(struct offload_session *session)
 
 void offload_fib_loaded(struct offload_fib *fib)
 {
-	for (unsigned number = 1; number < FIB_VNFS_MAX; number++)
-		if (fib->sessions[number])
-			offload_session_forget(fib->sessions[number]);
+	for (unsigned number = 1; number < FIB_VNFS_MAX; number++) {
+		struct offload_session *session = fib->sessions[number];
+
+		if (!session)
+			continue;
+		offload_session_forget(session);
+		hops_revise(session, session->fib_session.mac);
+	}
 	strangers_flush(fib);
 }
 
@@ -184,10 +223,17 @@ static struct offload_fib *create(const struct offload_fib_settings *settings, c
 	        .routes6 = settings->routes6,
 	        .seed = random_secret(),
 	        .pages = settings->pages,
+	        .port_count = settings->wire_count,
+	        .ports = settings->wires,
 	};
 	struct offload_fib *fib = calloc(1, sizeof(*fib));
+	uint64_t hz = clock_hz();
 
-	if (!fib || fib_create(&config, &fib->fib) != 0) {
+	if (!fib)
+		return NULL;
+	fib->neighbours = mac_table_create(NEIGHBOURS, NEIGHBOUR_AGEING_S * hz, hz, random_secret() | 1);
+	if (!fib->neighbours || fib_create(&config, &fib->fib) != 0) {
+		mac_table_destroy(fib->neighbours);
 		free(fib);
 		return NULL;
 	}
@@ -206,6 +252,7 @@ static void destroy(struct offload_fib *fib)
 		at = &(*at)->next;
 	*at = fib->next;
 	fib_destroy(fib->fib);
+	mac_table_destroy(fib->neighbours);
 	free(fib);
 }
 
@@ -256,6 +303,24 @@ void offload_fib_put(struct offload_fib *fib, const struct offload_settings *set
 		sessions_put(fib, settings, settings->vnf_count);
 }
 
+// With other wires, or another address, it has to announce everything again; what it announced is stale until then, but for
+// what it may not do any more. With the lock.
+static void session_change(struct offload_fib *fib, struct offload_session *session,
+                           const struct offload_vnf_settings *settings)
+{
+	struct fib_session *s = &session->fib_session, before = *s;
+
+	session_set(session, fib->fib, settings);
+	if (s->wires == before.wires && memcmp(s->ports, before.ports, s->wires) == 0 &&
+	    memcmp(s->mac, before.mac, sizeof(s->mac)) == 0)
+		return;
+	hops_revise(session, before.mac);
+	if (s->number)
+		fib_begin(fib->fib, s->vnf, s->number);
+	offload_session_forget(session);
+	fib->edits++;
+}
+
 void offload_fib_set(struct offload_fib *fib, const struct offload_settings *settings)
 {
 	fib->keep_ms = (int64_t)settings->snapshot_s * MS_PER_S;
@@ -264,18 +329,14 @@ void offload_fib_set(struct offload_fib *fib, const struct offload_settings *set
 		const struct offload_vnf_settings *vnf = &settings->vnfs[i];
 
 		if (vnf->offload && quota_set(fib->fib, vnf) == 0)
-			session_set(fib->sessions[vnf->vnf], fib->fib, vnf);
+			session_change(fib, fib->sessions[vnf->vnf], vnf);
 	}
 	fib_unlock(fib->fib);
 }
 
 // --- Tasks: made, replaced and ended ---------------------------------------------------------------------
 
-enum {
-	NEIGHBOURS = 4096,
-	NEIGHBOUR_AGEING_S = 300,
-	MAC_TRIES = 100000, // one in eight does for 63 VNFs
-};
+enum { MAC_TRIES = 100000 }; // one in eight does for 63 VNFs
 
 // Tasks with one FIB are the same switch on several queues.
 int offload_agree(const struct config_task *a, const struct config_task *b, char *error)
@@ -359,6 +420,8 @@ static void vnf_set(struct offload *o, unsigned i)
 	};
 	memcpy(o->vnfs[i].mac, settings->mac, sizeof(settings->mac));
 	o->vnfs[i].reflects = mac_word(settings->reflect) != 0;
+	if (settings->offload || o->vnfs[i].reflects || !(settings->wires & (settings->wires - 1)))
+		o->vnfs[i].direct = settings->wires;
 	memcpy(o->vnfs[i].macs, settings->reflect, RTE_ETHER_ADDR_LEN);
 	memcpy(o->vnfs[i].macs + RTE_ETHER_ADDR_LEN, settings->mac, RTE_ETHER_ADDR_LEN);
 	o->vnf_of[settings->port] = (uint8_t)i;
@@ -394,7 +457,6 @@ static void sides_set(struct offload *o)
 int offload_open(struct vnf *vnf, const struct config_task *config)
 {
 	struct offload *o = (struct offload *)vnf;
-	uint64_t hz = clock_hz();
 	int status;
 
 	o->reader = -1;
@@ -403,12 +465,11 @@ int offload_open(struct vnf *vnf, const struct config_task *config)
 	if (status)
 		return status;
 	o->reader = fib_reader_add(o->fib->fib);
-	o->neighbours = mac_table_create(NEIGHBOURS, NEIGHBOUR_AGEING_S * hz, hz, random_secret() | 1);
-	if (o->reader < 0 || !o->neighbours) {
-		LOG_ERROR("task %s: no memory, or too many tasks share the FIB \"%s\"", config->name,
-		          o->settings.fib.name);
-		return o->reader < 0 ? o->reader : -ENOMEM;
+	if (o->reader < 0) {
+		LOG_ERROR("task %s: too many tasks share the FIB \"%s\"", config->name, o->settings.fib.name);
+		return o->reader;
 	}
+	o->neighbours = o->fib->neighbours;
 	fib_reader_online(o->fib->fib, o->reader);
 	sides_set(o);
 	return macs_set(o, config->name);
@@ -420,7 +481,6 @@ void offload_close(struct vnf *vnf)
 
 	if (o->fib && o->reader >= 0)
 		fib_reader_remove(o->fib->fib, o->reader);
-	mac_table_destroy(o->neighbours);
 	offload_fib_put(o->fib, &o->settings);
 }
 

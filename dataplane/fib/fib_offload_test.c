@@ -476,6 +476,34 @@ static void a_vnf_reaches_another_as_a_wire_does(void **state)
 	task_destroy(task);
 }
 
+// What it sends leaves by the wire where its neighbour was heard, in a packet of its own or in one to all.
+static void a_vnf_that_is_not_offloaded_has_neighbours(void **state)
+{
+	struct task *task = rig_open(
+	        state, RIG_SETTINGS("", RIG_VNF(1, "p2", ", 'offload': false, 'wires': ['p1']") ", " RIG_VNF(
+	                                        2, "p3", ", 'offload': false")));
+	struct rig_frame packet = rig_ipv4(2, HOST_OF_WIRE, 1), back = rig_ipv4(HOST_OF_WIRE, 2, 1);
+	struct rig_frame all = rig_ether(GROUP, 0xed, RTE_ETHER_TYPE_ARP);
+	struct rig_frame answer = rig_ether(0xed, 2, RTE_ETHER_TYPE_ARP),
+	                 of_one = rig_ipv4(HOST_OF_WIRE, 1, 1);
+	struct rig_frame to_one = rig_ipv4(1, HOST_OF_WIRE, 1);
+	struct offload *o = (struct offload *)task;
+
+	assert_int_equal(rig_send(state, task, PORT2, &back, 1), 100);
+	assert_int_equal(rig_send(state, task, WIRE0, &packet, 1), 1);
+	assert_int_equal(rig_send(state, task, PORT2, &back, 1), 1000);
+	assert_int_equal(rig_send(state, task, WIRE1, &packet, 1), 1);
+	assert_int_equal(rig_send(state, task, PORT2, &back, 1), 100);
+	assert_int_equal(rig_send(state, task, WIRE0, &all, 1), 1);
+	assert_int_equal(rig_send(state, task, PORT2, &answer, 1), 1000);
+	assert_int_equal(o->neighbour_counts.learned, 2);
+	assert_int_equal(rig_send(state, task, WIRE1, &to_one, 1), 10); // one wire: nothing to know
+	assert_int_equal(rig_send(state, task, PORT1, &of_one, 1), 100);
+	assert_int_equal(o->neighbour_counts.learned, 2);
+	rig_conserves(task);
+	task_destroy(task);
+}
+
 static void a_vnf_that_is_not_offloaded_has_everything(void **state)
 {
 	struct task *task = rig_open(
@@ -494,7 +522,7 @@ static void a_vnf_that_is_not_offloaded_has_everything(void **state)
 	}
 	assert_int_equal(rig_send(state, task, WIRE0, &all, 0), 11);
 	assert_int_equal(rig_send(state, task, WIRE0, &all, 0), 1);
-	assert_int_equal(rig_send(state, task, PORT2, &back, 0), 100);
+	assert_int_equal(rig_send(state, task, PORT2, &back, 0), 1000);
 	assert_int_equal(((struct vnf *)task)->fast_count, 3);
 	assert_int_equal(((struct vnf *)task)->slow_count, 1);
 	rig_conserves(task);
@@ -599,6 +627,7 @@ int main(void)
 	        TEST(what_a_vnf_sends_leaves_by_the_wire_of_its_neighbour),
 	        TEST(a_vnf_reaches_another_as_a_wire_does),
 	        TEST(a_vnf_that_is_not_offloaded_has_everything),
+	        TEST(a_vnf_that_is_not_offloaded_has_neighbours),
 	        TEST(every_drop_has_its_reason),
 	        cmocka_unit_test_setup_teardown(a_full_port_is_counted, fixture_setup_small,
 	                                        fixture_teardown),

@@ -451,16 +451,16 @@ static void let_go(struct fib *fib, struct fib_vnf *vnf, uint16_t index, const s
 }
 
 // Whether the VNF may have a route more. Dead entries: no more than the quota, or one that flushes again and
-// again would fill the table.
+// again would fill the table. Its share of the index is its own: only its own dead entries make room there.
 static int may_have_another(const struct fib *fib, uint16_t number, const struct fib_vnf *vnf,
                             const struct fib_prefix *prefix, bool is_entry)
 {
-	uint64_t quota = fib_get(&vnf->quota_routes);
+	uint64_t quota = fib_get(&vnf->quota_routes), live = live_routes(vnf);
 
-	if (live_routes(vnf) >= quota)
+	if (live >= quota)
 		return -EDQUOT;
 	if (!is_host(prefix) && !has_index(fib, number))
-		return fib_is_dirty(fib) ? -EAGAIN : -EDQUOT;
+		return vnf->entries > live ? -EAGAIN : -EDQUOT;
 	return is_entry || vnf->entries < 2 * quota ? 0 : -EAGAIN;
 }
 

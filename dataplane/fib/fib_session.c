@@ -216,8 +216,19 @@ static struct fib_answer conclude(struct fib_session *session, struct fib_answer
 
 // --- Messages -------------------------------------------------------------------------------------------
 
+static bool has_older_routes(const struct fib_session *session)
+{
+	struct fib_vnf_stats stats;
+
+	return fib_vnf_read(session->fib, session->vnf, &stats) && stats.stale > 0;
+}
+
+// Where nothing is stale yet, the grace period of what the new session leaves behind begins now.
 static void hello_begin(struct fib_session *session, uint32_t number, uint64_t now_tsc)
 {
+	if (!session->has_stale || (session->state == FIB_SESSION_UP && !has_older_routes(session)))
+		session->stale_tsc = now_tsc;
+	session->has_stale = true;
 	fib_begin(session->fib, session->vnf, number);
 	session->number = number;
 	session->expected = 1;
@@ -225,9 +236,6 @@ static void hello_begin(struct fib_session *session, uint32_t number, uint64_t n
 	session->heard_tsc = now_tsc;
 	for (unsigned i = 0; i < FIB_ANSWERS; i++)
 		session->answers[i] = (struct fib_answer){.code = FIB_SEQUENCE};
-	if (!session->has_stale)
-		session->stale_tsc = now_tsc;
-	session->has_stale = true;
 	conclude(session, (struct fib_answer){.code = FIB_OK});
 }
 
@@ -311,7 +319,10 @@ static struct fib_answer message_handle(struct fib_session *session, const struc
 	if (session->state == FIB_SESSION_NONE || rte_be_to_cpu_32(message->session) != session->number)
 		return (struct fib_answer){.code = FIB_NO_SESSION};
 	session->heard_tsc = now_tsc;
-	session->state = FIB_SESSION_UP; // it was silent, not gone
+	if (session->state == FIB_SESSION_STALE) { // it was silent, not gone
+		session->state = FIB_SESSION_UP;
+		session->has_stale = has_older_routes(session);
+	}
 	distance = ahead(session, sequence);
 	if (distance == 0)
 		return expected_message(session, message, length, now_tsc);
@@ -403,9 +414,7 @@ static void fall_silent(struct fib_session *session, uint64_t now_tsc)
 // Routes that nobody has spoken for since this process began: of a snapshot.
 static void look_for_stale(struct fib_session *session, uint64_t now_tsc)
 {
-	struct fib_vnf_stats stats;
-
-	if (!fib_vnf_read(session->fib, session->vnf, &stats) || stats.stale == 0)
+	if (!has_older_routes(session))
 		return;
 	session->stale_tsc = now_tsc;
 	session->has_stale = true;

@@ -190,6 +190,58 @@ static void silence(void **state)
 	hello(FIRST); // the number is free again
 }
 
+// So long that its routes would be gone without a word from it.
+static void keep_alive(uint64_t cycles)
+{
+	for (uint64_t at = 0; at < cycles; at += HOLD) {
+		rig.now += HOLD;
+		message(FIB_KEEPALIVE, 0);
+		answered(FIB_OK, 0, 1);
+		fib_session_tick(&rig.s, true, rig.now);
+	}
+}
+
+// A silence that is over, or a first HELLO, long before a restart takes nothing from its grace period.
+static void a_restart_has_all_of_its_grace(void **state)
+{
+	for (unsigned silent = 0; silent < 2; silent++) {
+		hello(FIRST + silent);
+		hop_said(1);
+		route_said(FIB_REPLACE, "10.0.0.1/32", 1, FIB_OK);
+		if (silent) {
+			message(FIB_END_OF_RIB, 0);
+			answered(FIB_OK, 0, 1);
+			rig.now += HOLD + 1;
+			fib_session_tick(&rig.s, true, rig.now);
+			assert_int_equal(rig.s.state, FIB_SESSION_STALE);
+		}
+		keep_alive(GRACE - HOLD);
+		hello(FIRST + 10 + silent);
+		keep_alive(GRACE);
+		assert_int_equal(port_to("10.0.0.1"), 5);
+		keep_alive(HOLD);
+		assert_int_equal(port_to("10.0.0.1"), 0);
+	}
+}
+
+// What was stale before a silence has no more time than that.
+static void a_silence_keeps_nothing_that_is_older(void **state)
+{
+	hello(FIRST);
+	hop_said(1);
+	route_said(FIB_ADD, "10.0.0.1/32", 1, FIB_OK);
+	hello(FIRST + 1);
+	hop_said(1);
+	route_said(FIB_ADD, "10.0.0.2/32", 1, FIB_OK);
+	rig.now += HOLD + 1;
+	fib_session_tick(&rig.s, true, rig.now);
+	keep_alive(GRACE);
+	assert_int_equal(port_to("10.0.0.1"), 5);
+	keep_alive(HOLD);
+	assert_int_equal(port_to("10.0.0.1"), 0);
+	assert_int_equal(port_to("10.0.0.2"), 5);
+}
+
 // One that never says END_OF_RIB does not keep old routes for ever.
 static void grace_without_end_of_rib(void **state)
 {
@@ -255,6 +307,8 @@ int main(void)
 	        TEST(graceful_restart),
 	        TEST(silence),
 	        TEST(grace_without_end_of_rib),
+	        TEST(a_restart_has_all_of_its_grace),
+	        TEST(a_silence_keeps_nothing_that_is_older),
 	        TEST(routes_that_nobody_speaks_for),
 	        TEST(the_operators_stay),
 	};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Snapshot of a FIB: a head, VNFs, hops, then the tables as cuckoo_save() writes them. Numbers as the machine
+// Snapshot of a FIB: a head, VNFs, hops, groups, names of ports, then the tables as cuckoo_save() writes them. Numbers as the machine
 // has them: a snapshot is for this machine to start anew. Entries say by an index which hop they lead to, so
 // hops come back to the indices that they had.
 #include <errno.h>
@@ -31,6 +31,7 @@ static uint64_t sum_of(const struct fib_snapshot *s)
 	        {s->vnfs, s->head.vnfs * sizeof(*s->vnfs)},
 	        {s->hops, s->head.hops * sizeof(*s->hops)},
 	        {s->spreads, s->head.spreads * sizeof(*s->spreads)},
+	        {s->ports, s->head.ports * sizeof(*s->ports)},
 	};
 	uint64_t sum = UINT64_C(0xcbf29ce484222325);
 
@@ -91,7 +92,9 @@ static void collect(const struct fib *fib, struct fib_snapshot *s)
 {
 	struct fib_vnf_stats stats;
 
-	s->head = (struct fib_snapshot_head){.magic = FIB_SNAPSHOT_MAGIC, .version = FIB_SNAPSHOT_VERSION};
+	s->head = (struct fib_snapshot_head){
+	        .magic = FIB_SNAPSHOT_MAGIC, .version = FIB_SNAPSHOT_VERSION, .ports = fib->port_count};
+	memcpy(s->ports, fib->ports, sizeof(s->ports));
 	for (unsigned family = 0; family < FIB_FAMILIES; family++)
 		s->head.tables |= (fib->tables[family] != NULL) << family;
 	for (uint16_t vnf = 1; vnf < FIB_VNFS_MAX; vnf++)
@@ -133,6 +136,8 @@ static int write_parts(const struct fib *fib, const struct fib_snapshot *s, int 
 		rc = write_all(fd, s->hops, s->head.hops * sizeof(*s->hops));
 	if (rc == 0)
 		rc = write_all(fd, s->spreads, s->head.spreads * sizeof(*s->spreads));
+	if (rc == 0)
+		rc = write_all(fd, s->ports, s->head.ports * sizeof(*s->ports));
 	if (rc)
 		FAIL(error, "%s", strerror(-rc));
 	for (unsigned family = 0; family < FIB_FAMILIES && rc == 0; family++)
@@ -227,6 +232,9 @@ static bool is_sound(const struct fib_snapshot *s)
 	for (uint32_t i = 0; i < s->head.vnfs; i++)
 		if (s->vnfs[i].vnf == 0 || s->vnfs[i].vnf >= FIB_VNFS_MAX)
 			return false;
+	for (uint32_t i = 0; i < s->head.ports; i++)
+		if (s->ports[i][FIB_NAME_MAX - 1])
+			return false;
 	for (uint32_t i = 0; i < s->head.hops; i++) { // in the order of their indices, which are not 0
 		const struct fib_snapshot_hop *hop = &s->hops[i];
 
@@ -249,10 +257,15 @@ static int read_head(struct fib_snapshot *s, int fd, char *error)
 {
 	int rc = read_all(fd, &s->head, sizeof(s->head));
 
-	if (rc == 0 && (s->head.magic != FIB_SNAPSHOT_MAGIC || s->head.version != FIB_SNAPSHOT_VERSION ||
-	                s->head.vnfs >= FIB_VNFS_MAX || s->head.hops > FIB_NEXT_HOPS_MAX ||
-	                s->head.spreads > FIB_SPREADS)) {
-		FAIL(error, "it is not a snapshot of a FIB of version %u", FIB_SNAPSHOT_VERSION);
+	if (rc == 0 && s->head.magic == FIB_SNAPSHOT_MAGIC && s->head.version != FIB_SNAPSHOT_VERSION) {
+		FAIL(error, "it is of version %u, this program reads version %u", s->head.version,
+		     FIB_SNAPSHOT_VERSION);
+		return -EPROTO;
+	}
+	if (rc == 0 && (s->head.magic != FIB_SNAPSHOT_MAGIC || s->head.vnfs >= FIB_VNFS_MAX ||
+	                s->head.hops > FIB_NEXT_HOPS_MAX || s->head.spreads > FIB_SPREADS ||
+	                s->head.ports > FIB_PORTS_MAX)) {
+		FAIL(error, "it is not a snapshot of a FIB");
 		return -EBADMSG;
 	}
 	if (rc == 0)
@@ -261,6 +274,8 @@ static int read_head(struct fib_snapshot *s, int fd, char *error)
 		rc = read_all(fd, s->hops, s->head.hops * sizeof(*s->hops));
 	if (rc == 0)
 		rc = read_all(fd, s->spreads, s->head.spreads * sizeof(*s->spreads));
+	if (rc == 0)
+		rc = read_all(fd, s->ports, s->head.ports * sizeof(*s->ports));
 	if (rc == 0 && (sum_of(s) != s->head.sum || !is_sound(s)))
 		rc = -EBADMSG;
 	if (rc)
@@ -268,13 +283,16 @@ static int read_head(struct fib_snapshot *s, int fd, char *error)
 	return rc;
 }
 
-static int tables_match(const struct fib *fib, const struct fib_snapshot *s, char *error)
+static bool has_table(const struct fib_snapshot *s, unsigned family)
+{
+	return s->head.tables >> family & 1;
+}
+
+static int tables_fit(const struct fib *fib, const struct fib_snapshot *s, char *error)
 {
 	for (unsigned family = 0; family < FIB_FAMILIES; family++)
-		if ((fib->tables[family] != NULL) != (s->head.tables >> family & 1)) {
-			FAIL(error, "it has %s table of IPv%u, this FIB has %s",
-			     s->head.tables >> family & 1 ? "a" : "no", family == FIB_V4 ? 4 : 6,
-			     fib->tables[family] ? "one" : "none");
+		if (has_table(s, family) && !fib->tables[family]) {
+			FAIL(error, "it has a table of IPv%u, this FIB has none", family == FIB_V4 ? 4 : 6);
 			return -EINVAL;
 		}
 	return 0;
@@ -413,26 +431,56 @@ static bool count_entry(void *context, uint16_t vnf, const struct fib_prefix *pr
 	return true;
 }
 
-static int tables_take(struct fib *fib, int fd, char *error)
+static int tables_take(struct fib *fib, const struct fib_snapshot *s, int fd, char *error)
 {
 	struct taking taking = {.fib = fib};
 
 	for (unsigned family = 0; family < FIB_FAMILIES; family++) {
 		uint64_t cursor = 0;
-		int rc = fib->tables[family] ? cuckoo_load(fib->tables[family], fd, error) : 0;
+		int rc;
 
+		if (!has_table(s, family))
+			continue;
+		rc = cuckoo_load(fib->tables[family], fd, error);
 		if (rc)
 			return rc;
-		do {
-			if (fib->tables[family])
-				fib_visit(fib, family, &cursor, UINT64_MAX, count_entry, &taking);
-		} while (cursor);
+		do
+			fib_visit(fib, family, &cursor, UINT64_MAX, count_entry, &taking);
+		while (cursor);
 	}
 	if (taking.no_room)
 		LOG_WARN("snapshot: %" PRIu64
 		         " prefixes have no room in the index and are left out; raise routes4 or routes6",
 		         taking.no_room);
 	return 0;
+}
+
+struct renaming {
+	const struct fib *fib;
+	const struct fib_snapshot *s;
+};
+
+// The port of this name, whatever its number was in the file.
+static bool port_find(void *context, bool is_operators, struct fib_hop *hop)
+{
+	const struct renaming *renaming = context;
+	unsigned port = 0;
+
+	if (hop->port >= renaming->s->head.ports)
+		return false;
+	while (port < renaming->fib->port_count &&
+	       strcmp(renaming->fib->ports[port], renaming->s->ports[hop->port]) != 0)
+		port++;
+	hop->port = (uint8_t)port;
+	return port < renaming->fib->port_count;
+}
+
+static void ports_take(struct fib *fib, const struct fib_snapshot *s)
+{
+	struct renaming renaming = {fib, s};
+
+	for (uint16_t vnf = 1; vnf < FIB_VNFS_MAX && (fib->port_count || s->head.ports); vnf++)
+		fib_hops_revise(fib, vnf, port_find, &renaming);
 }
 
 static int take(struct fib *fib, const struct fib_snapshot *s, int fd, char *error)
@@ -446,8 +494,10 @@ static int take(struct fib *fib, const struct fib_snapshot *s, int fd, char *err
 		FAIL(error, "no memory for its VNFs");
 	if (rc == 0) {
 		hops_take(fib, s);
-		rc = tables_take(fib, fd, error);
+		rc = tables_take(fib, s, fd, error);
 	}
+	if (rc == 0)
+		ports_take(fib, s);
 	if (rc)
 		forget(fib);
 	readers_in(fib);
@@ -471,7 +521,7 @@ int fib_load(struct fib *fib, const char *path, char *error)
 	if (rc == 0)
 		rc = read_head(&s, fd, error);
 	if (rc == 0)
-		rc = tables_match(fib, &s, error);
+		rc = tables_fit(fib, &s, error);
 	if (rc == 0)
 		rc = take(fib, &s, fd, error);
 	close(fd);

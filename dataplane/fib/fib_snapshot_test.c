@@ -329,6 +329,123 @@ static void a_fifo_beside(void **state)
 	fib_destroy(fib);
 }
 
+static struct fib *with_ports(const char (*ports)[FIB_NAME_MAX], unsigned count)
+{
+	const struct fib_config config = {
+	        .routes4 = 1000, .seed = 42, .pages = PAGES_4K, .port_count = count, .ports = ports};
+	struct fib *fib = NULL;
+
+	assert_int_equal(fib_create(&config, &fib), 0);
+	assert_true(fib_trylock(fib));
+	return fib;
+}
+
+// Members 1 and 2 by ports 0 and 1.
+static void group_by_ports(struct fib *fib, uint32_t session)
+{
+	const struct fib_member members[] = {{1, 1}, {2, 1}}, second = {2, 1};
+	bool missing;
+
+	for (uint16_t number = 1; number <= 3; number++) {
+		const struct fib_hop hop = {.kind = number < 3 ? FIB_HOP_FORWARD : FIB_HOP_LOCAL,
+		                            .port = (uint8_t)(number - 1)};
+
+		assert_int_equal(fib_hop_set(fib, A, session, number, &hop), 0);
+	}
+	assert_int_equal(fib_group_set(fib, A, session, 4, members, 2, &missing), 0);
+	assert_int_equal(fib_group_set(fib, A, session, 5, &second, 1, &missing), 0);
+}
+
+// Wires are [a, b] when it is saved, and [x, a] or [b, a] or none with a name when it is loaded.
+static void ports_have_names(void **state)
+{
+	static const char before[][FIB_NAME_MAX] = {"a", "b"},
+	                  after[][2][FIB_NAME_MAX] = {{"x", "a"}, {"b", "a"}, {"ab", ""}};
+	static const uint8_t at_a[] = {1, 1, 0xff}, at_b[] = {0xff, 0, 0xff};
+	const uint8_t one[16] = {10, 0, 0, 1}, two[16] = {10, 0, 0, 2}, three[16] = {10, 0, 0, 3},
+	              four[16] = {10, 0, 0, 4}, five[16] = {10, 0, 0, 5};
+	char error[256] = "";
+
+	for (unsigned turn = 0; turn < 6; turn++) {
+		uint32_t session = turn % 2 ? SESSION : FIB_OPERATOR;
+		struct fib *fib = with_ports(before, 2);
+		unsigned to = turn / 2, ports = 0;
+		const struct fib_hop *hop;
+
+		vnf_of(fib, A, 10, 10);
+		assert_int_equal(fib_begin(fib, A, SESSION), 0);
+		group_by_ports(fib, session);
+		assert_int_equal(route_put(fib, A, session, "10.0.0.1/32", 1), 0);
+		assert_int_equal(route_put(fib, A, session, "10.0.0.2/32", 2), 0);
+		assert_int_equal(route_put(fib, A, session, "10.0.0.3/32", 3), 0);
+		assert_int_equal(route_put(fib, A, session, "10.0.0.4/32", 4), 0);
+		assert_int_equal(route_put(fib, A, session, "10.0.0.5/32", 5), 0);
+		assert_int_equal(save(fib, path, error), 0);
+		fib_destroy(fib);
+		fib = with_ports(after[to], to < 2 ? 2 : 0);
+		assert_int_equal(fib_load(fib, path, error), 0);
+		hop = find(fib, A, one, 4);
+		assert_int_equal(hop->kind == FIB_HOP_FORWARD ? hop->port : 0xff, at_a[to]);
+		hop = find(fib, A, two, 4);
+		assert_int_equal(hop->kind == FIB_HOP_FORWARD ? hop->port : 0xff, at_b[to]);
+		assert_int_equal(find(fib, A, three, 4)->kind, FIB_HOP_LOCAL);
+		hop = find(fib, A, four, 4);
+		assert_int_equal(hop->kind, to < 2 ? FIB_HOP_GROUP : FIB_HOP_NONE);
+		for (uint32_t flow = 0; flow < 64 && to < 2; flow++) {
+			assert_int_equal(fib_hop_of_flow(fib, hop, flow, 0)->kind, FIB_HOP_FORWARD);
+			ports |= 1u << fib_hop_of_flow(fib, hop, flow, 0)->port;
+		}
+		assert_int_equal(ports, to == 0 ? 2 : to == 1 ? 3 : 0);
+		assert_int_equal(find(fib, A, five, 4)->kind, to == 1 ? FIB_HOP_GROUP : FIB_HOP_NONE);
+		assert_int_equal(stats_of(fib, A).routes4, to == 0 ? 3 : to == 1 ? 5 : 1);
+		assert_int_equal(stats_of(fib, A).hops, to == 0 ? 3 : to == 1 ? 5 : 1);
+		assert_int_equal(sweep_all(fib), to == 0 ? 2 : to == 1 ? 0 : 4);
+		fib_flush(fib, A, FIB_FLUSH_ALL);
+		sweep_all(fib);
+		assert_int_equal(stats_of(fib, A).hops + stats_of(fib, A).routes4, 0);
+		fib_destroy(fib);
+	}
+}
+
+// Tables that it has not are empty.
+static void of_fewer_tables(void **state)
+{
+	struct fib *fib = fib_of(1000, 0), *both = filled();
+	char error[256] = "";
+
+	vnf_of(fib, A, 10, 4);
+	hop_put(fib, A, FIB_OPERATOR, 1, 3);
+	assert_int_equal(route_put(fib, A, FIB_OPERATOR, "10.0.0.0/24", 1), 0);
+	assert_int_equal(save(fib, path, error), 0);
+	assert_int_equal(fib_load(both, path, error), 0);
+	assert_int_equal(found(both, A, "10.0.0.1"), 3);
+	assert_int_equal(found(both, A, "2001:db8::1"), 0);
+	assert_int_equal(stats_of(both, A).routes6, 0);
+	assert_int_equal(stats_of(both, B).routes4, 0);
+	assert_int_equal(route_put(both, A, FIB_OPERATOR, "2001:db8::/32", 1), 0);
+	assert_int_equal(found(both, A, "2001:db8::1"), 3);
+	fib_destroy(fib);
+	fib_destroy(both);
+}
+
+static void of_another_version(void **state)
+{
+	struct fib *fib = filled();
+	char error[256] = "";
+	uint32_t version = 2;
+	int fd;
+
+	assert_int_equal(save(fib, path, error), 0);
+	fd = open(path, O_RDWR);
+	assert_int_equal(pwrite(fd, &version, sizeof(version), offsetof(struct fib_snapshot_head, version)),
+	                 sizeof(version));
+	close(fd);
+	assert_int_equal(fib_load(fib, path, error), -EPROTO);
+	assert_string_equal(error, "it is of version 2, this program reads version 3");
+	assert_int_equal(found(fib, A, "10.0.0.1"), 1);
+	fib_destroy(fib);
+}
+
 static void of_another_kind(void **state)
 {
 	struct fib *fib = filled(), *narrow = fib_of(1000, 0);
@@ -350,7 +467,8 @@ int main(void)
 	        cmocka_unit_test(damaged),          cmocka_unit_test(forged),
 	        cmocka_unit_test(a_fifo),           cmocka_unit_test(a_fifo_beside),
 	        cmocka_unit_test(of_another_kind),  cmocka_unit_test(forged_anywhere),
-	        cmocka_unit_test(groups_come_back),
+	        cmocka_unit_test(groups_come_back), cmocka_unit_test(ports_have_names),
+	        cmocka_unit_test(of_fewer_tables),  cmocka_unit_test(of_another_version),
 	};
 
 	return cmocka_run_group_tests(tests, path_make, path_remove);

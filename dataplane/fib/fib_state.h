@@ -105,6 +105,8 @@ struct fib {
 	struct prefix_space spaces[FIB_VNFS_MAX][FIB_FAMILIES]; // its prefixes
 	struct prefix_tree *prefixes;
 	uint64_t routes; // that the tables were made for
+	unsigned port_count;
+	char ports[FIB_PORTS_MAX][FIB_NAME_MAX]; // the rest of each is 0
 	struct fib_hop none;
 	struct rte_rcu_qsbr *readers;
 	// The writer's.
@@ -234,13 +236,13 @@ void fib_index_clear(struct fib *fib); // no reader is in it
 // --- What is in a snapshot before its tables ------------------------------------------------------------
 
 #define FIB_SNAPSHOT_MAGIC UINT64_C(0x424946656e616c70) // "planeFIB"
-enum { FIB_SNAPSHOT_VERSION = 2 };
+enum { FIB_SNAPSHOT_VERSION = 3 };                      // 2 had no names of ports
 
 struct fib_snapshot_head {
 	uint64_t magic;
 	uint32_t version, tables; // a bit each: IPv4, IPv6
-	uint32_t vnfs, hops, spreads, pad;
-	uint64_t sum; // of all before it, VNFs and hops
+	uint32_t vnfs, hops, spreads, ports;
+	uint64_t sum; // of all before it and all before the tables
 };
 
 struct fib_snapshot_vnf {
@@ -259,6 +261,7 @@ struct fib_snapshot {
 	struct fib_snapshot_vnf *vnfs;
 	struct fib_snapshot_hop *hops;
 	struct fib_spread *spreads;
+	char ports[FIB_PORTS_MAX][FIB_NAME_MAX];
 };
 
 _Static_assert(sizeof(struct fib_snapshot_head) == 40 && sizeof(struct fib_snapshot_vnf) == 16 &&

@@ -250,8 +250,12 @@ static void quota_of_the_index(void **state)
 	assert_int_equal(stats_of(fib, A).routes6, count);
 	assert_int_equal(route_put(fib, A, SESSION, "10.0.0.0/8", 1), -EDQUOT);
 	assert_int_equal(route_put(fib, B, SESSION, text, 1), 0);
+	fib_flush(fib, B, FIB_FLUSH_SESSIONS); // what is swept is no room for A
+	assert_int_equal(route_put(fib, A, SESSION, "10.0.0.0/8", 1), -EDQUOT);
 	fib_flush(fib, A, FIB_FLUSH_SESSIONS);
-	assert_int_equal(sweep_all(fib), count);
+	hop_put(fib, A, SESSION, 1, A);
+	assert_int_equal(route_put(fib, A, SESSION, "10.0.0.0/8", 1), -EAGAIN);
+	assert_int_equal(sweep_all(fib), count + 1);
 	hop_put(fib, A, SESSION, 1, A);
 	assert_int_equal(route_put(fib, A, SESSION, text, 1), 0);
 	for (unsigned i = 0; i < 999; i++) { // what lies together takes little
