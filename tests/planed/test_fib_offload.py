@@ -136,6 +136,7 @@ class Switch:
     def attach(self, name: str, mac: str = HOST) -> Guest:
         guest = Guest(self.folder / name, mac)
         until(lambda: self.link(name), f"{name} is up")
+        time.sleep(0.02)  # a worker looks at one wire each millisecond, and nothing tells that it has
         return guest
 
     def link(self, name: str) -> bool:

@@ -324,6 +324,7 @@ def test_ends_of_memifs_that_are_killed_in_full_flight(
     join(switch, victim, end=end)
     flood(switch, victim)
     os.kill(victim.process.pid, signal.SIGKILL)
+    victim.process.wait(PATIENCE_S)  # its socket is another's when it is dead
     leave(switch, before)
     join(switch, guest, end=end)
     assert_every_queue(switch, guest, **FLAT_OUT)
