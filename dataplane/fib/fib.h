@@ -199,8 +199,8 @@ bool fib_vnf_read(const struct fib *fib, uint16_t vnf, struct fib_vnf_stats *sta
 void fib_read_stats(const struct fib *fib, struct cuckoo_stats *narrow, struct cuckoo_stats *wide);
 
 // Snapshot of everything: VNFs with their quotas, routes, hops, sessions. As cuckoo_save(). fib_save() takes the lock while
-// it copies to the file, and readers find all meanwhile; for fib_load() the caller has it. Loaded, what sessions announced is stale, and a VNF that this FIB knows keeps the quotas it has
-// here. What forwards by a port that has no such name here any more is not taken, nor what a damaged file says of other
+// it copies to the file, and readers find all meanwhile; for fib_load() the caller has it. Loaded, what sessions announced is
+// stale, and a VNF that this FIB knows keeps the quotas it has here. What forwards by a port that has no such name here any more is not taken, nor what a damaged file says of other
 // VNFs' hops, or of none. A table that the file has not is empty. No reader finds anything while it is loaded.
 // Returns 0, -EBADMSG (damaged), or another -errno: the file may be good for another FIB, so keep it.
 int fib_save(struct fib *fib, const char *path, char *error);

@@ -76,8 +76,8 @@ static void learn(struct offload *o, const struct offload_vnf *to, unsigned wire
 	uint64_t mac = mac_load(frame->data + RTE_ETHER_ADDR_LEN), key = mac_key(mac, to->number);
 
 	if (wire != OFFLOAD_NONE && !mac_is_group(mac) && mac)
-		mac_table_learn(o->neighbours, mac_table_bucket(o->neighbours, key), key, wire, now_tsc,
-		                &o->neighbour_counts);
+		mac_table_learn(o->fib->neighbours, mac_table_bucket(o->fib->neighbours, key), key, wire,
+		                now_tsc, &o->neighbour_counts);
 }
 
 // To the VNF itself, within its rate. Returns the verdict.
@@ -260,8 +260,8 @@ static uint8_t to_neighbour(struct offload *o, const struct offload_vnf *from, c
                             uint64_t now_tsc)
 {
 	uint64_t key = mac_key(mac_load(data), from->number);
-	unsigned wire = mac_table_lookup(o->neighbours, mac_table_bucket(o->neighbours, key), key, now_tsc,
-	                                 &o->neighbour_counts);
+	unsigned wire = mac_table_lookup(o->fib->neighbours, mac_table_bucket(o->fib->neighbours, key), key,
+	                                 now_tsc, &o->neighbour_counts);
 
 	return wire < o->settings.fib.wire_count && from->wires >> wire & 1 ? o->wire_ports[wire] : from->out;
 }

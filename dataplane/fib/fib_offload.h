@@ -117,7 +117,8 @@ struct offload_fib {
 	bool keep_failed;
 	bool is_foreign; // what is at settings.snapshot: not loaded, but whole; it is not written over, but by "save"
 	_Atomic(uint32_t) wires_down; // a bit for each wire, as of the last look at it by any of the tasks
-	struct mac_table *neighbours; // of VNFs (the VNF's number is the VLAN): by which wire they were heard
+	// Of VNFs (the VNF's number is the VLAN): by which wire they were heard. An answer may come by another worker.
+	struct mac_table *neighbours;
 	struct fib *fib;
 	struct offload_session
 	        *sessions[FIB_VNFS_MAX]; // by the VNF's number; NULL: not offloaded by any task
@@ -166,7 +167,6 @@ struct offload {
 	uint8_t doubt[256]; // by the lower byte of a port: bit 0 TCP, bit 1 UDP; a rule may say so
 	struct offload_settings settings;
 	struct offload_fib *fib;
-	struct mac_table *neighbours; // the FIB's: an answer may come by another worker than the question
 	struct mac_counts neighbour_counts;
 	unsigned vnf_count;
 	uint32_t wires_down;                   // the FIB's, as of the last tick

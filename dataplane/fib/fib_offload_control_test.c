@@ -369,15 +369,22 @@ static void load_beside(struct task *task, const json_t *given, char *error)
 	pthread_join(poller.thread, NULL);
 }
 
-static void a_snapshot_is_there_at_the_next_start(void **state)
+// Make a template that of a file which is not there.
+static void take_free_path(char *path)
 {
-	char path[] = "/tmp/fib_offload_test.XXXXXX", settings[1024], params[128];
-	struct task *task;
 	int fd = mkstemp(path);
 
 	assert_true(fd >= 0);
 	close(fd);
 	unlink(path);
+}
+
+static void a_snapshot_is_there_at_the_next_start(void **state)
+{
+	char path[] = "/tmp/fib_offload_test.XXXXXX", settings[1024], params[128];
+	struct task *task;
+
+	take_free_path(path);
 	snprintf(settings, sizeof(settings),
 	         RIG_SETTINGS(", 'snapshot': '%s'", RIG_VNF(1, "p2", "") ", " RIG_VNF(2, "p3", "")), path);
 	task = rig_open(state, settings);
@@ -409,12 +416,9 @@ static void a_snapshot_is_there_at_the_next_start(void **state)
 static void a_snapshot_knows_wires_by_their_names(void **state)
 {
 	char path[] = "/tmp/fib_offload_test.XXXXXX", settings[1024];
-	int fd = mkstemp(path);
 	struct task *task;
 
-	assert_true(fd >= 0);
-	close(fd);
-	unlink(path);
+	take_free_path(path);
 	snprintf(settings, sizeof(settings), WITH_SNAPSHOT("['p0', 'p1']", "1000", TWO_VNFS), path);
 	task = rig_open(state, settings);
 	rig_routes(task);
@@ -443,12 +447,9 @@ static void a_snapshot_knows_wires_by_their_names(void **state)
 static void a_snapshot_that_is_refused_is_not_written_over(void **state)
 {
 	char path[] = "/tmp/fib_offload_test.XXXXXX", both[1024], four[1024];
-	int fd = mkstemp(path);
 	struct task *task;
 
-	assert_true(fd >= 0);
-	close(fd);
-	unlink(path);
+	take_free_path(path);
 	snprintf(both, sizeof(both), WITH_SNAPSHOT("['p0', 'p1']", "1000", TWO_VNFS), path);
 	snprintf(four, sizeof(four), WITH_SNAPSHOT("['p0', 'p1']", "0", TWO_VNFS), path);
 	task = rig_open(state, both);
@@ -484,11 +485,9 @@ static void a_snapshot_is_kept(void **state)
 	char path[] = "/tmp/fib_offload_test.XXXXXX", settings[1024];
 	struct task *task;
 	struct speaker two;
-	int fd = mkstemp(path), ms;
+	int ms;
 
-	assert_true(fd >= 0);
-	close(fd);
-	unlink(path);
+	take_free_path(path);
 	snprintf(settings, sizeof(settings),
 	         RIG_SETTINGS(", 'snapshot': '%s', 'snapshot_s': 7",
 	                      RIG_VNF(1, "p2", "") ", " RIG_VNF(2, "p3", "")),

@@ -469,7 +469,6 @@ int offload_open(struct vnf *vnf, const struct config_task *config)
 		LOG_ERROR("task %s: too many tasks share the FIB \"%s\"", config->name, o->settings.fib.name);
 		return o->reader;
 	}
-	o->neighbours = o->fib->neighbours;
 	fib_reader_online(o->fib->fib, o->reader);
 	sides_set(o);
 	return macs_set(o, config->name);

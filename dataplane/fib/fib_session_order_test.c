@@ -224,8 +224,8 @@ static void a_restart_has_all_of_its_grace(void **state)
 	}
 }
 
-// What was stale before a silence has no more time than that.
-static void a_silence_keeps_nothing_that_is_older(void **state)
+// 10.0.0.1 is of one that has been replaced, 10.0.0.2 of the present one.
+static void route_of_each_of_two_sessions(void)
 {
 	hello(FIRST);
 	hop_said(1);
@@ -233,6 +233,12 @@ static void a_silence_keeps_nothing_that_is_older(void **state)
 	hello(FIRST + 1);
 	hop_said(1);
 	route_said(FIB_ADD, "10.0.0.2/32", 1, FIB_OK);
+}
+
+// What was stale before a silence has no more time than that.
+static void a_silence_keeps_nothing_that_is_older(void **state)
+{
+	route_of_each_of_two_sessions();
 	rig.now += HOLD + 1;
 	fib_session_tick(&rig.s, true, rig.now);
 	keep_alive(GRACE);
@@ -245,12 +251,7 @@ static void a_silence_keeps_nothing_that_is_older(void **state)
 // One that never says END_OF_RIB does not keep old routes for ever.
 static void grace_without_end_of_rib(void **state)
 {
-	hello(FIRST);
-	hop_said(1);
-	route_said(FIB_ADD, "10.0.0.1/32", 1, FIB_OK);
-	hello(FIRST + 1);
-	hop_said(1);
-	route_said(FIB_ADD, "10.0.0.2/32", 1, FIB_OK);
+	route_of_each_of_two_sessions();
 	for (uint64_t at = 0; at <= GRACE; at += HOLD) {
 		rig.now += HOLD;
 		message(FIB_KEEPALIVE, 0);

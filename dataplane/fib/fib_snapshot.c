@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Snapshot of a FIB: a head, VNFs, hops, groups, names of ports, then the tables as cuckoo_save() writes them. Numbers as the machine
-// has them: a snapshot is for this machine to start anew. Entries say by an index which hop they lead to, so
-// hops come back to the indices that they had.
+// Snapshot of a FIB: a head, VNFs, hops, groups, names of ports, then the tables as cuckoo_save() writes them.
+// Numbers as the machine has them: a snapshot is for this machine to start anew. Entries say by an index which
+// hop they lead to, so hops come back to the indices that they had.
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -34,8 +34,8 @@ enum {
 enum worker_order { WORKER_PARK, WORKER_RUN, WORKER_END };
 
 // One writer: the worker. A gap is one turn through all tasks that took longer than the worker's threshold:
-// the thread lost its CPU. Of a gap counts what is in the watched time; one may begin with it, before the first turn. Sleeping is
-// idle, and no gap.
+// the thread lost its CPU. Of a gap counts what is in the watched time; one may begin with it, before the
+// first turn. Sleeping is idle, and no gap.
 struct worker_counters {
 	uint64_t loops, sleeps, busy_cycles, idle_cycles;
 	uint64_t gaps, gap_sum_cycles, gap_max_cycles;
