@@ -278,8 +278,8 @@ static int serve(struct planed *planed, struct config *config, json_t *document,
 		return EXIT_FAILURE;
 	if (old) {
 		listen_sockets_in_place();
-		if (take_over_end(old))
-			return EXIT_FAILURE;
+		if (take_over_end(old)) // who connects comes to us already: without us there would be nobody
+			LOG_WARN("the planed before this one has not ended; this one goes on");
 	}
 	LOG_INFO("%s is ready: %u ports, %u tasks, %u workers", planed->config->name, planed->port_count,
 	         planed->task_count, planed->worker_count);

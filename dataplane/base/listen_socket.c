@@ -32,11 +32,11 @@ static bool somebody_listens(const char *path)
 	bool listens;
 
 	if (fd < 0)
-		return false;
+		return true; // for all that is known
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	// EAGAIN: its queue of connections is full, so there is one. EPROTOTYPE: it is for another type of connection.
-	listens = connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN ||
-	          errno == EPROTOTYPE;
+	// Whatever else is wrong, as a full queue or permissions, somebody may be there.
+	listens = connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 ||
+	          (errno != ECONNREFUSED && errno != ENOENT);
 	close(fd);
 	return listens;
 }

@@ -22,6 +22,7 @@
 #include "port/device_clock.h"
 
 static struct port_ops net_virtio_user_ops;
+static bool taken[RTE_MAX_ETHPORTS]; // devices that are ports of ours
 
 // A NIC given by its PCI address may exist already: EAL probed it at start.
 static int attach(struct port *port, const char *text)
@@ -31,7 +32,12 @@ static int attach(struct port *port, const char *text)
 
 	snprintf(port->device, sizeof(port->device), "%.*s", (int)strcspn(text, ","), text);
 	if (rte_eth_dev_get_port_by_name(port->device, &port_id) == 0) {
+		if (taken[port_id]) {
+			LOG_ERROR("port %s: device %s is another port's", port->config.name, port->device);
+			return -EBUSY;
+		}
 		port->port_id = port_id;
+		taken[port_id] = true;
 		return 0;
 	}
 	rc = rte_dev_probe(text);
@@ -43,6 +49,8 @@ static int attach(struct port *port, const char *text)
 	rc = rte_eth_dev_get_port_by_name(port->device, &port->port_id);
 	if (rc)
 		LOG_ERROR("port %s: device %s has no ethdev of that name", port->config.name, port->device);
+	else
+		taken[port->port_id] = true;
 	return rc;
 }
 
@@ -137,7 +145,10 @@ static void ethdev_close(struct port *port)
 {
 	struct rte_eth_dev_info info;
 
-	if (port->port_id == RTE_MAX_ETHPORTS || rte_eth_dev_info_get(port->port_id, &info))
+	if (port->port_id == RTE_MAX_ETHPORTS)
+		return;
+	taken[port->port_id] = false;
+	if (rte_eth_dev_info_get(port->port_id, &info))
 		return;
 	device_clock_close(port);
 	rte_eth_dev_stop(port->port_id);

@@ -224,8 +224,13 @@ static struct port_moved vhost_xconnect_over(const struct port *from, const stru
 	uint16_t base;
 	bool open;
 
-	if (!gate_enter(&source->gate))
+	if (!gate_enter(&source->gate)) {
+		if (gate_enter(&sink->gate)) { // what is owed there nobody else pays while it sends
+			call_by_poll(sink, false);
+			gate_leave(&sink->gate);
+		}
 		return (struct port_moved){0};
+	}
 	open = gate_enter(&sink->gate);
 	base = device_ring_base(&source->ring);
 	counts = xconnect(&source->ring, open ? &sink->ring : NULL, n);

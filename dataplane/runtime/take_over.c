@@ -124,7 +124,8 @@ int take_over_end(const struct take_over *old)
 	struct pollfd process = {.fd = old->pidfd, .events = POLLIN};
 	int rc = call(old, "shutdown");
 
-	if (rc == 0 && poll(&process, 1, END_MS) != 1)
-		rc = fail(old, ETIMEDOUT, "it does not end");
-	return rc;
+	if (rc || poll(&process, 1, END_MS) == 1)
+		return rc;
+	LOG_ERROR("--take-over %s: the planed there ends, but has not within %d s", old->path, END_MS / 1000);
+	return -ETIMEDOUT;
 }

@@ -191,9 +191,11 @@ static int start_parked(struct planed *planed, const struct request *request, st
 	                      .duration_ns = request->duration_ns,
 	                      .nonce = request->nonce,
 	                      .ptp_probes = any_stamps_ptp_only(planed),
-	                      .sampled = request->sampled,
-	                      .offered = offered_begin(request->nonce, request->keep)};
+	                      .sampled = request->sampled};
 
+	if (!request->keep && traffic_running(planed))
+		traffic_stop(planed); // who still sends is of another trial, and would be counted in this one
+	trial.offered = offered_begin(request->nonce, request->keep);
 	if (!request->keep)
 		clear_tasks(planed);
 	if (!request->keep && stamps_set(planed, request, error))

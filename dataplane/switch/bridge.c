@@ -358,6 +358,8 @@ static void bridge_adopt(struct task *task, struct task *old)
 	const struct bridge_settings *settings = task->settings;
 	struct mac_table *fresh = b->table;
 
+	if (b->table == before->table) // a named one, of the same settings and ports
+		memcpy(b->ports, before->ports, sizeof(b->ports));
 	if (settings->table[0] || !is_same(shared_of(before->table), settings, task->port_count, task->ports))
 		return;
 	b->table = before->table;

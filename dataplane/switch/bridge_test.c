@@ -384,6 +384,24 @@ static void a_port_has_so_many_stations(void **state)
 	finish(task);
 }
 
+// The table of a name goes on where the task is replaced, and so do the stations that its ports have in it.
+static void a_limit_stays_where_a_named_table_does(void **state)
+{
+	struct rig_config c = config_secure(2);
+	struct task *old, *new;
+
+	snprintf(c.bridge.table, sizeof(c.bridge.table), "t");
+	c.bridge.security[0].max_stations = 1;
+	old = create(state, &c);
+	assert_string_equal(pass(state, old, 0, NOBODY, A, UNTAGGED), "0100");
+	new = create(state, &c);
+	new->ops->adopt(new, old);
+	finish(old);
+	assert_string_equal(pass(state, new, 0, NOBODY, B, UNTAGGED), "0000");
+	assert_string_equal(pass(state, new, 0, NOBODY, A, UNTAGGED), "0100");
+	finish(new);
+}
+
 static void a_limited_port_takes_back_a_station_that_was_forgotten(void **state)
 {
 	struct rig_config c = config_secure(2);
@@ -516,6 +534,7 @@ int main(void)
 	        TEST(entries_are_those_of_the_table),
 	        TEST(an_unnamed_table_is_handed_over),
 	        TEST(a_port_has_so_many_stations),
+	        TEST(a_limit_stays_where_a_named_table_does),
 	        TEST(a_limited_port_takes_back_a_station_that_was_forgotten),
 	        TEST(a_locked_port_has_its_stations_and_nobody_else_has_them),
 	        TEST(who_floods_many_ports_is_polled_less_often),

@@ -748,7 +748,8 @@ static void monitor_clear(struct task *task)
 		counters_clear(stream_counters, s);
 		s->longest = (struct silence){0};
 		s->last_tsc = s->longest_silence = s->silence = s->stall_ticks = s->stall_end_tsc = 0;
-		if (s->sequence.unique) { // else nothing was seen: a megabyte need not be touched
+		// Else nothing was seen: a megabyte need not be touched.
+		if (s->sequence.unique || s->sequence.duplicate) {
 			memset(s->sizes, 0, (FRAME_TAGGED_MAX + 1) * sizeof(*s->sizes));
 			sequence_reset(&s->sequence, 0);
 		}

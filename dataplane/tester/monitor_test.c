@@ -495,6 +495,22 @@ static void numbers_that_were_not_offered_are_foreign(void **state)
 	close_secret(&b);
 }
 
+// A stream of which a trial saw nothing but numbers from before its beginning counts them as duplicates, once.
+static void old_numbers_are_of_one_trial(void **state)
+{
+	struct bench b = open_bench(state, 32);
+
+	put(&b, make(STREAM, EPOCH, UINT32_C(1) << 31, 0));
+	poll_all(&b);
+	assert_int_equal(number(&b, "monitor.streams.0.duplicate_packets"), 1);
+	task_clear(b.task);
+	put(&b, make(STREAM, EPOCH, 0, 0));
+	poll_all(&b);
+	assert_int_equal(number(&b, "monitor.streams.0.duplicate_packets"), 0);
+	assert_int_equal(number(&b, "monitor.streams.0.forwarded_packets"), 1);
+	close_bench(&b);
+}
+
 static void truncated_frames_are_never_forwarded(void **state)
 {
 	struct bench b = open_secret(state, 0, 1000);
@@ -534,6 +550,7 @@ int main(void)
 	        WIRE_TEST(longer_than_any_is_corrupt),
 	        WIRE_TEST(frames_without_the_nonce_are_foreign),
 	        WIRE_TEST(numbers_that_were_not_offered_are_foreign),
+	        WIRE_TEST(old_numbers_are_of_one_trial),
 	        WIRE_TEST(truncated_frames_are_never_forwarded),
 	};
 

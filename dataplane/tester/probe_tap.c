@@ -132,13 +132,16 @@ void probe_tap_close(struct probe_tap *tap)
 	free(tap);
 }
 
+enum { AHEAD = 4096 }; // both lists are in the order of the wire, and a worker waits meanwhile
+
 // The entry of a probe, from number from on; the count if it is not there.
 static uint32_t find(const struct stamps *stamps, uint32_t from, const struct frame_fields *fields)
 {
-	while (from < stamps->count &&
-	       (stamps->log[from].sequence != fields->sequence || stamps->log[from].stream != fields->stream))
-		from++;
-	return from;
+	for (uint32_t end = RTE_MIN(stamps->count, from + AHEAD); from < end; from++)
+		if (stamps->log[from].sequence == fields->sequence &&
+		    stamps->log[from].stream == fields->stream)
+			return from;
+	return stamps->count;
 }
 
 void probe_tap_collect(struct probe_tap *tap, struct stamps *stamps)

@@ -82,13 +82,16 @@ static enum offload_refusal check_gso(const struct virtio_net_hdr *asked, uint8_
 }
 
 // The checksum may be of an inner header (of a tunnel), but neither before nor in the network header, and of the
-// transport header itself only where that has it.
-static bool checksum_is_placed(const struct virtio_net_hdr *asked, uint32_t head_bytes, bool is_ip,
-                               const struct packet *p)
+// transport header itself only where that has it. A bridge moves and writes what is before that, the tags.
+static bool checksum_is_placed(const struct virtio_net_hdr *asked, const uint8_t *head, uint32_t head_bytes,
+                               bool is_ip, const struct packet *p)
 {
 	uint32_t start = asked->csum_start, offset = asked->csum_offset;
+	rte_be16_t type;
+	uint16_t l3;
 
-	if (start < RTE_ETHER_HDR_LEN || start + offset + sizeof(uint16_t) > head_bytes)
+	packet_ethernet(head, head_bytes, &l3, &type);
+	if (start < l3 || start + offset + sizeof(uint16_t) > head_bytes)
 		return false;
 	if (!is_ip || start > p->l4)
 		return true;
@@ -127,7 +130,7 @@ static enum offload_refusal check(const struct virtio_net_hdr *asked, uint8_t ac
 	if (asked->gso_type != VIRTIO_NET_HDR_GSO_NONE)
 		complete_ipv4(head, head_bytes);
 	is_ip = packet_parse(&frame, &p) == PACKET_FINE;
-	if (!checksum_is_placed(asked, head_bytes, is_ip, &p))
+	if (!checksum_is_placed(asked, head, head_bytes, is_ip, &p))
 		return OFFLOAD_REFUSED_CHECKSUM;
 	o->header = (struct virtio_net_hdr){.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
 	                                    .csum_start = asked->csum_start,

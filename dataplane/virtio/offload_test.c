@@ -355,6 +355,10 @@ static void a_tag_moves_what_the_header_points_to(void **state)
 	X(segments_with_other_flags, TYPE, 0, s->asked.flags = 0xfe)                                         \
 	X(start_in_ethernet, CHECKSUM, SAMPLE_CSUM, s->asked.csum_start = 13)                                \
 	X(start_in_ip, CHECKSUM, SAMPLE_CSUM, s->asked.csum_start = (uint16_t)(s->l4 - 2))                   \
+	X(start_in_a_tag, CHECKSUM, SAMPLE_CSUM | SAMPLE_TAG2, put_be16(s->bytes + s->l3 - 2, 0x0806),       \
+	  s->asked.csum_start = 14, s->asked.csum_offset = 0)                                                \
+	X(start_in_the_type, CHECKSUM, SAMPLE_CSUM | SAMPLE_TAG2, put_be16(s->bytes + s->l3 - 2, 0x0806),    \
+	  s->asked.csum_start = (uint16_t)(s->l3 - 2), s->asked.csum_offset = 0)                             \
 	X(start_at_end, CHECKSUM, SAMPLE_CSUM, s->asked.csum_start = (uint16_t)s->length)                    \
 	X(start_far, CHECKSUM, SAMPLE_CSUM, s->asked.csum_start = UINT16_MAX)                                \
 	X(field_half_outside, CHECKSUM, SAMPLE_CSUM | SAMPLE_UDP, s->length = s->l4 + 8,                     \

@@ -321,10 +321,12 @@ static void handle(struct link *link)
 	if (why == PEER_ACCEPTED && reply.flags && !vhost_link_reply(&link->in, &reply))
 		why = PEER_REFUSED_UNREAD;
 	defer_calls(link);
-	if (device->blocked) {
+	if (device->blocked && device->drives) {
 		bar(link->source.listener, PEER_REFUSED_BLOCKING);
 		return;
 	}
+	if (device->blocked)
+		why = PEER_REFUSED_BLOCKING;
 	if (why) {
 		refuse(link, why);
 		return;
@@ -468,22 +470,34 @@ static bool check_holes(struct link *link, uint64_t faults)
 	return false;
 }
 
-// What holds a worker up, and all that it serves: a descriptor that blocks, memory that is not there. Returns whether to
-// look again.
+// Who has the port comes first: its eventfds may be those of another connection, too, and only the first look at one sees
+// that it blocks.
+static void unblock_all(struct vhost_listener *listener)
+{
+	for (unsigned pass = 0; pass < 2; pass++)
+		for (unsigned i = 0; i < LINKS_MAX; i++)
+			if (listener->links[i].open && listener->links[i].device.drives == (pass == 0))
+				vhost_device_unblock(&listener->links[i].device);
+}
+
+// What holds a worker up, and all that it serves: a descriptor that blocks, memory that is not there. A connection that
+// has not got the port holds up nobody, so it alone is ended. Returns whether to look again.
 static bool check_drivers(struct vhost_listener *listener)
 {
 	uint64_t faults = faults_now(), since = faults - listener->faults_seen;
 
 	listener->faults_seen = faults;
+	unblock_all(listener);
 	for (unsigned i = 0; i < LINKS_MAX; i++) {
 		struct link *link = &listener->links[i];
 
 		if (!link->open)
 			continue;
-		vhost_device_unblock(&link->device);
-		if (link->device.blocked)
+		if (link->device.blocked && !link->device.drives)
+			refuse(link, PEER_REFUSED_BLOCKING);
+		else if (link->device.blocked)
 			bar(listener, PEER_REFUSED_BLOCKING);
-		else if (check_holes(link, since))
+		else if (link->device.drives && check_holes(link, since))
 			bar(listener, PEER_REFUSED_HOLES);
 	}
 	if (doorbell_unblock(listener->calling)) // of a connection that has ended meanwhile
@@ -562,6 +576,7 @@ static int thread_start(void)
 	}
 	running = rc == 0;
 	if (rc) {
+		guest_fault_catch(-1);
 		close(wake.fd);
 		close(epoll_fd);
 	}
@@ -695,15 +710,15 @@ void vhost_listener_close(struct vhost_listener *listener)
 		vhost_listener_stop(listener);
 	enter();
 	ended = closer_end(listener);
-	if (!ended)
+	if (!ended) {
 		LOG_WARN("port %s: descriptors of its driver cannot be closed; it is left behind",
 		         listener->config.name);
+		pthread_detach(listener->closer); // behind the lock it may free the listener
+	}
 	leave();
 	if (ended) {
 		pthread_join(listener->closer, NULL);
 		listener_free(listener);
-	} else {
-		pthread_detach(listener->closer);
 	}
 	if (listeners == NULL && running)
 		thread_stop();
@@ -712,9 +727,7 @@ void vhost_listener_close(struct vhost_listener *listener)
 void vhost_listeners_unblock(void)
 {
 	for (struct vhost_listener *listener = listeners; listener; listener = listener->next)
-		for (unsigned i = 0; i < LINKS_MAX; i++)
-			if (listener->links[i].open)
-				vhost_device_unblock(&listener->links[i].device);
+		unblock_all(listener);
 }
 
 uint64_t vhost_listener_refused(const struct vhost_listener *listener, enum peer_refusal refusal)

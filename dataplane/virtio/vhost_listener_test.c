@@ -356,12 +356,30 @@ static void *call(void *argument)
 	return NULL;
 }
 
+enum { SHARED = 8 << 20, PAGE = 4096 };
+
+// A driver that shares this memory has joined the first port. The test uses it as a worker would.
+static uint8_t *share(const struct rig *r, int *fd, int *memory)
+{
+	const struct peer_region region = {PEER_GUEST, SHARED, PEER_USER, 0};
+	uint8_t *at;
+
+	*memory = peer_memory(0, SHARED);
+	*fd = join(r->paths[0]);
+	assert_true(peer_send_table(*fd, &region, 1, memory, 1));
+	assert_true(answers(*fd));
+	at = mmap(NULL, SHARED, PROT_READ | PROT_WRITE, MAP_SHARED, *memory, 0);
+	assert_ptr_not_equal(at, MAP_FAILED);
+	return at;
+}
+
 // Finding 6: a worker that calls its driver stands, because the driver has made its eventfd block and filled it. It is
 // woken; the driver goes, and its port is closed for a while.
 static void who_stops_a_worker_is_barred(void **state)
 {
 	struct rig *r = *state;
-	int fd = join(r->paths[0]), event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), again;
+	int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), fd, memory, again;
+	uint8_t *at = share(r, &fd, &memory);
 	uint64_t begin_ms = clock_now_ms();
 	pthread_t worker;
 
@@ -379,25 +397,10 @@ static void who_stops_a_worker_is_barred(void **state)
 	assert_true(next_is_served(r));
 	assert_false(readable(again, 500));
 	close(again);
+	munmap(at, SHARED);
+	close(memory);
 	close(event);
 	close(fd);
-}
-
-enum { SHARED = 8 << 20, PAGE = 4096 };
-
-// A driver that shares this memory has joined the first port. The test uses it as a worker would.
-static uint8_t *share(const struct rig *r, int *fd, int *memory)
-{
-	const struct peer_region region = {PEER_GUEST, SHARED, PEER_USER, 0};
-	uint8_t *at;
-
-	*memory = peer_memory(0, SHARED);
-	*fd = join(r->paths[0]);
-	assert_true(peer_send_table(*fd, &region, 1, memory, 1));
-	assert_true(answers(*fd));
-	at = mmap(NULL, SHARED, PROT_READ | PROT_WRITE, MAP_SHARED, *memory, 0);
-	assert_ptr_not_equal(at, MAP_FAILED);
-	return at;
 }
 
 static void touch(uint8_t *at, size_t bytes)

@@ -159,6 +159,17 @@ def test_a_device_that_was_removed_can_be_made_again(planed: Planed) -> None:
         planed.apply()
 
 
+def test_a_device_is_of_one_port(planed: Planed) -> None:
+    """The first port of two with one device must not lose it to the second one, neither for good."""
+    with pytest.raises(RpcError):
+        planed.apply([ethdev("a", "net_null0"), ethdev("b", "net_null0")], [task("gen", "generator", "a")])
+    planed.apply([ethdev("a", "net_null0")], [task("gen", "generator", "a")])
+    with pytest.raises(RpcError):
+        planed.apply([ethdev("a", "net_null0"), ethdev("b", "net_null0")], [task("gen", "generator", "a")])
+    tasks = planed.send(load("gen"))
+    assert tasks["gen"]["generator"]["offered_packets"] > 0, "it has its device still"
+
+
 def test_config_get_gives_the_document_back(planed: Planed) -> None:
     wanted = document(planed.name, [RING], LOOP, nice=0)
     planed.call("config.apply", wanted)

@@ -25,6 +25,7 @@ from vhost_driver import (
     MEMORY_BYTES,
     RECEIVEQ,
     RING_SIZE,
+    SET_VRING_CALL,
     TABLE,
     TRANSMITQ,
     WRITABLE,
@@ -389,6 +390,7 @@ def test_a_port_has_four_connections(planed: Planed) -> None:
     assert ports(planed)["a"]["refused_messages"] == {"idle": 1}
 
 
+@pytest.mark.all
 def test_half_a_message_may_end_after_the_port_was_stopped(planed: Planed) -> None:
     """A message has 5 s."""
     path, message = _limited_port(planed), struct.pack("<III", 1, 1, 0)  # VHOST_USER_GET_FEATURES
@@ -560,6 +562,25 @@ def test_a_driver_is_barred_with_all_its_connections(planed: Planed) -> None:
         liar.offer(TRANSMITQ, 0, HERE, 72)
         assert liar.hung_up() and spare.hung_up()
         assert ports(planed)["a"]["refused_messages"] == {"blocking_eventfd": 2}
+
+
+def test_a_connection_that_has_not_the_port_ends_alone(planed: Planed) -> None:
+    """Nobody calls it: whoever can connect must not be able to end the driver that has the port."""
+    path = _limited_port(planed)
+    with VhostDriver(path) as owner, VhostDriver(path, set_up=False) as liar:
+        until(lambda: link_up(planed, "a"), "the owner is connected")
+        event = os.eventfd(0)
+        try:
+            liar.send_message(SET_VRING_CALL, struct.pack("<Q", RECEIVEQ), event)
+            liar.settle()
+            os.eventfd_write(event, 2**64 - 2)
+            os.set_blocking(event, True)
+            assert liar.hung_up()
+        finally:
+            os.close(event)
+        owner.settle()
+        assert link_up(planed, "a")
+        assert ports(planed)["a"]["refused_messages"] == {"blocking_eventfd": 1}
 
 
 def _truncate(guest: VhostDriver, size_bytes: int) -> None:

@@ -270,6 +270,7 @@ static const struct task_ops load_balancer_ops = {
         .counters = lb_counters,
         .clear = lb_clear,
         .report = lb_report,
+        .report_parks = true, // it forgets what is idle
         .methods = lb_methods,
         .ports_min = 2,
         .ports_max = 2,
