@@ -50,7 +50,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
@@ -558,6 +558,13 @@ def _missed(row: Row, setting: Setting) -> Iterator[str]:
     return (name for name, met in bars.items() if not met)
 
 
+def of_several_builds(runs: Iterable[Stored]) -> list[str]:
+    """Return the switches that are not of one build in all runs: those are no runs of one series."""
+    switches = {(it.label, it.version, repr(it.build)) for run in runs for it in run.derived.run.header.switches}
+    builds = Counter(label for label, *_ in switches)
+    return [label for label, count in sorted(builds.items()) if count > 1]
+
+
 @dataclass(frozen=True, slots=True)
 class Pool:
     """The quiet runs of a plan: how many, and what a reference is worth: its median error, as a share of the ratio."""
@@ -644,6 +651,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stored = {job: read(job, given.folder) for job in there(given.folder) if job[0].plan in plans}
     if not stored:
         print(f"{given.folder} has none of these runs", file=sys.stderr)
+        return 2
+    if mixed := of_several_builds(stored.values()):
+        print(
+            f"{given.folder} has runs of several builds of {', '.join(mixed)}: give another --folder", file=sys.stderr
+        )
         return 2
     found: dict[str, Any] = {}
     failed = False

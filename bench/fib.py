@@ -139,7 +139,7 @@ def run(title: str, given: argparse.Namespace, entries: int, *more: str) -> Meas
 def measure(title: str, program: Path, given: argparse.Namespace, *more: str) -> Measured:
     """Cases of a program in turn."""
     if not program.exists():
-        raise SystemExit(f"{program} is not built: meson setup build && ninja -C build")
+        raise SystemExit(f"{program} is not built: make unit-tests")
     words = [str(program), "--rounds", str(given.rounds), "--seconds", str(given.seconds), *more]
     done = subprocess.run(words, check=False, stdout=subprocess.PIPE, text=True)
     if done.returncode:

@@ -413,7 +413,9 @@ def _netlink_route(route: Route, interface: int) -> bytes:
 def client_c(rig: Rig) -> Converged:
     """Announce with the client in C."""
     rig.start_switch()
-    program = Path(str(find_planed())).parent / "fib_client_bench"
+    program = ROOT / "build" / "dataplane" / "fib_client_bench"
+    if not program.exists():
+        raise SystemExit(f"{program} is not built: make unit-tests")
     command = ["nsenter", f"--net=/proc/{rig.pid('vnf')}/ns/net", str(program), "vnf0"]
     done = subprocess.run(command, input=b"".join(map(packed, rig.table)), stdout=subprocess.PIPE, check=True)
     rig.switch.terminate()

@@ -168,12 +168,14 @@ def main() -> int:
     found = []
     with Supervisor(Path("/tmp")) as supervisor:
         rig = Rig(supervisor, options.routes, options.seed, static=options.static)
-        for _ in range(options.n):
-            for part in options.part or (PARTS[3:] if options.static else PARTS):
-                found.append(rig.restart(part))
-                print(found[-1], file=sys.stderr, flush=True)
-        rig.flow.close()
-        rig.example.close()
+        try:
+            for _ in range(options.n):
+                for part in options.part or (PARTS[3:] if options.static else PARTS):
+                    found.append(rig.restart(part))
+                    print(found[-1], file=sys.stderr, flush=True)
+        finally:
+            rig.flow.close()
+            rig.example.close()
     print("\n".join(table(found)))
     return 0
 

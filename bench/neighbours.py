@@ -206,6 +206,8 @@ def turn(supervisor: Supervisor, switch: Planed, guest: Planed, kind: str, secon
         until(lambda: BEGUN in peer.log_tail(), "the peer begins")
         began, before, cpu_before = time.monotonic(), received(guest), cpu_s(peer.pid)
         time.sleep(seconds)
+        if not peer.alive():
+            raise SystemExit(f"the peer {kind} has ended, and harms nobody: {peer.exit_report()}")
         count, took = received(guest) - before, time.monotonic() - began
         share = (cpu_s(peer.pid) - cpu_before) / took
         found = ports(switch)

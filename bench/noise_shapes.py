@@ -191,7 +191,9 @@ ORDINARY = (
     "drift",
 )
 EXEMPT = ("near and far cores", "rare: 10 % at -20 %", "rare, one switch")
-"""A state that is rarer than one in n starts is in no interval; far cores are one for all switches at once."""
+"""Those without a bar of false differences: far cores are one for all switches at once."""
+UNCOVERED = EXEMPT[1:]
+"""Those without one of coverage: a state that is rarer than one in n starts is in no interval."""
 SHAPES: Mapping[str, Shape] = {
     "starts 0.5 %": normal(0.005),
     "starts 2 %": normal(0.02),

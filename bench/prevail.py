@@ -60,11 +60,13 @@ def _latency(result: Result, load: str) -> LatencySummary | None:
 
 
 def judge(point: Point, results: Sequence[Result], switch: str) -> Cell | None:
-    """The cell of one point; None without a result of the switch that counts."""
+    """The cell of one point; None without a result of the switch, and of another one, that counts."""
     own = next((r for r in results if r.point.switch == switch and counts(r)), None)
     if own is None:
         return None
     others = [r for r in results if r.point.switch != switch and counts(r)]
+    if not others:  # nobody was compared
+        return None
     means, p99s = [], []
     for load in dict.fromkeys(s.load for s in own.latency):
         mine, theirs = _latency(own, load), [_latency(other, load) for other in others]

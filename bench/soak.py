@@ -430,6 +430,7 @@ class Outcome:
                 self.drivers - self.drivers_served,
                 self.drivers == self.drivers_served,
             ),
+            ("hostile messages refused", self.hostile_messages, self.hostile_messages > 0),
             ("route updates without answer", self.updates_unanswered, self.updates_unanswered == 0),
         ]
 

@@ -151,9 +151,11 @@ def show(found: dict[tuple[Load, str, str], list[Figures]], switches: Sequence[s
             for switch, row in medians.items():
                 cells = (f"{v:9.2f}{'*' if v <= LEVEL * low else ' '}" for v, low in zip(row, least, strict=True))
                 print(f"  {band:5} {load[0]:5} {load[1]:.2f} {switch:12}", *cells, f" n {len(rows[switch])}")
-            if switches[0] in medians:
+            if switches[0] not in medians:
+                behind += 1
+            else:
                 behind += sum(v > LEVEL * low for v, low in zip(medians[switches[0]], least, strict=True))
-    return behind
+    return behind if found else 1
 
 
 def main() -> int:

@@ -20,7 +20,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -132,7 +131,7 @@ def gated(seed: int, noise: float, runs: int, factor: float, correlation: float 
     of_runs = regression(correlation, noise)(2 * runs, generator)
     each = generator.normal(0, FINE, (CELLS, 2 * runs)) + of_runs
     differences = each[:, 1::2] - each[:, ::2] + math.log(factor)
-    shared = replace(fit_noise(list(differences), runs - 1), correlation=0.0)
+    shared = fit_noise(list(differences), runs - 1)
     compared = []
     for cell, sample in enumerate(differences):
         it = shared.estimate(sample.tolist())

@@ -19,12 +19,12 @@ harnesses=("${@:2}")
 [ ${#harnesses[@]} -gt 0 ] || harnesses=(vring vhost_listener frontend memif offload config rpc packet nf rule_file route_file frame capture fib_message vhost_machine)
 build=build-fuzz
 
-scripts/setup.sh clang
+scripts/setup.sh clang libcmocka-dev
 scripts/setup.sh "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
 if ! [ -f $build/build.ninja ]; then
 	echo "fuzz: setting up $build"
 	CC=clang meson setup $build --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false \
-		-Dfuzz=true -Dwerror=true >/dev/null
+		-Dfuzz=true -Dwerror=true
 fi
 targets=()
 for name in "${harnesses[@]}"; do

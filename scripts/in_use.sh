@@ -7,7 +7,8 @@ python=$(realpath --no-symlinks "$1")/bin/python
 
 for process in /proc/[0-9]*; do
 	mapfile -d '' -t words 2>/dev/null <"$process/cmdline" || continue # it has ended
-	[ "${#words[@]}" -gt 1 ] && [[ ${words[0]} == "$python"* ]] && [ "${words[1]##*/}" = planebench ] || continue
+	[ "${#words[@]}" -gt 1 ] && [[ ${words[0]} == "$python"* ]] || continue
+	[[ "${words[1]##*/}" == planebench || " ${words[*]:1:3} " =~ (\ -m\ planebench\ |\ (.*/)?bench/[a-z_]*\.py\ ) ]] || continue
 	echo "setup: planebench runs from $1 (process ${process#/proc/}: ${words[*]:1:3}), and a new installation would" \
 		"take its programs away. Wait for its end, or end it: kill -INT ${process#/proc/}" >&2
 	exit 1

@@ -13,13 +13,14 @@ cd "$(dirname "$0")/.."
 build=build-sanitize
 build_tsan=build-tsan
 python=${PYTHON:-.venv/bin/python}
+scripts/setup.sh libcmocka-dev
 [ $# -gt 0 ] || set -- tests/planed tests/switches tests/nf
 
 [ -f $build/build.ninja ] || meson setup $build --buildtype=debugoptimized -Db_sanitize=address,undefined \
-	-Db_lundef=false -Dwerror=true >/dev/null
+	-Db_lundef=false -Dwerror=true
 ninja -C $build -j"${JOBS:-2}" --quiet
 
-[ -f $build_tsan/build.ninja ] || meson setup $build_tsan --buildtype=debugoptimized >/dev/null
+[ -f $build_tsan/build.ninja ] || meson setup $build_tsan --buildtype=debugoptimized
 ninja -C $build_tsan -j"${JOBS:-2}" --quiet dataplane/cuckoo_stress_tsan dataplane/fib_race_tsan dataplane/port_race_tsan dataplane/port_contract_tsan
 
 reports=$PWD/$build/reports

@@ -131,3 +131,9 @@ def test_equal_figures_are_one_level() -> None:
     assert find_changes([10.0] * 30) == ()
     (change,) = find_changes([10.0] * 10 + [9.0] * 10)
     assert (change.first, change.at, change.last) == (9, 10, 10)
+
+
+@pytest.mark.parametrize(("factor", "answer"), [(1.0, "passes"), (0.8, "fails")])
+def test_the_gate_of_the_bench_runs(factor: float, answer: str) -> None:
+    """bench/trends.py is in no other test, and takes minutes."""
+    assert trends.gated(1, noise=0.005, runs=5, factor=factor) == answer
