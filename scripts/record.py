@@ -43,7 +43,7 @@ from record_kept import (
     standings,
 )
 
-from planebench.analysis.counting import latency_counts, same_cell, saturating
+from planebench.analysis.counting import latency_compares, same_cell, saturating
 from planebench.analysis.node_capacity import predictions
 from planebench.analysis.standings import Standing
 from planebench.model.results import Comparison, LatencySummary
@@ -130,11 +130,11 @@ def _setup_row(name: str) -> Line:
 
 def versions() -> str:
     """Return the version of each switch, and in what their conditions differ."""
-    found: dict[str, str] = {}
+    found: dict[str, dict[str, None]] = {}
     for run in kept().values():
         for label in run.run.switch_labels:
-            found.setdefault(label, run.run.version_of(label))
-    names = "; ".join(f"{name} {version}" for name, version in found.items())
+            found.setdefault(label, {})[run.run.version_of(label)] = None
+    names = "; ".join(f"{name} {' and '.join(versions)}" for name, versions in found.items())
     return f"Versions: {names}. {conditions_remark(run_of(MAIN))}.\n"
 
 
@@ -214,7 +214,7 @@ def _percentiles(summary: LatencySummary) -> str:
     if not summary.samples:
         return NOTHING
     words = f"{us(summary.p50)}/{us(summary.p99)}".replace(" ", "")
-    return words if latency_counts(summary) else f"({words})"
+    return words if latency_compares(summary) else f"({words})"
 
 
 def chains_table() -> str:
@@ -357,7 +357,7 @@ def measure() -> Iterator[str]:
     for name, seed in SEEDS.items():
         run = f"record-{name}"
         command = [program, "run", name.removesuffix(AGAIN), "--seed", str(seed), "--name", run]
-        there = next((it for it in list_runs(default_runs_dir()) if it.header.name == run), None)
+        there = next((it for it in reversed(list_runs(default_runs_dir())) if it.header.name == run), None)
         if there is None:
             subprocess.run(command, check=True)
         elif not is_complete(there):

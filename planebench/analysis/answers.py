@@ -116,24 +116,24 @@ def answers(family: Sequence[OneOfMany], alpha: float = ALPHA) -> list[Answer]:
             told = replace(answer(estimate, bounds), level=level)
             differs = max(p, over_all[unit]) < alpha
             if told.answer == "open" or (told.answer == "different" and not differs):
-                starts = None if bounds.hide(estimate) else starts_missing(estimate, level)
+                starts = None if bounds.hide(estimate) else starts_missing(estimate, level, may_be_same=bounds == EXACT)
                 told = replace(told, answer="open", starts=starts)
             found[index] = told
     return found
 
 
-def starts_missing(estimate: Estimate, alpha: float) -> int | None:
+def starts_missing(estimate: Estimate, alpha: float, *, may_be_same: bool = True) -> int | None:
     """Return how many more starts decide the comparison if its mean and noise stay as they are.
 
-    ``alpha``: the level at which it is called different. More starts make the mean more certain, and the noise as well:
-    its degrees of freedom rise with them.
+    ``alpha``: the level at which it is called different; a lower bound is never called the same. More starts make the
+    mean more certain, and the noise as well: its degrees of freedom rise with them.
     """
     away = abs(estimate.mean)
 
     def decides(more: int) -> bool:
         times = 1 + more / estimate.n
         later = replace(estimate, error=estimate.error / math.sqrt(times), degrees=estimate.degrees * times)
-        return later.half_width(alpha) < away or later.half_width() < math.log1p(MARGIN) - away
+        return later.half_width(alpha) < away or (may_be_same and later.half_width() < math.log1p(MARGIN) - away)
 
     prices = range(1, STARTS_MAX - estimate.n + 1)
     at = bisect_left(prices, True, key=decides)

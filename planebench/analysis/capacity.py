@@ -80,10 +80,17 @@ def one_look(manifest: Mapping[str, str]) -> int:
     return int(ring[0]) if ring and manifest.get("index_look") == LOOK_PER_RING else full_batch(manifest)
 
 
-def capacity_of(run: Run, point: Point, trials: Sequence[Trial]) -> Capacity | None:
-    """Return the capacity of a point from its trials, with what the switch says of its batches."""
+def capacity_of(
+    run: Run, point: Point, trials: Sequence[Trial], counted_as: Sequence[Trial] | None = None
+) -> Capacity | None:
+    """Return the capacity of a point from its trials, with what the switch says of its batches.
+
+    ``counted_as``: the same trials with other numbers of starts, where a whole run is one observation; the cost of a
+    batch is fitted within the starts as they were.
+    """
     manifest = next((it.settings for it in run.header.switches if it.label == point.switch), {})
-    return capacity(saturating(trials).trials, trials, full_batch(manifest), one_look(manifest))
+    anchors = saturating(trials if counted_as is None else counted_as).trials
+    return capacity(anchors, trials, full_batch(manifest), one_look(manifest))
 
 
 def capacity(saturated: Sequence[Trial], trials: Sequence[Trial], full: int, look: int = 0) -> Capacity | None:

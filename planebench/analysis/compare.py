@@ -401,20 +401,23 @@ def _sides(
         first = number * _STARTS_OF_A_RUN
         names = {} if files is None else names_by_content(derived.run.header.settings, files)
         for result in derived.results:
-            trials, searches = tuple(derived.trials[result.point]), result.searches
+            own = trials = tuple(derived.trials[result.point])
+            searches = result.searches
             if units is not None:
                 trials = tuple(replace(t, start=units[number], repetition=units[number]) for t in trials)
-                searches = tuple(replace(s, repetition=units[number]) for s in searches)
+                searches = tuple(replace(s, repetition=units[number], start=units[number]) for s in searches)
             elif run_ids:
                 trials = tuple(replace(t, start=first + t.start) for t in trials)
-                searches = tuple(replace(s, repetition=first + s.repetition) for s in searches)
+                searches = tuple(
+                    replace(s, repetition=first + s.repetition, start=first + s.of_start) for s in searches
+                )
             point = replace(result.point, chain=renamed(result.point.chain, names))
             mine = _ComparedSide(
                 point.switch + suffix,
                 replace(result, point=point),
                 trials,
                 searches,
-                capacity_of(derived.run, result.point, trials) if result.verdict.kind.is_bound else None,
+                capacity_of(derived.run, result.point, own, trials) if result.verdict.kind.is_bound else None,
             )
             before = found.get(point)
             found[point] = mine if before is None else before.with_more(mine)

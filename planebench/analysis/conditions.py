@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from planebench.model.conditions import (
     DEFAULT,
@@ -324,6 +324,8 @@ MUST_MATCH: Mapping[Literal["settings", "host"], Mapping[str, str]] = {
         "open_loop": "open loop",
         "warmup_s": "seconds of warm-up",
         "probe_rate_pps": "latency probes per second",
+        "stamp": "frames with a time stamp",
+        "anatomy": "latency breakdown",
         "clock": "clock of latencies",
         "check": "check of frames",
         "switch_cpu": "CPU of the switch",
@@ -355,9 +357,14 @@ def differing_facts(a: RunHeader, b: RunHeader) -> tuple[str, ...]:
     for where, names in MUST_MATCH.items():
         for key, name in names.items():
             left, right = (getattr(header, where).get(key, _OLDER.get(key)) for header in (a, b))
-            if left != right:
+            if left != right and not (key == "cpu_mhz" and _alike_mhz(left, right)):
                 found.append(f"{name}: {_words(left)} against {_words(right)}")
     return (*found, *_changed_files(a, b), *_unlike_traffic(a, b))
+
+
+def _alike_mhz(a: Any, b: Any) -> bool:
+    """Return whether two clocks that were read at some moment may be that of one CPU."""
+    return bool(a and b) and max(a, b) / min(a, b) - 1 <= MHZ_TOLERANCE
 
 
 def check_comparable(a: RunHeader, b: RunHeader, force: str, *, forced: bool) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def node_capacity(server: Server) -> NodeCapacity:
     functions, cores = server.ports * server.vfs_per_port, server.vnf_cores
     return NodeCapacity(
         per_port=min(cores // server.ports, server.vfs_per_port),
-        per_socket=min(cores // server.sockets, functions),
+        per_socket=min(cores // server.sockets, -(-server.ports // server.sockets) * server.vfs_per_port),
         vnfs=min(functions, cores),
         limit="virtual functions" if functions < cores else "logical cores",
     )
@@ -105,43 +105,55 @@ def over_provisioned(derived: Derived, ring_size: int) -> tuple[OverProvisioned,
 
 @dataclass(frozen=True, slots=True)
 class PathCost:
-    """The cost of a frame on one path of a run: R+ of one core, and cycles where the switch counts them.
+    """What one core of a switch carries on one path of a run, in frames per second, and what a frame costs it.
 
-    ``is_bound``: R+ is a lower bound.
+    ``low`` and ``high`` are the 95 % interval of R+, None where it is not known. ``is_bound``: the tester was the
+    limit, so the switch carries at least R+; ``capacity`` is then the 95 % interval of what it is estimated to carry.
     """
 
     point: Point
     pps_per_core: float
+    low: float | None
+    high: float | None
     is_bound: bool
+    capacity: tuple[float, float] | None
+    gbps_per_core: float
+    """The same in Gb/s of layer 1, of the frames that came through."""
     cycles_per_frame: float | None
-    hz: float | None
 
-    def vnfs(self, cores: float, pps_per_vnf: float) -> int:
-        """Return for how many VNFs that receive ``pps_per_vnf`` frames per second each ``cores`` cores do the work.
+    def vnfs(self, cores: float, pps_per_vnf: float) -> tuple[int, int | None] | None:
+        """Return the least and the most VNFs, or chains, that ``cores`` serve if each receives ``pps_per_vnf``.
 
-        N = cores f / (cycles a frame x frames per second), at full load f / cycles is R+ of a core.
+        The most is None for a lower bound. None on a path without VNFs.
         """
-        full = self.pps_per_core if not self.cycles_per_frame or not self.hz else self.hz / self.cycles_per_frame
-        return math.floor(cores * full / pps_per_vnf)
+        scenario = scenario_named(self.point.scenario)
+        if not (scenario.has_vnfs or scenario.ends_in_vnfs):
+            return None
+        least, most = (math.floor(cores * (end or self.pps_per_core) / pps_per_vnf) for end in (self.low, self.high))
+        return least, None if self.is_bound else most
 
 
 def path_costs(derived: Derived, cores_of: Callable[[str], int]) -> tuple[PathCost, ...]:
-    """Return the cost of every path with an accepted throughput; ``cores_of`` returns the cores of a switch."""
+    """Return the cost of every path with a throughput; ``cores_of`` returns the cores of a switch."""
     found = []
     for result in filter(counts, derived.results):
         cores = cores_of(result.point.switch)
-        cycles, hz = [], []
-        for trial in saturating(derived.trials[result.point]).trials:
-            busy, idle = trial.switch.busy_cycles, trial.switch.idle_cycles
-            if busy and idle is not None and trial.forwarded_packets:
-                cycles.append(busy / trial.forwarded_packets * (1 - stood_in(trial).switch))
-                hz.append((busy + idle) * 1e9 / trial.offered_duration_ns / cores)
+        cycles = [
+            trial.switch.busy_cycles / trial.forwarded_packets * (1 - stood_in(trial).switch)
+            for trial in saturating(derived.trials[result.point]).trials
+            if trial.switch.busy_cycles and trial.forwarded_packets
+        ]
+        low, high = result.throughput_low_pps, result.throughput_high_pps
+        capacity = result.capacity_low_pps, result.capacity_high_pps
         cost = PathCost(
             result.point,
             (result.throughput_pps or 0.0) / cores,
+            low and low / cores,
+            high and high / cores,
             result.verdict.kind.is_bound,
+            (capacity[0] / cores, capacity[1] / cores) if capacity[0] and capacity[1] else None,
+            (result.throughput_l1_gbps or 0.0) / cores,
             statistics.median(cycles) if cycles else None,
-            statistics.median(hz) if hz else None,
         )
         found.append(cost)
     return tuple(found)

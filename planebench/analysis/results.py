@@ -55,10 +55,12 @@ def run_searches(header: RunHeader, point: Point, trials: Sequence[Trial]) -> tu
         methods = tuple(method for method in methods if method in asked)
     others = [method for method in asked if method not in methods]  # loads of latency rest on them
     ceiling_pps = tester_ceiling_pps(header.calibration, point)
+    starts = {trial.index: trial.start for trial in trials}
     found = []
     for method in (*methods, *others):
         for repetition in repetitions(trials) if method in methods else (0,):
             search = so_far(method, how, point, trials, repetition)
+            search = replace(search, start=starts[search.trials[-1]] if search.trials else None)
             if search.complete and search.verdict.kind is VALID and search.lower_pps is not None:
                 reason = near_ceiling(search.lower_pps, ceiling_pps)
                 if reason is not None:
@@ -73,10 +75,16 @@ def with_a_rate(searches: Iterable[SearchResult], method: str) -> list[SearchRes
     return [s for s in searches if s.method == method and search_counts(s) and s.lower_pps]
 
 
+def mean_burst_packets(searches: Iterable[SearchResult], method: str) -> float | None:
+    """Return the longest burst without loss: the mean over the starts that came to one; None if none did."""
+    found = [s.burst.mean_packets for s in searches if s.method == method and s.burst and search_counts(s)]
+    return statistics.fmean(found) if found else None
+
+
 def lower_bounds(searches: Iterable[SearchResult]) -> Blocks:
     """Return the lower bounds as the figures of their starts; where the start is a whole run, it may have several."""
-    logs = grouped((s.repetition, math.log(s.lower_pps)) for s in searches if s.lower_pps)
-    return tuple(Block(start, start, statistics.fmean(mine)) for start, mine in logs.items())
+    logs = grouped(((s.repetition, s.of_start), math.log(s.lower_pps)) for s in searches if s.lower_pps)
+    return tuple(Block(*numbers, statistics.fmean(mine)) for numbers, mine in logs.items())
 
 
 def widths(searches: Iterable[SearchResult]) -> list[float]:

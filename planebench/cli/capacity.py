@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -20,7 +21,17 @@ from planebench.analysis.node_capacity import (
 from planebench.cli.options import complain, print_json, print_table
 from planebench.host.facts import collect
 from planebench.model.errors import INCONCLUSIVE, UsageError
-from planebench.model.words import NOTHING, cycles, listed, load_words, mpps, percent, point_words, printable, several
+from planebench.model.words import (
+    NOTHING,
+    estimate,
+    listed,
+    load_words,
+    mpps,
+    percent,
+    point_words,
+    printable,
+    several,
+)
 from planebench.report.setup import switch_cores
 from planebench.store import find_run, read_run
 from planebench.testbed.rates import parse_rate, rate_label
@@ -50,12 +61,15 @@ def capacity(
     costs: tuple[PathCost, ...] = ()
     most: tuple[Carried, ...] = ()
     over: tuple[OverProvisioned, ...] = ()
+    measured_on = ""
     if run is not None:
         stored = read_run(find_run(runs, run))
         derived = Derived(stored)
         costs = path_costs(derived, lambda label: switch_cores(stored, label))
         most = carried(derived.results)
         over = over_provisioned(derived, stored.header.plan.ring_size)
+        there = stored.header.switch_host
+        measured_on = str((there.host if there else stored.header.host).get("cpu_model") or "an unknown CPU")
     if json:
         print_json(
             {
@@ -63,15 +77,19 @@ def capacity(
                 "assumed": list(assumed),
                 "capacity": asdict(found),
                 "pps_per_vnf": pps,
+                "measured_on": measured_on,
                 "paths": [
                     {
                         "switch": it.point.switch,
                         "path": point_words(it.point),
                         "point": replace(it.point, switch="").point_id,
                         "pps_per_core": it.pps_per_core,
+                        "low_pps_per_core": it.low,
+                        "high_pps_per_core": it.high,
                         "is_bound": it.is_bound,
+                        "capacity_pps_per_core": it.capacity,
+                        "gbps_per_core": it.gbps_per_core,
                         "cycles_per_frame": it.cycles_per_frame,
-                        "hz": it.hz,
                         "vnfs_of_one_core": it.vnfs(1, pps),
                         "vnfs_of_all_cores": it.vnfs(server.vnf_cores, pps),
                     }
@@ -91,7 +109,7 @@ def capacity(
         if assumed:
             print(f"assumed, because no NIC tells: {listed(assumed)}")
         if costs:
-            _print_costs(costs, server, pps)
+            _print_costs(costs, server, pps, measured_on)
         for carrier in most:
             print(
                 f"measured: {printable(carrier.switch)} carried {carrier.vnfs} x {printable(carrier.chain)} "
@@ -131,13 +149,21 @@ def _server(
     return server, tuple(words for words, is_assumed in assumptions if is_assumed)
 
 
-def _print_costs(costs: tuple[PathCost, ...], server: Server, pps: float) -> None:
-    print(f"\nVNFs that receive {rate_label(pps)} each, by the measured cost of a frame in the switch alone:")
+def _print_costs(costs: tuple[PathCost, ...], server: Server, pps: float, measured_on: str) -> None:
+    where = f"by the cores of the switch, measured on {printable(measured_on)}"
+    print(f"\nVNFs (or chains of them) that receive {rate_label(pps)} each, {where}:")
     rows = []
     for it in costs:
-        mark = "≥" if it.is_bound else ""
-        carried = (f"{mark}{it.vnfs(cores, pps)}" for cores in (1, server.vnf_cores))
-        cost = NOTHING if it.cycles_per_frame is None else cycles(it.cycles_per_frame)
-        rows.append((point_words(it.point), it.point.switch, cost, mark + mpps(it.pps_per_core), *carried))
-    names = ("path", "switch", "cycles / frame", "Mpps per core", "VNFs / core", f"/ {server.vnf_cores} cores")
-    print_table(names, rows)
+        known = it.capacity and estimate(math.sqrt(it.capacity[0] * it.capacity[1]), *it.capacity)
+        error = f"±{math.sqrt(it.high / it.low) - 1:.0%}" if it.low and it.high else ""
+        rate = " ".join(filter(None, (("≥" if it.is_bound else "") + mpps(it.pps_per_core), known or error)))
+        carried = (_vnfs(it.vnfs(cores, pps)) for cores in (1, server.vnf_cores))
+        rows.append((point_words(it.point), it.point.switch, rate, f"{it.gbps_per_core:.1f}", *carried))
+    print_table(("path", "switch", "Mpps/core", "Gb/s", "VNFs/core", f"{server.vnf_cores} cores"), rows)
+
+
+def _vnfs(ends: tuple[int, int | None] | None) -> str:
+    if ends is None:
+        return NOTHING
+    least, most = ends
+    return f"≥{least}" if most is None else f"{least}" if most == least else f"{least} to {most}"

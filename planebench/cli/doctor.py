@@ -56,6 +56,8 @@ def doctor(
         state = journal.state_path()
         if not state.exists() or os.geteuid() == 0:
             return _told(tuning.undo(state), json, quiet, "nothing to undo")
+        if json:
+            print_json({"changes": []})
         complain(f"only root can restore the settings in {state}: `sudo planebench doctor --undo`")
         return 1
     findings = diagnose()

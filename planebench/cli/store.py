@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from planebench.analysis.metrics.column import plain
 from planebench.analysis.trend import find_trend
@@ -50,11 +52,18 @@ def query(store: Path, sql: str, *, json: bool, name: str = "rows") -> None:
         except duckdb.Error as error:
             raise UsageError(f"the query failed: {error}") from None
     if json:
-        in_json = (bool, int, float, str, list, type(None))  # what else DuckDB has, as dates, is text in JSON
-        cells = [[value if isinstance(value, in_json) else str(value) for value in row] for row in rows]
-        print_json({name: [dict(zip(columns, row, strict=True)) for row in cells]})
+        print_json({name: [dict(zip(columns, map(_in_json, row), strict=True)) for row in rows]})
     else:
         print_table(columns, rows)
+
+
+def _in_json(value: Any) -> Any:
+    """Return a value of DuckDB as JSON has it: null for what is no number, text for what else there is, as dates."""
+    if isinstance(value, list):
+        return [_in_json(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, bool | int | str | None) else str(value)
 
 
 def trend(store: Path, metric: Metric, *, json: bool, quiet: bool) -> None:

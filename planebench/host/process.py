@@ -100,7 +100,8 @@ class Process:
         if code is None:
             how = "is still running"
         elif code < 0:
-            how = f"was killed by {signal.Signals(-code).name}"
+            known = {number.value: number.name for number in signal.Signals}
+            how = f"was killed by {known.get(-code, f'signal {-code}')}"
         else:
             how = f"ended with exit code {code}"
         return f"{self.name} (pid {self.pid}) {how}; its last log lines:\n{self.log_tail() or '(none)'}"

@@ -402,18 +402,21 @@ class Campaign:
         step, how, point = wanted.step, wanted.how, wanted.step.point
         size = self.plan.profile(point.traffic).mean_frame_bytes or point.frame_size_bytes
         vnfs, senders = point.chain_length if point.side_by_side else 1, _senders(point)
-        bits = {load.label: load for load in bit_loads(how.total_bps, how.per_vnf_bps, size, vnfs, senders)}
+        echoed = point.echoes("latency")  # then one end sends
+        bit_rates = bit_loads(how.total_bps, how.per_vnf_bps, size, vnfs, 1 if echoed else senders)
+        bits = {load.label: load for load in bit_rates}
         if step.load in bits:
             return bits[step.load]
         fixed = {load.label: load for load in fixed_loads(point.scenario, how)}
-        echoed = point.echoes("latency")
         if step.load in fixed and not echoed:
             return fixed[step.load]
         whole_pps = None
         if echoed or how.of == R_PLUS:  # the throughput of the saturating trials so far that count
             trials = [t for t in self._seen if t.point == point and t.role == "r_plus"]
             counted = saturating(trials).trials or of_kinds(trials, (VerdictKind.FUNCTIONAL,)).trials
-            whole_pps = geometric_mean(throughput_blocks(counted))
+            # Of the core distance that the host has now, as far as is known: with far cores the half of R+ may be all.
+            band = self._seen[-1].band if self._seen else None
+            whole_pps = geometric_mean(throughput_blocks([t for t in counted if band and t.band == band] or counted))
         elif isinstance(found := self._next(how.of, point), SearchResult):
             whole_pps = found.lower_pps
         if whole_pps is None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from planebench.analysis.ledger import sum_of
 from planebench.host.process import stretched
 from planebench.measure.latency import histogram_of
-from planebench.model.errors import StartError
+from planebench.model.errors import DiedError, StartError
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import TENTHS, DirectionCounts, Evidence, LatencyRecord, TrafficSent
 from planebench.model.scenarios import QUEUES_MAX, Flow, queue_name, queue_stream
@@ -350,6 +350,7 @@ MAX_STILL_STEPS = 8
 """How long late frames are waited for while a poller that may hold them is not given a CPU."""
 SLICE_S = 0.008
 """Twice what the kernel gives a thread on a busy core before the next one has its turn (CFS: 3 to 4 ms)."""
+STILL_SENDING_S = 60.0
 START_DELAY_S = 0.002
 """planed starts sending a moment after it is told to; nothing of ours may run on its core before the end."""
 LOOK_S = 1.0
@@ -466,7 +467,10 @@ class Sender:
 
         ``pollers_on_core``: how many pollers share a core on the way. A frame waits for the slices of all of them.
         """
+        deadline = time.monotonic() + stretched(STILL_SENDING_S)
         while is_sending(self.call):
+            if time.monotonic() > deadline:  # it says so itself, and may be a guest
+                raise DiedError(f"a tester still sends {STILL_SENDING_S:g} s after the end of the trial")
             time.sleep(0.001)
         step_s = STRAGGLER_STEP_S if pollers_on_core == 1 else pollers_on_core * SLICE_S
         deadline = time.monotonic() + max(STRAGGLER_DEADLINE_S, STRAGGLER_STEPS * step_s)

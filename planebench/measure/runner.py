@@ -26,6 +26,7 @@ from planebench.measure.trial import (
 from planebench.model.conditions import Conditions
 from planebench.model.dimensions import port_name
 from planebench.model.errors import ExternalTesterError, PlanebenchError, StartError
+from planebench.model.plan import has_line
 from planebench.model.records import CoreDistance, DirectionCounts, LatencyRecord, Trial
 from planebench.model.scenarios import Flow, all_flows
 from planebench.model.text import utc_now
@@ -85,7 +86,8 @@ class LiveRunner:
             speeds = [port.speed_mbps for port in ports if port.side == "wire" and port.speed_mbps]
             # The rate that fills the slowest link of the tester's NICs, if one reports a speed.
             pps = line_rate_pps(request.mean_frame_bytes, min(speeds) * 1_000_000) if speeds else None
-            if pps is None and settings.open_loop and request.load == SATURATING:
+            lined = has_line(request.point.scenario, request.profile)
+            if pps is None and lined and settings.open_loop and request.load == SATURATING:
                 return failed_trial(
                     request, "no NIC of the tester reports the speed of its link: give --line or --max-rate"
                 )

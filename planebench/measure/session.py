@@ -190,8 +190,9 @@ def _resumed(
             f"--resume: cannot resume run {info.run_id}: its trials would not be comparable: {'; '.join(differing)}. "
             "Start a new run without --resume"
         )
-    trials = list(read_run(info.path).trials)  # a damaged run is refused before anything of it is changed
-    return Session(survey, machine, settings, RunWriter.reopen(info.path), trials)
+    read_run(info.path)  # a damaged run is refused before anything of it is changed
+    writer = RunWriter.reopen(info.path)
+    return Session(survey, machine, settings, writer, list(read_run(info.path).trials))  # none is added any more
 
 
 def _header(survey: Survey, machine: Machine, settings: LiveSettings, labels: Labels | None = None) -> RunHeader:
@@ -246,6 +247,6 @@ def _calibration(
     tell("calibrating the tester")
     with machine.measuring() as supervisor:
         found = calibrate(sizes, settings, cpus=machine.cpus, supervisor=supervisor, duration_s=CALIBRATION_S)
-    with contextlib.suppress(StoreError):  # a home that cannot be written: it is measured again next time
+    with contextlib.suppress(StoreError, UsageError):  # without a home to write to it is measured again next time
         save(found)
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -116,6 +116,8 @@ def check_tester(plan: Plan) -> None:
         )
     if any(part.latency.anatomy for part in plan.sections):
         raise UsageError("--anatomy needs the stamps of planed; leave out --tester")
+    if plan.throughput.open_loop is False:
+        raise UsageError("--closed-loop is for planed; an external tester sends at a rate")
     if plan.tester_cores > 1:
         raise UsageError("--tester-cores is for planed; an external tester has its own cores")
     if plan.clock != "auto":
@@ -319,7 +321,18 @@ def survey(
     at_once_mb = _hugepages_mb(fitting, [point for point in points if point not in absent], adapters)
     enough = enough_hugepages(hugepages, facts, at_once_mb)
     enough &= hugepages or host is None or host.answer.hugepages
-    absent = refusals(fitting, points, adapters, hugepages=enough, switch_cores=len(place(cpus).switch_cpus)) | absent
+    placement = place(cpus)
+    absent |= {
+        point: absent.get(point, why)
+        for point, why in refusals(
+            fitting,
+            points,
+            adapters,
+            hugepages=enough,
+            switch_cores=len(placement.switch_cpus),
+            clocked=frozenset(placement.switch_cpus) - frozenset(placement.tester_cpus),
+        ).items()
+    }
     missing = [f'switch "{label}" {words}' for label, words in away.items()]
     if len(away) == len(labels) and fitting.missing_switches == "skip":
         missing = [f"none of the switches of plan {fitting.name} is installed: {'; '.join(missing)}"]
@@ -360,6 +373,8 @@ def _hugepages_mb(plan: Plan, points: Iterable[Point], adapters: Mapping[str, Ad
         functions = parse_chain(point.chain) if point.chain else ()
         given = {number: vnf.hosting_values().get("memory_mb") for number, vnf in enumerate(functions)}
         hosted_mb = sum(int(str(given.get(number) or HOSTED_MB)) for number in point.hosted)
+        if point.side_by_side and "vm" in point.hostings:  # one stands for all of them
+            hosted_mb *= point.chain_length
         wanted_mb = max(usual_mb, usual_mb // 2 + hosted_mb)
         most_mb[point.switch] = max(most_mb.get(point.switch, 0), wanted_mb)
     return sum(most_mb.values())
@@ -372,8 +387,12 @@ def refusals(
     *,
     hugepages: bool,
     switch_cores: int | None = None,
+    clocked: Collection[int] = (),
 ) -> dict[Point, str]:
-    """Return the refused points with the reason: they are reported as not supported and take no time."""
+    """Return the refused points with the reason: they are reported as not supported and take no time.
+
+    ``clocked``: the CPUs of the switch, whose clock a plan may set.
+    """
     largest, found = max_frame_bytes(plan), {}
     for point in points:
         situation = Situation(
@@ -388,12 +407,12 @@ def refusals(
             switch_cores=switch_cores,
             tester_cores=plan.tester_cores,
         )
-        if why := _refusal(plan, point, adapters[point.switch], situation):
+        if why := _refusal(plan, point, adapters[point.switch], situation, clocked):
             found[point] = why
     return found
 
 
-def _refusal(plan: Plan, point: Point, adapter: Adapter, situation: Situation) -> str:
+def _refusal(plan: Plan, point: Point, adapter: Adapter, situation: Situation, clocked: Collection[int]) -> str:
     """Return why a point cannot be measured with its switch; empty if it can."""
     if is_external(plan.tester) and (why := external_refusal(plan, point, adapter)):
         return f"not supported: {why}"
@@ -406,7 +425,8 @@ def _refusal(plan: Plan, point: Point, adapter: Adapter, situation: Situation) -
     elif not why:
         try:
             adapter.at_clock(point.cpu_clock)
-            why = "" if mhz is None else clock_refusal(os.sched_getaffinity(0), mhz)
+            if mhz is not None:
+                why = clock_refusal(clocked, mhz) or ("only root can set the clock of a CPU" if os.geteuid() else "")
         except UsageError as error:
             why = str(error)
     if why:

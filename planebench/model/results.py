@@ -102,6 +102,13 @@ class SearchResult:
     deviations: tuple[str, ...] = ()
     """In what the search departs from its standard, one sentence each."""
     burst: BurstSummary | None = None
+    start: int | None = None
+    """The start of the switch that it ended in; None for that of its repetition."""
+
+    @property
+    def of_start(self) -> int:
+        """Return the start that it is a figure of."""
+        return self.repetition if self.start is None else self.start
 
     @property
     def is_bound(self) -> bool:

@@ -154,7 +154,7 @@ def parse_yaml(text: str, source: str) -> Any:
     except yaml.MarkedYAMLError as error:
         what = ", ".join(part for part in (error.context, error.problem) if part)
         raise UsageError(f"{source}{_where(error.problem_mark or error.context_mark)} is not YAML: {what}") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, TypeError) as error:  # the latter of numbers that are none, as 0x_
         raise UsageError(f"{source} is not YAML: {' '.join(str(error).split())}") from None
 
 

@@ -13,10 +13,10 @@ from itertools import pairwise
 import numpy as np
 
 from planebench.analysis.answers import ALPHA, estimate_alone
-from planebench.analysis.counting import latency_counts, search_counts
+from planebench.analysis.counting import latency_counts, saturating, search_counts
 from planebench.analysis.node_capacity import predictions
 from planebench.analysis.noise import RESOLUTION
-from planebench.analysis.starts import Blocks, blocks_of, by_start, noise_of_sides
+from planebench.analysis.starts import Blocks, blocks_of, by_start, noise_of_sides, throughput_blocks
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.scenario import scenario_named
 from planebench.model.server import clock_words, speed_of
@@ -212,11 +212,21 @@ def _inside(point: Point, loads: Sequence[str], measured: RunFigures) -> Compare
     if not result.throughput_pps or reached < NEAR_CAPACITY * result.throughput_pps:
         return f"{words} at a load near its capacity ({load_words(last)} is not)"
     best, least = min(inner, key=lambda it: middle(it[1]))
-    ends = [told(low, least), told(high, least)]
+    ends = [_best_of(len(inner), told(end, least)) for end in (low, high)]
     figures = f"{low.shown}, {least.shown} and {high.shown} µs at {', '.join(map(load_words, (first, best, last)))}"
     # One end that is below decides, else one that is not told apart, else the less certain one.
     answer = max(ends, key=lambda it: (it.above is False, it.above is None, it.p_value or 0.0))
     return Compared(words, figures, answer.above, answer, with_ratio=False)
+
+
+def _best_of(chosen_from: int, it: Told) -> Told:
+    """Return what was told of the least of so many: that it is the least is by chance, too (Bonferroni)."""
+    if it.above is not True or it.p_value is None:
+        return it
+    p_value = min(1.0, chosen_from * it.p_value)
+    if p_value < ALPHA:
+        return replace(it, p_value=p_value)
+    return replace(it, p_value=p_value, above=None, why="not certain for the least of several loads")
 
 
 def spread(claim: Claim, shape: Spread, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
@@ -230,12 +240,14 @@ def spread(claim: Claim, shape: Spread, measured: RunFigures, labels: Sequence[s
         without = Counter[VerdictKind]()
         for point, result in measured.by_point.items():
             searches = [s for s in result.searches if s.method == shape.search and point.switch == label]
-            rates = [s.lower_pps for s in searches if s.lower_pps and search_counts(s)]
-            without.update(s.verdict.kind for s in searches if not search_counts(s))
-            sample = measured.sample(point, "throughput")
-            if len(rates) > 1 and sample is not None and len(sample.values) > 1:
+            ended = [s for s in searches if search_counts(s) and not s.is_bound]
+            rates = [s.lower_pps for s in ended if s.lower_pps]
+            without.update(s.verdict.kind for s in searches if s not in ended)
+            # A search is of its start wherever the host had the cores, so R+ is of all starts here, far ones too.
+            of_starts = by_start(throughput_blocks(saturating(measured.derived.trials[point]).trials))
+            if len(rates) > 1 and len(of_starts) > 1:
                 of_search.append(rates)
-                of_rate.append(sample.values)
+                of_rate.append([math.exp(it) for it in of_starts])
         what = f"{printable(label)}, standard deviation of {shape.search}"
         if of_search:
             (variance, degrees), (of_rates, degrees_of_rates) = map(_variance, (of_search, of_rate))
@@ -250,8 +262,8 @@ def spread(claim: Claim, shape: Spread, measured: RunFigures, labels: Sequence[s
             found.add(Compared(what, figures, above, answer))
         elif without.total() > 1:
             ((kind, _),) = without.most_common(1)
-            why = f"no two searches of a point came to one ({kind.value})"
-            found.add(Compared(what, f"{without.total()} searches without a rate", None, Told(None, why=why)))
+            why = f"no two searches of a point came to a rate that is no bound ({kind.value})"
+            found.add(Compared(what, f"{without.total()} searches without one", None, Told(None, why=why)))
         else:
             found.add(f"{printable(label)} with a search in several starts (--search {shape.search} --search-starts 5)")
     return found
@@ -275,12 +287,14 @@ def predicted(claim: Claim, shape: Predicted, measured: RunFigures, labels: Sequ
             continue
         sample = measured.sample(it.point, "throughput")
         words = spot_words(Spot(it.point))
-        if sample is None:
+        estimate = it.by_distance.get("near") if measured.has_near else it.estimate
+        if sample is None or (measured.has_near and estimate is None):
             found.add(words)
             continue
+        pps = math.exp(estimate.mean) if measured.has_near and estimate is not None else it.pps
         kind = VerdictKind.TESTER_LIMITED if it.is_bound else VerdictKind.VALID
-        shown = ("≥" if it.is_bound else "") + mpps(it.pps)
-        wanted = FigureSample((it.pps,), kind, shown, it.by_distance.get("near", it.estimate))
+        shown = ("≥" if it.is_bound else "") + mpps(pps)
+        wanted = FigureSample((pps,), kind, shown, estimate)
         holds, answer = judged(sample, wanted, (1 - shape.within, 1 + shape.within))
         figures = f"{sample.shown} against {shown} Mpps"
         found.add(Compared(f"{words} against loopback-1 and v2v", figures, holds, answer))

@@ -70,7 +70,8 @@ def judge(claim: Claim, measured: RunFigures, share: float = 1.0) -> Judgement:
     if claim.share is not None and not claim.share.everywhere:  # one that supports it is enough
         holds = True if support else False if against == len(held) else None
     else:  # all, or a majority, support it, and none contradicts it
-        enough = support == len(held) or (support > 0.5 * len(held) and not claim.of_rivals)
+        each = claim.of_rivals or claim.line_rate is not None  # one of those that it names may not be open
+        enough = support == len(held) or (support > 0.5 * len(held) and not each)
         holds = False if against else True if enough else None
     evidence = _evidence(compared, beside)
     unlike = differing(claim, measured)

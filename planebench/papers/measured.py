@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, partial
@@ -43,6 +44,9 @@ UNITS: Mapping[ClaimMetric, str] = {
     "deviation": "µs",
     "jitter": "µs",
 }
+SHARE_OFF = 0.05
+"""How far a load may be from the share of R+ that it is named by."""
+_SHARE = re.compile(r"0\.\d+")
 LATENCIES: tuple[ClaimMetric, ...] = ("latency", "deviation", "jitter")
 """The metrics that are taken at a load."""
 
@@ -125,17 +129,18 @@ class RunFigures:
 
     def _near(self, trials: Sequence[Trial]) -> Sequence[Trial]:
         """Return the trials on near cores in a run that has such: far ones are another placement than the papers'."""
-        return [trial for trial in trials if trial.band == "near"] if self._has_near else trials
+        return [trial for trial in trials if trial.band == "near"] if self.has_near else trials
 
     @cached_property
-    def _has_near(self) -> bool:
+    def has_near(self) -> bool:
+        """Return whether cores were near in a trial of the run: then only such trials are compared with a paper."""
         return any(trial.band == "near" for trial in self.derived.run.trials)
 
     def in_band(self, point: Point, band: str) -> FigureSample | None:
         """Return the throughput of a point at a core distance; None without a trial there."""
         counted = saturating(t for t in self.derived.trials[point] if t.band == band)
         rates = self._of_starts("throughput", counted.trials, counted.verdict.kind)
-        return replace(rates, shown=mpps(middle(rates))) if rates.values else None
+        return replace(rates, shown=mark(rates.kind) + mpps(middle(rates))) if rates.values else None
 
     def _of_starts(self, metric: ClaimMetric, trials: Sequence[Trial], kind: VerdictKind) -> FigureSample:
         """Return the figure of some trials; what is shown of it is the caller's."""
@@ -164,8 +169,24 @@ class RunFigures:
         if not latency_counts(summary):
             return FigureSample((), summary.verdict.kind, f"({us(figure)})")
         trials = self._near(self.derived.latency_trials(result)[load].trials)
+        if why := self._unlike_share(result.point, load, trials):
+            return FigureSample((), summary.verdict.kind, f"({us(figure)})", why=why)
         found = self._of_starts(metric, trials, VerdictKind.VALID)
         return replace(found, shown=us(middle(found) if found.values else figure))
+
+    def _unlike_share(self, point: Point, load: str, trials: Sequence[Trial]) -> str:
+        """Return why the load of trials on near cores is not the share of R+ that it is named by; empty if it is.
+
+        R+ at that moment may have been that of far cores, too.
+        """
+        near = self.sample(point, "throughput") if self.has_near and _SHARE.fullmatch(load) else None
+        sent = [(t.load.pps_per_direction or 0.0) * len(t.directions) for t in trials]
+        if near is None or not near.counts or not sent:
+            return ""
+        share = sum(sent) / len(sent) / middle(near)
+        if abs(share - float(load)) <= SHARE_OFF:
+            return ""
+        return f"its load was {share:.2f} of R+ with near cores, not {load}"
 
 
 def _paper_name(adapter: str) -> str:

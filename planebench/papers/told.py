@@ -31,6 +31,8 @@ class FigureSample:
     kind: VerdictKind
     shown: str
     estimate: Estimate | None = None
+    why: str = ""
+    """Why it has no values, if not for want of trials that count."""
 
     @property
     def counts(self) -> bool:
@@ -142,7 +144,8 @@ def told(a: FigureSample, b: FigureSample, limit: float = 1.0) -> Told:
     for sample in (a, b):
         if not sample.counts:
             counted = sample.kind in (VerdictKind.VALID, VerdictKind.LINE_RATE)  # far cores are another placement
-            return Told(None, why="no start had near cores" if counted else f"no trial counts ({sample.kind.value})")
+            usual = "no start had near cores" if counted else f"no trial counts ({sample.kind.value})"
+            return Told(None, why=sample.why or usual)
     if a.estimate is None or b.estimate is None:
         return Told(middle(a) / middle(b), why="one start each: how starts differ is not known")
     estimate, bounds = a.estimate.minus(b.estimate), Bounds(b.kind.is_bound, a.kind.is_bound)

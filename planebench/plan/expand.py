@@ -127,7 +127,11 @@ def skipped(plan: Plan) -> tuple[Skipped, ...]:
         what = f"part {part.name}"
         found += (Skipped(f"{what}: {entry.what}", entry.reason) for entry in _skipped_of_matrix(part))
         if not points_of(part):
-            found.append(Skipped(what, "the options leave nothing of it"))
+            why = "the options leave nothing of it"
+            labels = [label.label for label in switch_labels(part.switches)]
+            if part.only and not {*part.only} & {*labels}:
+                why = f"it is of {', '.join(part.only)} only, and the switches are {', '.join(labels)}"
+            found.append(Skipped(what, why))
     return tuple(found)
 
 

@@ -301,11 +301,13 @@ START_SHARE = 2.0
 class Visit:
     """A stay on one topology: its switches are started, measured and stopped.
 
-    ``group`` has the points that are measured; ``repetitions`` of them are measured in the same start.
+    ``group`` has the points that are measured; ``repetitions`` of them are measured in the same start, which is number
+    ``start`` of the topology.
     """
 
     group: TopologyGroup
     repetitions: range
+    start: int
 
 
 def passes(plan: Plan, points: Sequence[Point], costs: Costs) -> Iterator[tuple[Visit, ...]]:
@@ -325,7 +327,7 @@ def visits_of(plan: Plan, group: TopologyGroup, costs: Costs) -> tuple[Visit, ..
     count, restarts = plan.throughput.repetitions, restarts_of(plan, group, costs)
     # The switches are started anew before repetitions that are spread evenly: one restart in four is before number 2.
     bounds = sorted({0, count, *(round((k + 1) * count / (restarts + 1)) for k in range(restarts))})
-    return tuple(Visit(group, range(a, b)) for a, b in pairwise(bounds))
+    return tuple(Visit(group, range(a, b), start) for start, (a, b) in enumerate(pairwise(bounds)))
 
 
 def further_pass(plan: Plan, points: Sequence[Point], costs: Costs, number: int) -> tuple[Visit, ...]:
@@ -333,9 +335,11 @@ def further_pass(plan: Plan, points: Sequence[Point], costs: Costs, number: int)
     count, end = plan.throughput.repetitions, plan.throughput.looks[-1]
     visits = []
     for group in group_points(points):
-        kept = ceil(count / (1 + restarts_of(plan, group, costs)))
+        starts = 1 + restarts_of(plan, group, costs)
+        kept = ceil(count / starts)
         if (number - count) % kept == 0:
-            visits.append(Visit(group, range(number, min(number + kept, end))))
+            start = starts + (number - count) // kept
+            visits.append(Visit(group, range(number, min(number + kept, end)), start))
     return _shuffled(visits, plan.seed, number, None)
 
 
@@ -348,7 +352,7 @@ def searches_of(plan: Plan, visit: Visit) -> dict[str, tuple[Point, ...]]:
     if 0 in visit.repetitions and not visit.group.first.echoes("latency"):
         # First those that loads of latency are shares of.
         wanted += ((it.latency.of, it) for it in plan.sections if it.latency.of != R_PLUS and it.latency.loads)
-    if visit.repetitions.start < plan.search.starts:
+    if visit.start < plan.search.starts:
         wanted += ((method, it) for it in plan.sections for method in it.search.methods)
     found: dict[str, tuple[Point, ...]] = {}
     for method, section in wanted:

@@ -9,7 +9,7 @@ texts become values here (scenarios, sizes, rates, traffic profiles, chains); wh
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from re import fullmatch
@@ -174,6 +174,8 @@ def validated(values: Mapping[str, Any]) -> Plan:
         plan: Plan = adapter(Plan).validate_json(text)
     except ValidationError as error:
         raise UsageError(fault_words(min(error.errors(), key=lambda found: found["type"] == "missing"))) from None
+    except ValueError as error:  # an alias that is part of what it names
+        raise UsageError(f"the plan is not valid: {error}") from None
     plan = replace(plan, traffic=tuple(on_wire(profile, plan.wire) for profile in plan.traffic))
     if not fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", plan.name):
         valid = 'letters, digits, ".", "_" and "-", 64 at most'  # what is safe in a path
@@ -226,7 +228,10 @@ def _each(parse: Callable[[Any], T], without: Collection[T] = ()) -> Callable[[A
     def every(values: Any) -> tuple[T, ...] | Any:
         if isinstance(values, str) or not isinstance(values, Collection):
             return values
-        return tuple(found for found in dict.fromkeys(map(parse, values)) if found not in without)
+        found = [*map(parse, values)]
+        if not all(isinstance(value, Hashable) for value in found):
+            return values
+        return tuple(value for value in dict.fromkeys(found) if value not in without)
 
     return every
 

@@ -7,6 +7,7 @@ test.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import itertools
 import json
@@ -85,7 +86,8 @@ class PlanedClient(AbstractContextManager["PlanedClient"]):
                 self._connect(deadline)
                 break
             except OSError as error:
-                self._lines.close()
+                with contextlib.suppress(AttributeError):  # of a process without descriptors there is none yet
+                    self._lines.close()
                 if give_up is not None:
                     give_up()
                 if time.monotonic() >= deadline:

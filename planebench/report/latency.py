@@ -146,7 +146,7 @@ def scatter_figures(kind: str, results: Sequence[Result], colors: Colors) -> Ite
 
 def latency_figures(results: Sequence[Result], colors: Colors, calibration: Calibration | None) -> Iterator[Figure]:
     """Yield the percentiles by switch and load, one figure per cell, all on one axis."""
-    cells = {cell: latency_rows(m, _floor_us(calibration, cell)) for cell, m in same_cell(results).items()}
+    cells = {cell: latency_rows(m, _floor_us(calibration, cell, m)) for cell, m in same_cell(results).items()}
     every = [row for rows in cells.values() for row in rows]
     known = [row[key] for row in every for key in ("p50", "p99_9") if math.isfinite(row[key])] or [1.0, 10.0]
     look = partial(latency_ranges, colors=colors, domain=(min(known) / 1.15, max(known) * 1.15))
@@ -160,7 +160,7 @@ def load_figures(results: Sequence[Result], colors: Colors, calibration: Calibra
     for cell, members in sorted(same_cell(results).items(), key=lambda it: it[0].frame_size_bytes):
         rows = load_rows(members)
         if rows:
-            floor, titles = _floor_us(calibration, cell), (LOAD_TITLE, "latency, µs (log scale)")
+            floor, titles = _floor_us(calibration, cell, members), (LOAD_TITLE, "latency, µs (log scale)")
             yield cell_figure(
                 "load", cell, rows, partial(curves, colors=colors, titles=titles, dashed="p99", floor=floor)
             )
@@ -187,8 +187,10 @@ def p99_figures(derived: Derived, colors: Colors) -> Iterator[Figure]:
         yield Figure("p99", "p99", found[0].point.scenario, title, rows, look, 400.0)
 
 
-def _floor_us(calibration: Calibration | None, cell: Point) -> float | None:
-    floor = latency_floor(calibration, cell)
+def _floor_us(calibration: Calibration | None, cell: Point, members: Sequence[Result]) -> float | None:
+    """Return the latency of the tester alone by the clock of the results; None where they have several clocks."""
+    clocks = {summary.clock for result in members for summary in result.latency}
+    floor = latency_floor(calibration, cell, *clocks) if len(clocks) == 1 else None
     return floor.p50_ns / 1e3 if floor else None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from planebench.analysis.counting import search_counts
+from planebench.analysis.results import mean_burst_packets
 from planebench.analysis.search.methods import METHODS, short_name
 from planebench.model.grouped import grouped
 from planebench.model.results import Result, SearchResult
@@ -51,9 +52,13 @@ def _cell(method: str, result: Result) -> tuple[str, str]:
         error = f"bounds {error}, {starts}" if error else starts
     small = [] if search.conditional_pps is None else [f"forwards {mpps(search.conditional_pps)}"]
     if others:
-        small.append(f"in other starts {', '.join(mpps(s.lower_pps) for s in others)}")
+        small.append(f"in other starts {', '.join(_lower(s) for s in others)}")
     remarks = next((s.verdict.texts for s in found if s.verdict.reasons), ())
     return figure, "; ".join(filter(None, [error, *small, *remarks]))
+
+
+def _lower(search: SearchResult) -> str:
+    return mpps(search.lower_pps) if search.burst is None else count(round(search.burst.mean_packets))
 
 
 def deviations(results: Iterable[Result]) -> list[str]:
@@ -70,8 +75,8 @@ def search_figure(result: Result, method: str) -> tuple[str, str]:
     found = [s for s in result.searches if s.method == method]
     figure = result.search_figure(method)
     if figure is None:
-        burst = found[0].burst
-        words = search_bounds(found) if burst is None else count(round(burst.mean_packets))
+        packets = mean_burst_packets(found, method)
+        words = search_bounds(found) if packets is None else count(round(packets))
         return (words if any(map(search_counts, found)) else f"({words})"), ""
     words = f"{'≥' * figure.is_bound}{mpps(figure.pps)}"
     if figure.low_pps is not None:

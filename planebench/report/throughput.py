@@ -131,9 +131,8 @@ def chain_length_figures(results: Sequence[Result], colors: Colors) -> Iterator[
         if len(lengths) > 1:
             titles = "VNFs in the chain", "Mpps"
             look = partial(curves, colors=colors, titles=titles, values=lengths, log_y=False)
-            yield Figure(
-                f"chain-{cell.direction}-{frames_key(cell)}", "chain", cell.scenario, cell_title(cell), rows, look
-            )
+            key = f"chain-{cell.scenario}-{cell.direction}-{frames_key(cell)}"
+            yield Figure(key, "chain", cell.scenario, cell_title(cell), rows, look)
 
 
 def strata_sentences(results: Iterable[Result]) -> list[str]:

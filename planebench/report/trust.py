@@ -61,7 +61,7 @@ def trust(standings: Standings) -> Trust:
     level: Confidence = "low" if share < DECIDED_FEW else "medium" if share < DECIDED_MOST else "high"
     return Trust(
         level,
-        _decided_words(len(found), decided, has_figure),
+        _decided_words(len(found), decided, len({it.point.switch for it in derived.results}) if has_figure else 0),
         (
             *_sampled_words(derived),
             *_host_words(derived),
@@ -86,7 +86,9 @@ def nothing_decided(derived: Derived) -> str:
     found = standings.compared
     if not found or any(it.state in DECIDED for it in found):
         return ""
-    return f"{_decided_words(len(found), 0, True)}. {' '.join(trust(standings).advice)}".rstrip()
+    return (
+        f"{_decided_words(len(found), 0, len(derived.run.switch_labels))}. {' '.join(trust(standings).advice)}".rstrip()
+    )
 
 
 def nothing_measured(derived: Derived) -> str:
@@ -120,9 +122,10 @@ def points_without_figure(derived: Derived) -> str:
     )
 
 
-def _decided_words(found: int, decided: int, has_figure: bool) -> str:
+def _decided_words(found: int, decided: int, switches: int) -> str:
     if not found:
-        return f"Nothing to compare: the run has {'one switch' if has_figure else 'no result'}"
+        why = "the run has no result" if not switches else "the run has one switch" if switches == 1 else ""
+        return f"Nothing to compare: {why or 'no test point has two switches'}"
     return f"{decided} of {found} test points {'is' if decided == 1 else 'are'} decided at 95 %"
 
 

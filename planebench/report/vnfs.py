@@ -75,7 +75,8 @@ def over_vnfs(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
                 numbers = sorted({row["x"] for row in rows})
                 chart = partial(curves, colors=colors, titles=("VNFs", y_title), values=numbers, log_x=True)
                 title = f"{named}{cell_title(cell)}, {words}"
-                yield Figure(f"vnfs-{kind}{frames_key(cell)}-{key}", "vnfs", cell.scenario, title, rows, chart)
+                name = f"vnfs-{cell.scenario}-{kind}{frames_key(cell)}-{key}"
+                yield Figure(name, "vnfs", cell.scenario, title, rows, chart)
 
 
 def _latencies(results: Sequence[Result], load: str, look: Look) -> list[ChartRow]:

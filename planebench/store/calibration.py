@@ -16,7 +16,7 @@ from pathlib import Path
 
 from planebench.host.files import default_folder
 from planebench.host.programs import version_lines
-from planebench.model.errors import StoreError
+from planebench.model.errors import StoreError, UsageError
 from planebench.model.header import Calibration
 from planebench.store.codec import from_json, to_json
 from planebench.store.writer import write_atomically
@@ -90,7 +90,7 @@ def load(
 
     None when there is none, or it is too old, torn, of another schema, or lacks a frame size: measure again.
     """
-    with contextlib.suppress(OSError, StoreError):
+    with contextlib.suppress(OSError, StoreError, UsageError):
         path = _path(condition, folder)
         found = from_json(Calibration, path.read_bytes(), str(path))
         age_s = ((now or datetime.now(UTC)) - datetime.fromisoformat(found.measured_at)).total_seconds()

@@ -151,7 +151,8 @@ class RemoteAdapter(Adapter):
 
     def refusal(self, situation: Situation) -> str:
         """Return why it cannot be measured with its tester on another host; else what its own adapter says there."""
-        if not situation.layout.wired or situation.chain_length or situation.layout.two_switches:
+        layout = situation.layout
+        if layout.ends_in_vnfs or situation.chain_length or layout.two_switches:
             return f"VNFs are on the host of the switch, but {self.host.name} has no tester; two hosts measure p2p"
         if self.vnf_interface != "vhost-user":
             return f"{self.name} works on interfaces of a network namespace of its own, which two hosts have not"

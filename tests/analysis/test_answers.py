@@ -69,6 +69,15 @@ def test_a_price_that_nobody_pays_is_none() -> None:
     assert starts_missing(estimate(1.025, 0.5), ALPHA) is None
 
 
+def test_more_starts_never_make_a_lower_bound_the_same() -> None:
+    """2 % ahead at least: it is decided when 1 is outside, not when the interval is within 5 %."""
+    near = estimate(1.02, 0.03)
+    (exact,), (bound,) = (answers([OneOfMany(near, it, "a pair")]) for it in (EXACT, Bounds(b=True)))
+    assert exact.starts is not None
+    assert bound.starts is None or bound.starts > exact.starts
+    assert starts_missing(estimate(1.0, 0.03), ALPHA, may_be_same=False) is None
+
+
 def kinds(*found: tuple[float, str], alpha: float = 0.05) -> str:
     """Return the first letters of the answers of ratios, each with its unit; an error of 1 %."""
     told = answers([OneOfMany(estimate(ratio, 0.01), EXACT, unit) for ratio, unit in found], alpha)

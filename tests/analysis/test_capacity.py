@@ -11,7 +11,7 @@ import pytest
 from analysis.waiting import waiting
 from builders import make_header, make_point, make_trial, sim_spec
 
-from planebench.analysis.capacity import FULL_BATCH, capacity, full_batch, one_look
+from planebench.analysis.capacity import FULL_BATCH, capacity, capacity_of, full_batch, one_look
 from planebench.analysis.results import derive_results
 from planebench.measure.sim.runner import SimRunner
 from planebench.measure.trial import TrialRequest
@@ -179,3 +179,15 @@ def test_the_manifest_of_a_switch_decides() -> None:
 
 def test_only_a_result_that_the_tester_limits_has_an_estimate() -> None:
     assert result(COST + ":max_rate=30M").capacity_estimate_pps is None
+
+
+def test_a_run_that_is_one_observation_has_its_fit_within_its_starts() -> None:
+    """Of several runs, each is one observation; a start that is half as fast is still no small batch."""
+    run = measured(f"sim:capacity=20M:{COST}:max_rate=12M:noise=1%", starts=4)
+    slowed = tuple(costing(t, 1.5 if t.start % 2 else 1.0) for t in run.trials)
+    run = dataclasses.replace(run, trials=slowed)
+    counted_as = [dataclasses.replace(t, start=0, repetition=0) for t in slowed]
+    own, whole = capacity_of(run, POINT, slowed), capacity_of(run, POINT, slowed, counted_as)
+    assert own is not None and whole is not None
+    assert whole.fit == own.fit
+    assert {block.start for block in whole.blocks} == {0}

@@ -480,6 +480,13 @@ def test_runs_on_other_kinds_of_cores_are_not_compared() -> None:
     assert differing_facts(on[None], on[None]) == ()
 
 
+def test_a_clock_that_is_read_at_some_moment_is_that_of_the_same_cpu() -> None:
+    host = make_header().host
+    at = {mhz: make_header(host={**host, "cpu_mhz": mhz}) for mhz in (3409, 3412, 2600)}
+    assert differing_facts(at[3409], at[3412]) == ()
+    assert differing_facts(at[3409], at[2600]) == ("CPU MHz: 3409 against 2600",)
+
+
 def test_a_sampled_run_is_compared_with_sampled_ones() -> None:
     settings = make_header().settings
     on = {check: make_header(settings={**settings, "check": check}) for check in ("full", "sampled")}

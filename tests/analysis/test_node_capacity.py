@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from analysis.waiting import waiting
@@ -25,6 +26,7 @@ from planebench.analysis.node_capacity import (
 from planebench.model.header import Run
 from planebench.model.records import ThreadEvidence, Trial
 from planebench.papers.data import paper_facts
+from planebench.store import read_run
 
 
 def test_the_server_of_ic16_has_32_vnfs() -> None:
@@ -62,6 +64,7 @@ def test_a_run_is_set_beside_the_model_of_over_provisioning() -> None:
 def test_virtual_functions_are_the_limit_of_many_cores() -> None:
     assert node_capacity(Server(1, 63, 128, 2)) == NodeCapacity(63, 63, 63, "virtual functions")
     assert node_capacity(Server(1, 63, 128, 2, reserved=100)).vnfs == 28
+    assert node_capacity(Server(4, 4, 32, 2)) == NodeCapacity(4, 8, 16, "virtual functions"), "two ports at a socket"
 
 
 @given(st.integers(1, 8), st.integers(1, 256), st.integers(1, 512), st.integers(1, 4))
@@ -72,31 +75,43 @@ def test_no_limit_is_exceeded(ports: int, vfs: int, lcores: int, sockets: int) -
     assert (found.limit == "logical cores") == (lcores <= ports * vfs)
 
 
-def test_a_core_carries_as_many_vnfs_as_cycles_are_left() -> None:
-    """2.7 GHz and 260 cycles a frame: 10.4 Mpps, of which VNFs with 100,000 each are 103."""
-    cost = PathCost(make_point(), 9e6, False, 260.0, 2.7e9)
-    assert cost.vnfs(1, 100e3) == 103
-    assert cost.vnfs(2, 100e3) == 207
-    assert PathCost(make_point(), 9e6, False, None, None).vnfs(1, 100e3) == 90
+def test_a_core_carries_as_many_vnfs_as_its_interval_says() -> None:
+    cost = PathCost(make_point(scenario="p2v"), 10e6, 9.99e6, 10.19e6, False, None, 6.7, 260.0)
+    assert cost.vnfs(1, 100e3) == (99, 101)
+    assert cost.vnfs(2, 100e3) == (199, 203)
+    assert replace(cost, low=None, high=None).vnfs(1, 100e3) == (100, 100), "one start of the switch"
+    assert replace(cost, is_bound=True, high=None).vnfs(1, 100e3) == (99, None)
+    assert replace(cost, point=make_point(scenario="p2p")).vnfs(1, 100e3) is None, "a path without VNFs"
 
 
 def test_costs_are_those_of_the_trials_of_a_run() -> None:
-    """The builder's switch is busy for 2.6 of 2.7 G cycles a second."""
+    """The builder's switch is busy for 260 cycles a frame."""
     point = make_point("planed", "p2p")
     run = Run(make_header(("planed",)), tuple(make_trial(n, point, 10.0, start=n, repetition=n) for n in range(3)))
     (one,) = path_costs(Derived(run), lambda label: 1)
-    assert (one.cycles_per_frame, one.hz) == (pytest.approx(260), pytest.approx(2.7e9))
+    assert one.cycles_per_frame == pytest.approx(260)
+    assert one.low is not None and one.high is not None and one.low <= one.pps_per_core <= one.high
+    assert one.gbps_per_core == pytest.approx(10e6 * (64 + 20) * 8 / 1e9)
     (two,) = path_costs(Derived(run), lambda label: 2)
-    assert (two.pps_per_core, two.hz) == (pytest.approx(5e6), pytest.approx(1.35e9))
+    assert two.pps_per_core == pytest.approx(5e6) and two.high == pytest.approx(one.high / 2)
+
+
+def test_what_the_tester_could_not_saturate_is_a_bound_beside_its_estimate() -> None:
+    run = read_run(Path(__file__).parents[2] / "docs" / "examples" / "runs" / "quick")
+    bounds = [it for it in path_costs(Derived(run), lambda label: 1) if it.is_bound]
+    known = [it for it in bounds if it.capacity]
+    assert known and all(it.high is None for it in bounds)
+    for it in known:
+        assert it.capacity is not None and it.pps_per_core < it.capacity[1]
 
 
 def test_what_the_host_took_is_in_no_cost() -> None:
     """6 Mpps were counted while another program had the core for 40 % of the time: ten VNFs of 1 Mpps a core."""
-    point = make_point("planed", "p2p")
+    point = make_point("planed", "p2v")
     trials = [make_trial(n, point, 6.0, start=n, repetition=n, evidence=waiting(0.4)) for n in range(3)]
     (cost,) = path_costs(Derived(Run(make_header(("planed",)), tuple(trials))), lambda label: 1)
     assert cost.pps_per_core == pytest.approx(10e6, rel=1e-3)
-    assert cost.vnfs(1, 0.99e6) == 10
+    assert replace(cost, low=None, high=None).vnfs(1, 0.99e6) == (10, 10)
 
 
 def test_the_most_vnfs_that_carried_a_load_each() -> None:

@@ -111,6 +111,8 @@ def test_the_same_option_of_plan_show(planebench, options: list[str], words: tup
         ("switches: [planed]", "switches: [planed", ("is not YAML",)),
         ("switches: [planed]", "wire: rope\nswitches: [planed]", ("wire", "rope")),
         ("name: mine", "", ("key name is missing",)),
+        ("loads: []", "loads: [[0.1, 0.5]]", ("latency.loads.0",)),
+        ("switches: [planed]", "switches: [planed]\nleft_out: &a [*a]", ("the plan is not valid: Circular reference",)),
     ],
 )
 def test_a_bad_plan_file(planebench, tmp_path: Path, old: str, new: str, words: tuple[str, ...]) -> None:

@@ -55,6 +55,9 @@ def test_runs_of_commits_become_a_trend(planebench, repository: Path, tmp_path: 
     assert [it["commit"] for it in listed] == [commit[:12] for commit in commits]
     asked = json.loads(planebench("lab", "query", lab, "select tags, subject_repository from runs", "--json").out)
     assert asked["rows"][0] == {"tags": '{"ring": "new"}', "subject_repository": "https://example.org/switch.git"}
+    odd = "select 1 / 0 as none, 'nan'::double as nan, [1.5::decimal(3, 1)] as list, date '2026-12-01' as day"
+    (row,) = json.loads(planebench("lab", "query", lab, odd, "--json").out)["rows"]
+    assert row == {"none": None, "nan": None, "list": ["1.5"], "day": "2026-12-01"}
     (trend,) = json.loads(planebench("lab", "trend", lab, "--json").out)["trends"]
     (step,) = trend["steps"]
     assert step["ratio"] == pytest.approx(0.95, abs=0.002)

@@ -63,7 +63,8 @@ def test_every_function_passes_the_testers_frames_both_ways(trials: list[Record]
         assert trial["latency"]["probes_received"] > 0
 
 
-@pytest.mark.parametrize("switch", [SWITCHES[0], *(pytest.param(it, marks=pytest.mark.all) for it in SWITCHES[1:])])
+@pytest.mark.all
+@pytest.mark.parametrize("switch", SWITCHES)
 def test_long_chains_through_every_switch(bench: Bench, switch: str) -> None:
     """All functions, the NAT before the router, both ways."""
     if isinstance(found := get_adapter(switch).find(), NotFound):

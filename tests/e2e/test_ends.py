@@ -54,7 +54,7 @@ def kill_in_a_trial(bench: Bench, process: Run, *words: str) -> None:
 def test_a_switch_that_dies_spoils_its_trial_and_no_other(bench: Bench) -> None:
     """That each switch tells its death: the check ``death`` of test_switch_check.py."""
     victim, partner = "testpmd", "planed"
-    process = start(bench, "--json", switch=f"{victim},{partner}", duration=1.0, repeat=REPEAT)
+    process = start(bench, "--json", switch=f"{victim},{partner}", duration=0.6, repeat=REPEAT)
     bench.wait_for(lambda: _paused(bench, TESTPMD), f"{victim} is up and paused", process)
     kill_in_a_trial(bench, process, *TESTPMD)
     out, err = process.communicate(timeout=PATIENCE_S)

@@ -21,7 +21,7 @@ FIRST, SECOND, THIRD = "192.0.2.1", "198.51.100.1", "2001:db8:1::1"
 COUNT = 120
 
 
-@pytest.fixture(params=["bird", pytest.param("frr", marks=pytest.mark.all), "frr-fpm"])
+@pytest.fixture(params=["bird", *(pytest.param(it, marks=pytest.mark.all) for it in ("frr", "frr-fpm"))])
 def daemon(request: pytest.FixtureRequest) -> str:
     """Return the routing daemon of the VNF, and how the second agent has its routes from it."""
     return str(request.param)

@@ -30,7 +30,7 @@ def point_of(live: LiveTopology, direction: Direction, hosting: HostingName = "c
     [
         ("planed", "process"),
         ("planed", "container"),
-        ("testpmd", "container"),
+        pytest.param("testpmd", "container", marks=pytest.mark.all),
         pytest.param("ovs-dpdk", "container", marks=pytest.mark.all),
         pytest.param("planed", "vm", marks=pytest.mark.all),
     ],

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]
 
 DEBIAN = ("planed", "testpmd", "ovs-dpdk", "linux-bridge", "xdp")
 """What CI can install; those that are not registered yet are skipped."""
-USUAL = ("planed", "ovs-dpdk")
+USUAL = ("ovs-dpdk",)
 KERNEL = frozenset({"linux-bridge", "xdp"})
 
 

@@ -152,6 +152,12 @@ def test_a_program_that_is_not_there_says_so_in_its_exit_report(supervisor: Supe
     assert "cannot execute /no/such/program: No such file" in process.exit_report()
 
 
+def test_signals_without_a_name_have_their_number(supervisor: Supervisor) -> None:
+    process = supervisor.spawn("realtime", ["sh", "-c", "kill -40 $$"], cpus=CPU0)
+    assert process.wait(60) == -40
+    assert "was killed by signal 40" in process.exit_report()
+
+
 def test_wait_ready_reports_a_death_with_the_log(supervisor: Supervisor) -> None:
     process = supervisor.spawn("dying", ["sh", "-c", "echo cannot open port; exit 3"], cpus=CPU0)
     with pytest.raises(StartError, match=r"(?s)the thing did not start.*exit code 3.*cannot open port"):

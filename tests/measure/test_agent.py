@@ -175,5 +175,6 @@ def test_vnfs_and_kernel_switches_are_refused(host: SwitchHost) -> None:
     assert planed.refusal(Situation("p2p", "veth")) == ""
     assert "two hosts measure p2p" in planed.refusal(Situation("loopback", "veth", 1))
     assert "two hosts measure p2p" in planed.refusal(Situation("v2v", "veth"))
+    assert "two hosts measure p2p" in planed.refusal(Situation("p2v", "veth"))
     bridge = RemoteAdapter("linux-bridge", get_adapter("linux-bridge"), host)
     assert "network namespace" in bridge.refusal(Situation("p2p", "veth"))

@@ -391,7 +391,7 @@ def test_planed_takes_the_document(tmp_path: Path, planed: Path, cpus: tuple[int
         pytest.param("virtio", 1, "full", marks=pytest.mark.all),
         ("virtio", 1, "sampled"),
         pytest.param("memif", 1, "full", marks=pytest.mark.all),
-        ("veth", 1, "full"),
+        pytest.param("veth", 1, "full", marks=pytest.mark.all),
         pytest.param("virtio", 2, "full", marks=pytest.mark.all),
         ("memif", 2, "full"),
     ],

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import make_header, make_point, make_trial, planned_trials
+from builders import make_evidence, make_header, make_point, make_trial, planned_trials
 
 from planebench.analysis.compare import Open
 from planebench.analysis.results import derive_results
@@ -132,6 +132,36 @@ def test_a_line_of_the_plan_is_filled_whatever_the_frame_size(tmp_path: Path) ->
             assert rate == pytest.approx(line_rate_pps(trial.point.frame_size_bytes, 1e9) / 2, rel=0.01)
     closed = run(override(plan, open_loop=False, loads="none"), tmp_path / "closed")
     assert {trial.load.pps_per_direction for trial in closed} == {None}
+
+
+def test_a_bit_rate_is_that_of_all_ends_that_send(tmp_path: Path) -> None:
+    """Both ends send in bidirectional p2p; in v2v the second VNF sends everything back, so one does."""
+    plan = plan_of("sim", scenario="p2p,v2v", direction="bidirectional", repeat=1)
+    plan = replace(plan, latency=replace(plan.latency, total_bps=(1e9,)))
+    sent = {t.point.scenario: t.load.pps_per_direction for t in run(plan, tmp_path) if t.role == "latency"}
+    assert sent == {"p2p": pytest.approx(1e9 / (84 * 8) / 2), "v2v": pytest.approx(1e9 / (84 * 8))}
+
+
+def test_a_share_of_r_plus_is_that_of_the_distance_of_the_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Far cores in every second repetition, with half of the throughput: half of it would be all that they carry."""
+    measured = SimRunner.run
+
+    def moved(self: SimRunner, request: TrialRequest) -> Trial:
+        trial, far = measured(self, request), request.repetition % 2 == 1
+        evidence = make_evidence("far" if far else "near")
+        ways = tuple(
+            replace(it, forwarded_packets=it.forwarded_packets // (1 + far), forwarded_by_tenth=())
+            for it in trial.directions
+        )
+        return replace(trial, evidence=evidence, directions=ways if request.role == "r_plus" else trial.directions)
+
+    monkeypatch.setattr(SimRunner, "run", moved)
+    plan = plan_of("sim:capacity=10M", loads="0.5", repeat=4)
+    plan = replace(plan, latency=replace(plan.latency, repetitions=4))
+    sent = {t.repetition: t.load.pps_per_direction for t in run(plan, tmp_path) if t.role == "latency"}
+    assert sent == {n: pytest.approx((5e6, 2.5e6)[n % 2], rel=0.02) for n in range(4)}
 
 
 def test_conditions_have_the_whole_key_of_their_topology(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,7 +145,10 @@ def test_the_line_rate_that_the_user_gives_is_filled(url: str, tmp_path: Path) -
     assert trial.verdict.kind is VerdictKind.LINE_RATE
 
 
-def test_latency_has_no_percentiles(server: OtgServer, url: str, tmp_path: Path) -> None:
+def test_latency_has_no_percentiles(
+    server: OtgServer, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planebench.report.html.make_figures", lambda _: ())  # charts take seconds
     server.capacity_pps = 9000
     loaded = run(url, tmp_path, loads="0.5")
     record = loaded.raw.trials[-1].latency
@@ -171,6 +174,25 @@ def test_a_fault_in_a_trial_is_an_invalid_trial(server: OtgServer, url: str, tmp
     loaded = run(url, tmp_path)
     assert only(loaded).verdict.kind is VerdictKind.INVALID and "went back" in only(loaded).verdict.texts[0]
     assert loaded.raw.finished is not None and loaded.raw.finished.status == "complete"
+
+
+@pytest.mark.parametrize(
+    ("odd", "words"),
+    [({"frames_tx": "many"}, "reports no frames_tx"), ({"latency": [1, 2, 3]}, "latency of flow"), (None, "no list")],
+)
+def test_an_answer_that_is_no_metric_is_an_invalid_trial(
+    server: OtgServer, url: str, tmp_path: Path, odd: dict[str, Any] | None, words: str
+) -> None:
+    server.capacity_pps = 9000
+    metric = server._metric
+
+    def answers_oddly(flow: dict[str, Any]) -> Any:
+        ready = flow["rate"]["pps"] != 20_000  # the readiness test is answered well
+        return metric(flow) if ready else odd and metric(flow) | odd
+
+    server._metric = answers_oddly  # type: ignore[method-assign]
+    trial = only(run(url, tmp_path))
+    assert trial.verdict.kind is VerdictKind.INVALID and words in trial.verdict.texts[0]
 
 
 def test_a_run_whose_tester_dies_is_resumed(server: OtgServer, url: str, tmp_path: Path) -> None:
@@ -233,6 +255,7 @@ def wanted(**options: Any) -> Plan:
         ({"max_rate": None}, "an external tester sends at a rate"),
         ({"anatomy": True, "loads": "0.5"}, "--anatomy needs the stamps of planed"),
         ({"clock": "hardware"}, "an external tester has its own clock"),
+        ({"open_loop": False, "max_rate": None, "tester": "otg:https://gen,line=10G"}, "--closed-loop is for planed"),
         ({"wire": "pci:@eth1=nic,@eth2=3b:00.1"}, "'nic' is not a PCI address"),
     ],
 )

@@ -122,3 +122,12 @@ def test_rings_that_are_drained_later_are_not_in_the_rate_at_the_line_rate_eithe
     drained = replace(counts, forwarded_packets=1100)
     assert replace(trial, line_rate_pps=1000.0, directions=(drained,)).throughput_pps == pytest.approx(1000)
     assert replace(trial, directions=(drained,)).throughput_pps == 1100
+
+
+def test_a_path_without_a_line_has_no_line_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From VNF to VNF no wire is passed, so --open-loop is not about it."""
+    point = replace(POINT, scenario="v2v")
+    monkeypatch.setattr(runner, "run_trial", lambda live, request, *_: trial_of(request))
+    live = SimpleNamespace(conditions=SimpleNamespace(ports=()), placement=SimpleNamespace(elsewhere=True))
+    trial = LiveRunner(live, SETTINGS).run(TrialRequest(point, "r_plus", SATURATING, 1.0))  # type: ignore[arg-type]
+    assert trial.load == SATURATING and trial.verdict.kind is not VerdictKind.INVALID

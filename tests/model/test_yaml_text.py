@@ -30,6 +30,7 @@ READERS = {
         ("52:54:00:12:34:56: 1", "line 1, column 1: YAML reads 52:54:00:12:34:56 as the number"),
         ("a: 1:30.5", "line 1, column 4: YAML reads 1:30.5 as the number 90.5; write it in quotes"),
         ("a: 0100", "column 4: YAML reads 0100 as the number 64; write it in quotes, or without the leading 0"),
+        ("a: 0x_", " is not YAML: invalid literal"),
         ("[" * 1000, " is nested too deeply; remove some levels of brackets or indentation"),
     ],
 )

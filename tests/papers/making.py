@@ -71,8 +71,11 @@ def of_can17(chain: str) -> dict[str, Any]:
 def run(*figures: Iterable[Figure], **header: Any) -> Run:
     trials: list[Trial] = []
     points = [figure for part in figures for figure in part]
+    rates = {point: value for point, value, how in points if not how.get("load")}
     for point, value, how in points:
-        trials += _trials(len(trials), point, value, **how)
+        share = float(how["load"]) if how.get("load", "").startswith("0.") else 0.0
+        pps = share * rates.get(point, 0.0) * 1e6 / (2 if point.direction == "bidirectional" else 1)
+        trials += _trials(len(trials), point, value, pps=pps or 1e6, **how)
     switches = tuple(dict.fromkeys(point.switch for point, _, _ in points)) or ("planed",)
     settings = header.pop("settings", {})
     made = make_header(switches, **header)
@@ -99,6 +102,7 @@ def _trials(
     value: float,
     *,
     load: str = "",
+    pps: float = 1e6,
     verdict: str = "valid",
     band: str = "near",
     trials: Sequence[float] = NEAR,
@@ -113,7 +117,7 @@ def _trials(
             if jitter:
                 falls = encode([[int(jitter * factor * 1000), 999]])
                 more["latency"] = LatencyRecord(1000, 1000, encode(samples), burst_falls=falls)
-            yield make_latency_trial(start + number, point, load, 1e6, samples, **more)
+            yield make_latency_trial(start + number, point, load, pps, samples, **more)
         else:
             yield make_trial(start + number, point, value * factor, **more)
 

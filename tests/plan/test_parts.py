@@ -188,3 +188,12 @@ def test_parts_of_a_record_are_plans_whose_matrix_alone_differs(plan: Plan) -> N
     for part in plan.parts:
         changed = {f.name for f in dataclasses.fields(Plan) if getattr(part, f.name) != getattr(plan, f.name)}
         assert changed <= own
+
+
+def test_a_part_about_no_switch_of_the_plan_says_so(document: dict[str, Any]) -> None:
+    document["parts"] = [{"name": "all"}, {"name": "misspelt", "only": ["planned"]}]
+    (entry,) = skipped(plan_from_document(document, "it"))
+    assert (entry.what, entry.reason) == (
+        "part misspelt",
+        "it is of planned only, and the switches are planed, testpmd",
+    )

@@ -78,6 +78,14 @@ def test_a_part_searches_its_own_points_in_as_many_starts_as_the_plan_says(docum
         plan_from_document({**document, "parts": [{"name": "all", "search": {"starts": 3}}]}, "it")
 
 
+def test_as_many_starts_are_searched_as_the_plan_says_also_where_they_have_several_repetitions() -> None:
+    plan = replace(override(plan_of(repetitions=6, restarts=2), search="ndr"), seed=1)
+    plan = replace(plan, search=replace(plan.search, starts=3))
+    visits = [visit for each in passes(plan, expand(plan), {}) for visit in each]
+    begun = sorted({visit.repetitions.start for visit in visits if searches_of(plan, visit)})
+    assert begun == [0, 2, 4]
+
+
 @pytest.mark.parametrize(
     ("least", "most", "looks"), [(3, 8, (3, 5, 8)), (3, None, (3,)), (3, 3, (3,)), (3, 4, (3, 4)), (1, 3, (1, 2, 3))]
 )

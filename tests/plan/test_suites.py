@@ -105,7 +105,8 @@ def test_a_part_is_about_its_switches_alone() -> None:
     assert {p.switch for p in points_of(offload)} == {"planed-offload"}
     others = override(plan, switch="planed,testpmd")
     assert not points_of(part(others, "offload"))
-    assert Skipped("part offload", "the options leave nothing of it") in skipped(others)
+    why = "it is of planed-offload only, and the switches are planed, testpmd"
+    assert Skipped("part offload", why) in skipped(others)
 
 
 def test_regression_is_made_for_a_ci() -> None:

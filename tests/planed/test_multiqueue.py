@@ -310,7 +310,7 @@ def test_guests_that_are_killed_in_full_flight(switch: Planed, guest: Planed, su
     ("kind", "end", "keys"),
     [
         ("memif-server", MEMIF_CLIENT, {}),
-        ("memif-client", MEMIF_SERVER, {}),
+        pytest.param("memif-client", MEMIF_SERVER, {}, marks=pytest.mark.all),
         ("memif-client", MEMIF_SERVER, {"zero_copy": True}),
     ],
 )

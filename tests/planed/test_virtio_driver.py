@@ -92,7 +92,15 @@ def assert_conserved(switch: Planed, guest: Planed, epoch: int = 1, frame_bytes:
 
 @pytest.mark.parametrize("backend", ["planed", "dpdk"])
 @pytest.mark.parametrize(
-    ("ring_size", "packed"), [(16, False), (64, False), (256, False), (1024, False), (256, True), (100, True)]
+    ("ring_size", "packed"),
+    [
+        (16, False),
+        pytest.param(64, False, marks=pytest.mark.all),
+        (256, False),
+        pytest.param(1024, False, marks=pytest.mark.all),
+        (256, True),
+        (100, True),
+    ],
 )
 def test_every_frame_through_a_switch(
     planed: Planed, other: Planed, sockets: list[Path], backend: str, ring_size: int, packed: bool

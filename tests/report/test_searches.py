@@ -10,7 +10,7 @@ from planebench.analysis.results import derive_results
 from planebench.model.header import Run
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Verdict, VerdictKind
-from planebench.model.results import Result, SearchFigure, SearchResult
+from planebench.model.results import BurstSummary, Result, SearchFigure, SearchResult
 from planebench.report.figures import make_figures
 from planebench.report.searches import deviations, search_figure, search_table
 
@@ -104,3 +104,12 @@ def test_the_same_point_twice_keeps_the_searches_apart() -> None:
     found = (search(first.point, "ndr", 1.0, 1.1),)
     pair = (dataclasses.replace(first, searches=found, search_figures=one_start(found)), second)
     assert [row.cells[0] for row in search_table(pair).rows] == ["planed"]
+
+
+def test_bursts_of_several_starts_are_their_mean() -> None:
+    bursts = [BurstSummary(5e6, packets, 900, 2100, 1.0, 3, 24_000.0) for packets in (1000.0, 2000.0)]
+    found = [search(POINT, "b2b", None, None, burst=burst, repetition=i) for i, burst in enumerate(bursts)]
+    result = dataclasses.replace(rich().results[0], searches=tuple(found), search_figures=())
+    assert search_figure(result, "b2b") == ("1\u202f500", "")
+    (row,) = search_table([result]).rows
+    assert row.cells[-1] == ("1\u202f500", "in other starts 2\u202f000")

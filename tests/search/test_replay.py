@@ -249,7 +249,9 @@ def test_each_repetition_of_a_search_has_paced_trials_of_its_own(rig):
     assert {t.repetition for t in tried.trials[count:] if t.role == "search"} == {1}
     assert not {t.index for t in tried.used(second) if t.role == "search"} & set(first.trials)
     assert tried.finish("bswlv") == first, "trials of the second are none of the first"
-    assert list(repetitions(tried.trials)) == [0, 1]
+    assert repetitions(tried.trials) == [0, 1]
+    later = [dataclasses.replace(t, repetition=4 * t.repetition) for t in tried.trials]
+    assert repetitions(later) == [0, 4], "a start of the switch has several repetitions of other trials"
 
 
 def test_a_repetition_tries_more_than_the_upper_bound_before_it_overloads_the_switch(rig) -> None:

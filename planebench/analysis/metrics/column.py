@@ -51,7 +51,7 @@ ADDED: Mapping[type, tuple[str, ...]] = {
     Comparison: ("distinguishable",),
 }
 """The properties of a record that the JSON export has beside its fields."""
-LEFT_OUT: Mapping[type, tuple[str, ...]] = {SearchResult: ("point",), TrendPoint: ("facts",)}
+LEFT_OUT: Mapping[type, tuple[str, ...]] = {SearchResult: ("point", "start"), TrendPoint: ("facts",)}
 """The fields of a record that are not in its JSON."""
 
 Number = float | None

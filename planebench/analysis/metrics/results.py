@@ -31,6 +31,7 @@ from planebench.analysis.metrics.column import (
     row,
     verdict_columns,
 )
+from planebench.analysis.results import mean_burst_packets
 from planebench.analysis.search.methods import METHODS
 from planebench.model.header import LatencyFloor, Run
 from planebench.model.records import POINT_KEY, TrafficSent, VerdictKind
@@ -173,8 +174,7 @@ LATENCY: tuple[Column, ...] = (
 def _found(method: str, it: OfResult) -> float | None:
     """Return what a search found: a rate, or packets per burst; None unless it came to one."""
     if METHODS[method].figure == "burst":
-        search = next((s for s in it.result.searches if s.method == method), None)
-        return search.burst.mean_packets if search and search.burst and search_counts(search) else None
+        return mean_burst_packets(it.result.searches, method)
     figure = it.result.search_figure(method)
     return figure.pps if figure else None
 

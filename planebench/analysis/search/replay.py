@@ -53,9 +53,12 @@ def so_far(
     return _replay(method, settings, point, trials, repetition)[0]
 
 
-def repetitions(trials: Sequence[Trial]) -> range:
-    """Return the repetitions of searches that the trials of a point are of; the first one in any case."""
-    return range(1 + max((t.repetition for t in trials if t.role == "search"), default=0))
+def repetitions(trials: Sequence[Trial]) -> list[int]:
+    """Return the repetitions of searches that the trials of a point are of; the first one in any case.
+
+    They are those that a start of the switch begins with, so not all numbers are there where it has several.
+    """
+    return sorted({0, *(t.repetition for t in trials if t.role == "search")})
 
 
 def _replay(

@@ -21,14 +21,14 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from planebench.host.files import default_folder, keep
 from planebench.host.planed_program import STATIC_REMEDY, find_static_planed
 from planebench.host.programs import run_tool
-from planebench.model.errors import StartError
+from planebench.model.errors import StartError, UsageError
 
 FETCH_DEADLINE_S = 300.0
 """Enough for 30 MB over a slow line."""
@@ -153,8 +153,10 @@ def guest_image(planed: Path) -> GuestImage:
 
 def kept_kernel() -> Path | None:
     """Return the kernel of guests, if one of them has needed it already; downloads nothing."""
-    folder = _kept_kernel(_folder(), _GUEST_MODULES)
-    return folder and folder / "vmlinuz"
+    with suppress(UsageError):  # who has no home has none
+        if folder := _kept_kernel(_folder(), _GUEST_MODULES):
+            return folder / "vmlinuz"
+    return None
 
 
 def kernel_folder(package: str, modules: Sequence[str]) -> Path:

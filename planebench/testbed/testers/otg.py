@@ -72,7 +72,7 @@ class OtgTester(ExternalTester):
         self._names = {port: f"port{number}" for number, port in enumerate(ports)}
         self._load([])
         told = self._call("POST", "/monitor/metrics", {"choice": "port", "port": {}})
-        links = {metric.get("name"): metric.get("link") for metric in told.get("port_metrics", ())}
+        links = {metric.get("name"): metric.get("link") for metric in self._metrics(told, "port_metrics")}
         if down := [port for port in ports if links.get(self._names[port]) == "down"]:
             raise self.failed(f"port {', '.join(down)} has no link; are the cables as --wire says?")
 
@@ -146,9 +146,12 @@ class OtgTester(ExternalTester):
         self._call("POST", "/control/state", {"choice": "traffic", "traffic": flows})
 
     def _flow_metrics(self) -> Sequence[OtgMetric]:
-        found: Sequence[OtgMetric] = self._call("POST", "/monitor/metrics", {"choice": "flow", "flow": {}}).get(
-            "flow_metrics", ()
-        )
+        return self._metrics(self._call("POST", "/monitor/metrics", {"choice": "flow", "flow": {}}), "flow_metrics")
+
+    def _metrics(self, told: Mapping[str, Any], name: str) -> Sequence[OtgMetric]:
+        found = told.get(name) or []
+        if not (isinstance(found, list) and all(isinstance(metric, dict) for metric in found)):
+            raise self.failed(f"answered with {name} that are no list of objects")
         return found
 
     def _call(self, method: str, path: str, document: OtgJson = None) -> dict[str, Any]:
@@ -220,16 +223,19 @@ class _Looks:
             if sent is None or received is None:
                 raise self._tester.failed(f"reports no frames_tx and frames_rx of flow {name}")
             latency = look.get("latency") or {}
-            told: list[Any] = [latency.get(key) for key in ("minimum_ns", "average_ns", "maximum_ns")]
-            delay = Delay(*map(float, told)) if received and all(told) else None
+            try:
+                told: list[Any] = [latency.get(key) for key in ("minimum_ns", "average_ns", "maximum_ns")]
+                delay = Delay(*map(float, told)) if received and all(told) else None
+            except (AttributeError, TypeError, ValueError) as error:
+                raise self._tester.failed(f"reports a latency of flow {name} that is no number: {error}") from error
             found[name] = StreamCounts(sent, received, delay)
         return found
 
 
 def _count(metric: OtgMetric, key: str) -> int | None:
-    """Return a counter, which JSON made of protobuf has as text; None where it is not reported."""
+    """Return a counter, which JSON made of protobuf has as text; None where it is not reported, or is no number."""
     value = metric.get(key)
-    return None if value is None else int(value)
+    return int(value) if isinstance(value, int) or (isinstance(value, str) and value.isdecimal()) else None
 
 
 def _value(value: str | int) -> OtgJson:

@@ -84,6 +84,17 @@ class TrexTester(ExternalTester):
         except stl.STLError as error:
             self.close()
             raise self.failed(_sentence(error)) from error
+        except (
+            AttributeError,
+            KeyError,
+            TypeError,
+            ValueError,
+            OSError,
+        ) as error:  # of its client, at what it was told
+            with contextlib.suppress(Exception):
+                client.stop(ports=ports)
+            self.close()
+            raise self.failed(_sentence(error)) from error
         except BaseException:
             with contextlib.suppress(Exception):
                 client.stop(ports=ports)
