@@ -63,7 +63,6 @@ static void give(struct vhost_port *port, unsigned index)
 	}
 	queue->call_fd = queue->bell.fd = device->rings[index].call_fd;
 	device->to_call |= UINT32_C(1) << index; // the guest may sleep since before the ring was taken away
-	queue->bell.owed = true; // and that call may not come: no descriptor for it, or one that blocks
 	queue->attached = true;
 	atomic_store(&port->base.sizes[index], layout.size);
 	gate_open(&queue->gate);
