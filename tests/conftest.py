@@ -44,8 +44,8 @@ def using_the_machine(path: str) -> Set[str]:
 
     They are read from the text, as the process that hands out tests knows nothing but their names. Not those of network
     functions and of the FIB that start no planed: their programs read frames from a pipe or a file, and neither poll
-    ports nor change what others see. Nor those of memif and virtio peers that lie and of what a VNF can reach: they wait
-    more than they poll.
+    ports nor change what others see. Nor those of peers of memif and virtio that lie, and of what a VNF can
+    reach: they wait more than they poll.
     """
     text = Path(path).read_text(encoding="utf-8")
     waits = Path(path).name in ("test_memif_hostile.py", "test_virtio_hostile.py", "test_reach.py")
