@@ -184,9 +184,8 @@ class RunFigures:
         if near is None or not near.counts or not sent:
             return ""
         share = sum(sent) / len(sent) / middle(near)
-        if abs(share - float(load)) <= SHARE_OFF:
-            return ""
-        return f"its load was {share:.2f} of R+ with near cores, not {load}"
+        unlike = abs(share - float(load)) > SHARE_OFF
+        return f"its load was {share:.2f} of R+ with near cores, not {load}" if unlike else ""
 
 
 def _paper_name(adapter: str) -> str:
