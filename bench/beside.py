@@ -565,6 +565,11 @@ def of_several_builds(runs: Iterable[Stored]) -> list[str]:
     return [label for label, count in sorted(builds.items()) if count > 1]
 
 
+def _refuse_mixed(runs: Iterable[Stored], folder: Path) -> None:
+    if mixed := of_several_builds(runs):
+        _stop(f"{folder} has runs of several builds of {', '.join(mixed)}: give another --folder")
+
+
 @dataclass(frozen=True, slots=True)
 class Pool:
     """The quiet runs of a plan: how many, and what a reference is worth: its median error, as a share of the ratio."""
@@ -652,11 +657,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not stored:
         print(f"{given.folder} has none of these runs", file=sys.stderr)
         return 2
-    if mixed := of_several_builds(stored.values()):
-        print(
-            f"{given.folder} has runs of several builds of {', '.join(mixed)}: give another --folder", file=sys.stderr
-        )
-        return 2
+    _refuse_mixed(stored.values(), given.folder)
     found: dict[str, Any] = {}
     failed = False
     if of_settings:
@@ -721,6 +722,8 @@ def _measure(jobs: Sequence[Job], given: argparse.Namespace) -> None:
         for count, job in enumerate(left, start=1):
             print(f"{count} of {len(left)}: {job[0].name}, run {job[1]}", file=sys.stderr, flush=True)
             machine.measure(job)
+            if count == 1:  # not after hours
+                _refuse_mixed((read(it, given.folder) for it in there(given.folder)), given.folder)
 
 
 def _print(found: Mapping[str, Any]) -> None:

@@ -283,7 +283,7 @@ def _state(key: str, texts: Sequence[str]) -> ConditionState:
         differs = len(set(texts) - {NOT_STATED}) > 1
     elif key == MHZ:
         mhz = [float(text) for text in known]
-        differs = bool(mhz) and min(mhz) > 0 and max(mhz) / min(mhz) - 1 > MHZ_TOLERANCE
+        differs = bool(mhz) and min(mhz) > 0 and not _alike_mhz(min(mhz), max(mhz))
     else:
         differs = len({_comparable(key, text) for text in known}) > 1
     if differs:
