@@ -71,6 +71,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 
 @pytest.fixture(autouse=True)
+def same_cpus_and_priority() -> Iterator[None]:
+    """No test leaves this process on fewer CPUs, or with another priority: the tests after it would have that too."""
+    before = os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)
+    yield
+    after = os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)
+    os.sched_setaffinity(0, before[0])
+    assert after == before
+
+
+@pytest.fixture(autouse=True)
 def own_run_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """No test writes to the runs of the user, or to what is kept of the tester; tests share one calibration."""
     folder = tmp_path_factory.mktemp("runs")

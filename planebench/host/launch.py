@@ -68,14 +68,6 @@ def bind_memory(node: int) -> None:
     _checked(_libc.syscall(number, MPOL_BIND, mask, ctypes.c_ulong(64 * len(mask) + 1)), "set_mempolicy")
 
 
-def raise_priority() -> None:
-    """Set nice -20 for the process and its autogroup, if permitted."""
-    with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, HIGH_PRIORITY)
-    with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as file:
-        file.write(str(HIGH_PRIORITY))
-
-
 def _write(path: str, text: str) -> None:
     with open(path, "w") as file:
         file.write(text)
@@ -147,7 +139,8 @@ def main(argv: list[str]) -> int:
         if memory != "any":
             bind_memory(int(memory))
         if priority == "high":
-            raise_priority()
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, 0, HIGH_PRIORITY)
         if netns == "new":
             _new_network_namespace()
         elif netns != "host":

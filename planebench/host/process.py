@@ -46,7 +46,6 @@ READY_DEADLINE_S = 20.0
 WORDS_MAX = 240
 """Characters of a line of a VNF that are told."""
 _PYTHON = (sys.executable, "-I", "-S")
-_AUTOGROUP = Path("/proc/self/autogroup")
 
 
 def stretched(deadline_s: float) -> float:
@@ -312,7 +311,10 @@ class Supervisor(contextlib.AbstractContextManager["Supervisor"]):
             *argv,
         ]
         kind = NamespacedProcess if enclosed else Process
-        return self._spawner.submit(self._start, name, command, where, env or {}, pipe_stdin, kind).result()
+        process = self._spawner.submit(self._start, name, command, where, env or {}, pipe_stdin, kind).result()
+        if high_priority:  # by us: beside pollers it would take seconds to begin in the autogroup of its session
+            _set_autogroup(process.pid, launch.HIGH_PRIORITY)
+        return process
 
     def _start(
         self, name: str, command: list[str], where: Path, env: Mapping[str, str], pipe_stdin: bool, kind: type[Process]
@@ -430,6 +432,12 @@ def on_failure(undo: Callable[[], object]) -> Iterator[None]:
         raise
 
 
+def _set_autogroup(pid: int | str, nice: int) -> None:
+    """Set the nice value of the session of a process, where the kernel has such and permits it."""
+    with contextlib.suppress(OSError):
+        Path(f"/proc/{pid}/autogroup").write_text(str(nice))
+
+
 @contextlib.contextmanager
 def high_priority() -> Iterator[bool]:
     """Run a block of the harness at nice -20, and restore its nice value and autogroup. Yields whether it was allowed.
@@ -439,13 +447,13 @@ def high_priority() -> Iterator[bool]:
     autogroup is that of the login session, so it must be restored.
     """
     nice = os.getpriority(os.PRIO_PROCESS, 0)
-    autogroup = procfs.read_text(_AUTOGROUP)  # "/autogroup-12 nice 0"
-    launch.raise_priority()
+    autogroup = procfs.read_text(Path("/proc/self/autogroup"))  # "/autogroup-12 nice 0"
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, launch.HIGH_PRIORITY)
+    _set_autogroup("self", launch.HIGH_PRIORITY)
     try:
         yield os.getpriority(os.PRIO_PROCESS, 0) == launch.HIGH_PRIORITY
     finally:
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, 0, nice)
-        if autogroup:
-            with contextlib.suppress(OSError):
-                _AUTOGROUP.write_text(autogroup.split()[-1])
+        _set_autogroup("self", int((autogroup or "0").split()[-1]))

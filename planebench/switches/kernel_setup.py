@@ -35,7 +35,6 @@ BPF_MAP_TYPE_DEVMAP, BPF_PROG_TYPE_XDP, BPF_F_XDP_HAS_FRAGS = 14, 6, 1 << 5
 BPF_PSEUDO_MAP_FD, BPF_REDIRECT_MAP, XDP_PASS = 1, 51, 2
 XDP_FLAGS_DRV_MODE = 1 << 2
 NETFILTER = ("bridge-nf-call-iptables", "bridge-nf-call-ip6tables", "bridge-nf-call-arptables")
-HIGH_PRIORITY = -20
 COMM_MAX = 15
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -75,7 +74,7 @@ def place_input(route: IPRoute, cpus: Sequence[str], interfaces: Sequence[str]) 
         (thread,) = new
         os.sched_setaffinity(thread, {int(cpu)})
         with contextlib.suppress(OSError):  # as every switch has it, where the system allows it
-            os.setpriority(os.PRIO_PROCESS, thread, HIGH_PRIORITY)
+            os.setpriority(os.PRIO_PROCESS, thread, -20)
         print(name, thread, flush=True)
 
 

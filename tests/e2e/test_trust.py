@@ -32,8 +32,11 @@ SHORT = ("--scenario", "p2p", "--direction", "unidirectional", "--frame-size", 6
 @contextmanager
 def busy_loop(cpu: int) -> Iterator[None]:
     """A program that wants one CPU for itself, at the priority of a poller where that is allowed."""
-    text = f"import os; from planebench.host import launch; launch.raise_priority(); os.sched_setaffinity(0, {{{cpu}}})"
-    process = subprocess.Popen([sys.executable, "-c", f"{text}\nwhile True: pass"], start_new_session=True)
+    text = (
+        "import os; from planebench.host.process import high_priority\n"
+        f"with high_priority():\n os.sched_setaffinity(0, {{{cpu}}})\n while True: pass"
+    )
+    process = subprocess.Popen([sys.executable, "-c", text], start_new_session=True)
     try:
         yield
     finally:
