@@ -99,12 +99,12 @@ def fibs_of(statistics: Mapping[str, Any]) -> tuple[Fib, ...]:
 
 
 _TABLES = ("table4", "table6")
+_COUNTED = ("forwarded", "punted", "punt_limited", "no_route", "sent")
 
 
 def _vnf_of(report: Mapping[str, Any]) -> Vnf:
     session = report.get("session", {})
     kept = ("routes4", "routes6", "quota_routes", "stale", "next_hops", "quota_next_hops")
-    counted = ("forwarded", "punted", "punt_limited", "no_route", "sent")
     return Vnf(
         vnf=report["vnf"],
         port=report["port"],
@@ -112,20 +112,13 @@ def _vnf_of(report: Mapping[str, Any]) -> Vnf:
         update_age_s=session.get("update_age_s"),
         answers=session.get("answers", {}),
         **{key: report.get(key, 0) for key in kept},
-        **{key: report[key] for key in counted},
+        **{key: report[key] for key in _COUNTED},
     )
 
 
 def _joined(one: Fib, other: Fib) -> Fib:
     vnfs = (
-        replace(
-            a,
-            forwarded=a.forwarded + b.forwarded,
-            punted=a.punted + b.punted,
-            punt_limited=a.punt_limited + b.punt_limited,
-            no_route=a.no_route + b.no_route,
-            sent=a.sent + b.sent,
-        )
+        replace(a, **{key: getattr(a, key) + getattr(b, key) for key in _COUNTED})
         for a, b in zip(one.vnfs, other.vnfs, strict=True)
     )
     return replace(one, tasks=one.tasks + other.tasks, vnfs=tuple(vnfs))

@@ -67,9 +67,14 @@ FILE *input_file_stream(const char *path, struct stat *stat, const char *where, 
 {
 	const char *why = NULL;
 	int file = input_file_open(path, stat, &why);
+	FILE *stream = file >= 0 ? fdopen(file, "r") : NULL;
 
-	if (file >= 0)
-		return fdopen(file, "r");
+	if (stream)
+		return stream;
+	if (file >= 0) {
+		why = strerror(errno);
+		close(file);
+	}
 	snprintf(error, CONFIG_ERROR_MAX, "%s: %.120s: %s", where, path, why);
 	return NULL;
 }

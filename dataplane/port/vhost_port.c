@@ -270,13 +270,8 @@ static struct port_ops offload_port_ops;
 
 // --- The kind --------------------------------------------------------------------------------------------
 
-static const char *vhost_fault_text(unsigned fault)
-{
-	return ring_fault_text((enum ring_fault)fault);
-}
-
 static const struct shm_end device_end = {
-        .device = "planed", .other = "guest", .restart = "its driver", .fault_text = vhost_fault_text};
+        .device = "planed", .other = "guest", .restart = "its driver", .fault_text = ring_fault_text};
 
 static void free_port(struct vhost_port *own)
 {

@@ -340,16 +340,11 @@ static int virtio_begin(struct virtio_port *port)
 	return rc;
 }
 
-static const char *virtio_fault_text(unsigned fault)
-{
-	return driver_fault_text((enum driver_fault)fault);
-}
-
 static const struct shm_end driver_end = {.drives = true,
                                           .device = "virtio",
                                           .other = "device",
                                           .restart = "it",
-                                          .fault_text = virtio_fault_text};
+                                          .fault_text = driver_fault_text};
 
 static int virtio_open(struct port *port)
 {

@@ -18,7 +18,6 @@ struct table {
 	_Alignas(128) atomic_uint ball; // even: a's turn, odd: b's turn
 	_Alignas(128) atomic_bool stop;
 	unsigned cpu_b;
-	int error_b;
 	double speed_b;
 };
 
@@ -115,7 +114,7 @@ static void *return_ball(void *argument)
 {
 	struct table *table = argument;
 
-	table->error_b = pin(table->cpu_b);
+	pin(table->cpu_b);
 	while (!atomic_load_explicit(&table->stop, memory_order_relaxed)) {
 		unsigned ball = atomic_load_explicit(&table->ball, memory_order_acquire);
 
@@ -165,11 +164,12 @@ int core_distance_measure(unsigned cpu_a, unsigned cpu_b, struct core_distance *
 {
 	struct table table = {.cpu_b = cpu_b};
 	pthread_t other;
-	int rc = cpu_a == cpu_b ? -EINVAL : pin(cpu_a);
+	int rc = cpu_a == cpu_b ? -EINVAL : pin(cpu_b); // whether that can be: it is the other thread's
 
-	if (rc)
-		return rc;
-	rc = -pthread_create(&other, NULL, return_ball, &table);
+	if (rc == 0)
+		rc = pin(cpu_a);
+	if (rc == 0)
+		rc = -pthread_create(&other, NULL, return_ball, &table);
 	if (rc)
 		return rc;
 	rc = play(&table, out);
@@ -177,5 +177,5 @@ int core_distance_measure(unsigned cpu_a, unsigned cpu_b, struct core_distance *
 	out->additions_per_cycle[0] = additions_per_cycle();
 	pthread_join(other, NULL);
 	out->additions_per_cycle[1] = table.speed_b;
-	return table.error_b ? table.error_b : rc;
+	return rc;
 }

@@ -24,7 +24,6 @@
 #include "base/hugepages.h"
 
 enum {
-	CUCKOO_KEY_BITS = 48,
 	CUCKOO_WAYS = 8,
 	CUCKOO_WIDE_WAYS = 3,
 	CUCKOO_NONE = 0,      // not a value: nothing is known of this key

@@ -44,6 +44,19 @@ static void copy(struct cuckoo *table, struct cuckoo_place from, struct cuckoo_p
 	set(table, to, get(table, from));
 }
 
+static bool find_in(const struct cuckoo *table, uint32_t bucket, uint64_t key, struct cuckoo_place *place)
+{
+	for (unsigned way = 0; way < CUCKOO_WAYS; way++) {
+		uint64_t entry = get(table, (struct cuckoo_place){bucket, way});
+
+		if (!is_empty(entry) && key_of(entry) == key) {
+			*place = (struct cuckoo_place){bucket, way};
+			return true;
+		}
+	}
+	return false;
+}
+
 static uint64_t check(struct cuckoo *table, uint32_t bucket, bool *bad)
 {
 	uint64_t entries = 0;
@@ -51,12 +64,14 @@ static uint64_t check(struct cuckoo *table, uint32_t bucket, bool *bad)
 	for (unsigned way = 0; way < CUCKOO_WAYS; way++) {
 		uint64_t entry = get(table, (struct cuckoo_place){bucket, way});
 		uint64_t pair = cuckoo_pair(table, key_of(entry));
+		struct cuckoo_place first = {0};
 
 		if (is_empty(entry)) {
 			*bad |= entry != 0;
 			continue;
 		}
-		*bad |= !cuckoo_belongs(pair, bucket);
+		find_in(table, bucket, key_of(entry), &first);
+		*bad |= !cuckoo_belongs(pair, bucket) || first.way != way;
 		entries++;
 	}
 	return entries;
@@ -92,19 +107,6 @@ static uint64_t put_all(struct cuckoo *table, const void *bucket)
 
 const struct cuckoo_shape cuckoo_narrow_shape = {CUCKOO_WAYS, free_way,     other,  copy,
                                                  check,       prefetch_all, put_all};
-
-static bool find_in(const struct cuckoo *table, uint32_t bucket, uint64_t key, struct cuckoo_place *place)
-{
-	for (unsigned way = 0; way < CUCKOO_WAYS; way++) {
-		uint64_t entry = get(table, (struct cuckoo_place){bucket, way});
-
-		if (!is_empty(entry) && key_of(entry) == key) {
-			*place = (struct cuckoo_place){bucket, way};
-			return true;
-		}
-	}
-	return false;
-}
 
 static bool find(const struct cuckoo *table, uint64_t pair, uint64_t key, struct cuckoo_place *place)
 {

@@ -242,6 +242,47 @@ static void counts_are_not_believed(void **state)
 	forge(CUCKOO_WIDE, DATA + 56, UINT64_C(0x100000000), -EBADMSG, "belong");
 }
 
+// Which of its values an entry has would depend on the instruction set that looks.
+static void a_key_that_is_twice_in_a_bucket_is_refused(void **state)
+{
+	static const struct {
+		unsigned ways;
+		size_t bytes[4], at[4]; // of the fields of an entry, the one with its value last
+	} shapes[WIDTHS] = {
+	        [CUCKOO_NARROW] = {CUCKOO_WAYS, {8}, {0}},
+	        [CUCKOO_WIDE] = {CUCKOO_WIDE_WAYS,
+	                         {8, 8, 2, 2},
+	                         {0, 8 * CUCKOO_WIDE_WAYS, 16 * CUCKOO_WIDE_WAYS, 18 * CUCKOO_WIDE_WAYS}},
+	};
+
+	for (unsigned width = 0; width < WIDTHS; width++) {
+		unsigned value_field = width == CUCKOO_WIDE ? 3 : 0, last = shapes[width].ways - 1;
+		size_t value_at = shapes[width].at[value_field], bytes = shapes[width].bytes[value_field];
+		struct file file = snapshot(width);
+		uint8_t *bucket = file.bytes + HEADER + PIECE_HEAD;
+		uint16_t first, filled;
+
+		for (;; bucket += 64) { // to one with an entry at its beginning and none at its end
+			assert_true(bucket < file.bytes + file.length);
+			memcpy(&first, bucket + value_at, 2);
+			memcpy(&filled, bucket + value_at + last * bytes, 2);
+			if (first && !filled)
+				break;
+		}
+		for (unsigned field = 0; field <= value_field; field++) {
+			size_t size = shapes[width].bytes[field];
+			uint8_t *from = bucket + shapes[width].at[field];
+
+			memcpy(from + last * size, from, size);
+		}
+		bucket[value_at + last * bytes] ^= 1;
+		set64(&file, 32, ENTRIES + 1);
+		sign(&file);
+		refuse(width, &file, -EBADMSG, "not where they belong");
+		free(file.bytes);
+	}
+}
+
 static void another_width_is_refused(void **state)
 {
 	struct file narrow = snapshot(CUCKOO_NARROW), wide = snapshot(CUCKOO_WIDE);
@@ -290,6 +331,7 @@ int main(void)
 	        cmocka_unit_test(what_is_cut_off_is_refused),
 	        cmocka_unit_test(every_flipped_bit_is_seen),
 	        cmocka_unit_test(counts_are_not_believed),
+	        cmocka_unit_test(a_key_that_is_twice_in_a_bucket_is_refused),
 	        cmocka_unit_test(another_width_is_refused),
 	        cmocka_unit_test(what_does_not_fit_is_refused),
 	        cmocka_unit_test(files_that_fail_are_reported),

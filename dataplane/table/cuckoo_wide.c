@@ -63,19 +63,31 @@ static void copy(struct cuckoo *table, struct cuckoo_place from, struct cuckoo_p
 	set(table, to, &key, value_at(table, from));
 }
 
+static bool find_in(const struct cuckoo *table, uint32_t bucket, const struct cuckoo_wide_key *key,
+                    struct cuckoo_place *place)
+{
+	for (unsigned way = 0; way < CUCKOO_WIDE_WAYS; way++) {
+		*place = (struct cuckoo_place){bucket, way};
+		if (cuckoo_wide_is(&table->wide[bucket], way, key) && value_at(table, *place) != CUCKOO_NONE)
+			return true;
+	}
+	return false;
+}
+
 static uint64_t check(struct cuckoo *table, uint32_t bucket, bool *bad)
 {
 	uint64_t entries = 0;
 
 	*bad |= atomic_load_explicit(&table->wide[bucket].version, memory_order_relaxed) & 1;
 	for (unsigned way = 0; way < CUCKOO_WIDE_WAYS; way++) {
-		struct cuckoo_place at = {bucket, way};
+		struct cuckoo_place at = {bucket, way}, first;
 		struct cuckoo_wide_key key = key_at(table, at);
 		uint64_t pair = cuckoo_wide_pair(table, &key);
 
 		if (value_at(table, at) == CUCKOO_NONE)
 			continue;
-		*bad |= !cuckoo_belongs(pair, bucket);
+		find_in(table, bucket, &key, &first);
+		*bad |= !cuckoo_belongs(pair, bucket) || first.way != way;
 		entries++;
 	}
 	return entries;
@@ -117,17 +129,6 @@ static uint64_t put_all(struct cuckoo *table, const void *bucket)
 
 const struct cuckoo_shape cuckoo_wide_shape = {CUCKOO_WIDE_WAYS, free_way, other, copy, check,
                                                prefetch_all,     put_all};
-
-static bool find_in(const struct cuckoo *table, uint32_t bucket, const struct cuckoo_wide_key *key,
-                    struct cuckoo_place *place)
-{
-	for (unsigned way = 0; way < CUCKOO_WIDE_WAYS; way++) {
-		*place = (struct cuckoo_place){bucket, way};
-		if (cuckoo_wide_is(&table->wide[bucket], way, key) && value_at(table, *place) != CUCKOO_NONE)
-			return true;
-	}
-	return false;
-}
 
 static bool find(const struct cuckoo *table, uint64_t pair, const struct cuckoo_wide_key *key,
                  struct cuckoo_place *place)

@@ -62,7 +62,8 @@ void route_list_free(struct route_list *list)
 	list->count = list->room = 0;
 }
 
-void route_place(const struct route_list *list, const struct route *route, char *out, size_t size)
+// "FILE:12", or "FILE: routes[12]" of JSON: where a route was read.
+static void route_place(const struct route_list *list, const struct route *route, char *out, size_t size)
 {
 	if (list->text)
 		snprintf(out, size, "%s:%u", list->source, route->place);

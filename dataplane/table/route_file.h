@@ -67,9 +67,6 @@ int route_list_sort(struct route_list *list, char *error);
 
 void route_list_free(struct route_list *list);
 
-// "FILE:12", or "FILE: routes[12]" of JSON: where a route was read.
-void route_place(const struct route_list *list, const struct route *route, char *out, size_t size);
-
 // The prefix of a route: "192.0.2.0/24".
 void route_text(const struct route *route, char out[static ROUTE_TEXT_MAX]);
 

@@ -8,7 +8,6 @@
 #include <linux/virtio_net.h>
 
 enum {
-	SLOTS_MAX = 512,  // more than RING_CHAIN_MAX
 	DRIVER = 0x2000,  // offsets of a ring's parts
 	DEVICE = 0x2500,  // up to 0x3506
 	TABLE = 0x3600,   // that indirect descriptors point to

@@ -25,7 +25,6 @@ enum {
 	MONITOR_NS_SHIFT = 32,
 	TENTHS = 10,
 	STALL_FRAMES = 10, // that would have come meanwhile, at the least
-	BURST_DEFAULT = 64,
 	LOOKS_MAX = 64, // intact frames that were not as the one before; then no other is learned from
 };
 

@@ -129,7 +129,7 @@ void device_ring_warm(struct device_ring *ring)
 	warm_buffer(ring, &d);
 }
 
-const char *ring_fault_text(enum ring_fault fault)
+const char *ring_fault_text(unsigned fault)
 {
 	static const char *const texts[RING_FAULTS] = {
 	        [RING_OK] = "no fault",

@@ -137,7 +137,7 @@ uint16_t device_ring_base(const struct device_ring *ring);
 void device_ring_warm(struct device_ring *ring);
 
 // A fault in words: what the guest did.
-const char *ring_fault_text(enum ring_fault fault);
+const char *ring_fault_text(unsigned fault);
 
 // --- The data path, of a ring of either kind -------------------------------------------------------------
 

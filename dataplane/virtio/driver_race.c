@@ -230,6 +230,6 @@ int main(int argc, char **argv)
 		one_round();
 	printf("%lu rounds: %lu frames received, %lu sent, %lu passed\n", rounds, received, sent, passed);
 	for (unsigned i = DRIVER_OK + 1; i < DRIVER_FAULTS; i++)
-		printf("%8lu times %s\n", faults[i], driver_fault_text((enum driver_fault)i));
+		printf("%8lu times %s\n", faults[i], driver_fault_text(i));
 	return 0;
 }

@@ -95,7 +95,7 @@ void driver_ring_reset(struct driver_ring *ring, bool in_order, bool packed)
 	(packed ? packed_reset : split_reset)(ring);
 }
 
-const char *driver_fault_text(enum driver_fault fault)
+const char *driver_fault_text(unsigned fault)
 {
 	static const char *const texts[DRIVER_FAULTS] = {
 	        [DRIVER_OK] = "no fault",

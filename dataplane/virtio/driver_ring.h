@@ -81,7 +81,7 @@ void driver_ring_init(struct driver_ring *ring, bool receive, uint16_t size, uin
 void driver_ring_reset(struct driver_ring *ring, bool in_order, bool packed);
 
 // A fault in words: what the device did.
-const char *driver_fault_text(enum driver_fault fault);
+const char *driver_fault_text(unsigned fault);
 
 // Receive: describe up to n (at most BURST_FRAMES_MAX) frames that have come, in *count; *empty counts buffers
 // without a byte, which make none. Returns how many buffers these are; the ring is unchanged until

@@ -235,5 +235,5 @@ void fuzz_report(void)
 	printf("%lu frames forwarded, %lu lost, %lu without an mbuf, %lu calls\n", forwarded, lost, no_mbuf,
 	       calls);
 	for (unsigned i = RING_OK + 1; i < RING_BAD_LAYOUT; i++)
-		printf("%8lu times %s\n", faults[i], ring_fault_text((enum ring_fault)i));
+		printf("%8lu times %s\n", faults[i], ring_fault_text(i));
 }

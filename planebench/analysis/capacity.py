@@ -204,20 +204,14 @@ def _profiled(point: Point) -> bool:
     return bool(point.traffic) or point.side_by_side
 
 
-def latency_floor(calibration: Calibration | None, point: Point, clock: str = "software") -> LatencyFloor | None:
+def latency_floor(calibration: Calibration | None, point: Point, clock: str) -> LatencyFloor | None:
     """Return the latency baseline of a clock at this point; None if it was not measured, as with a traffic profile."""
     return None if calibration is None or _profiled(point) else calibration.floor(point.frame_size_bytes, clock)
 
 
-def clock_floor_ns(calibration: Calibration | None, point: Point, clock: str) -> float | None:
-    """Return the least latency that a clock showed of the tester alone; None if it was not measured."""
-    floor = latency_floor(calibration, point, clock)
-    return None if floor is None else least_ns(floor)
-
-
-def least_ns(floor: LatencyFloor) -> float | None:
-    """Return the least latency of a baseline; None if it has no histogram."""
-    counts = decode(floor.histogram) if floor.histogram else None
+def least_ns(floor: LatencyFloor | None) -> float | None:
+    """Return the least latency of a baseline; None if it was not measured, or has no histogram."""
+    counts = decode(floor.histogram) if floor and floor.histogram else None
     return None if counts is None or not counts.any() else percentile_ns(counts, 0.0)
 
 

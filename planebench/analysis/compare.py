@@ -7,7 +7,7 @@ import math
 import statistics
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import combinations, pairwise
 from typing import Literal, get_args
 
@@ -548,9 +548,7 @@ def _estimates(
             one, other = sides.estimate(a), sides.estimate(b)
             if estimate is None and one is not None and other is not None:
                 estimate = other.minus(one)
-        for error in draft.errors if estimate else ():
-            estimate = estimate.minus(error) if estimate else None
-        yield estimate
+        yield estimate and reduce(Estimate.minus, draft.errors, estimate)
 
 
 def _compare(a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:

@@ -252,8 +252,7 @@ class _SwitchConditions:
     def cell(self, key: str) -> ConditionCell:
         claim = self.settings.get(key)
         if (found := self.measured.get(key)) is not None:
-            wrong = claim is not None and _contradicts(key, claim, found)
-            return ConditionCell(found.text, True, claim if wrong and claim is not None else "")
+            return ConditionCell(found.text, True, claim if claim and _contradicts(key, claim, found) else "")
         if claim is None:
             return ConditionCell(UNKNOWN if key in MANIFEST_KEYS or key in MEASURED_ONLY else NOT_STATED)
         if key == "cores" and THREADS in self.measured:

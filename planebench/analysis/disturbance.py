@@ -8,12 +8,11 @@ it, and the figure as counted may charge it with what the host did: its interval
 from __future__ import annotations
 
 import math
-import statistics
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from itertools import combinations
-from statistics import fmean
+from statistics import fmean, median
 from typing import Literal
 
 from planebench.analysis.answers import ALPHA, holm
@@ -93,12 +92,12 @@ def drift(trials: Iterable[Trial]) -> Reason | None:
     cells = grouped((it.point, it) for it in trials if it.role == "r_plus" and it.throughput_pps > 0)
     blocks: dict[tuple[TopologyKey, str], dict[int, RateSeries]] = defaultdict(lambda: defaultdict(list))
     for point, members in cells.items():
-        mean = statistics.fmean(math.log(trial.throughput_pps) for trial in members)
+        mean = fmean(math.log(trial.throughput_pps) for trial in members)
         for trial in members:
             sample = seconds_since_epoch(trial.started_at), math.log(trial.throughput_pps) - mean
             blocks[point.topology, point.switch][trial.repetition].append(sample)
     found = [
-        [(min(block)[0], statistics.fmean(change for _, change in block)) for block in of_topology.values()]
+        [(min(block)[0], fmean(change for _, change in block)) for block in of_topology.values()]
         for of_topology in blocks.values()
     ]
     pairs = [(b[0] - a[0], b[1] - a[1]) for series in found for a, b in combinations(sorted(series), 2)]
@@ -106,7 +105,7 @@ def drift(trials: Iterable[Trial]) -> Reason | None:
     score = sum((change > 0) - (change < 0) for _, change in pairs)
     if not variance or math.erfc(max(abs(score) - 1, 0) / math.sqrt(2 * variance)) >= DRIFT_ALPHA:
         return None
-    slope = statistics.median([change / seconds for seconds, change in pairs if seconds] or [0.0])
+    slope = median([change / seconds for seconds, change in pairs if seconds] or [0.0])
     times = [seconds for series in found for seconds, _ in series]
     if abs(slope) * (max(times) - min(times)) < DRIFT_MIN:
         return None

@@ -176,8 +176,7 @@ MAX_PROBES_MISSING = 0.01
 POLICY_DEVIATIONS = 3.0
 """Standard deviations by which more probes may be dropped by policy than their share of all frames says."""
 
-_CARRIED_OR_NOT = (VALID, VerdictKind.OVERLOAD)
-_ANY_KIND = (*_CARRIED_OR_NOT, LIMITED, VerdictKind.FUNCTIONAL, VerdictKind.INVALID)
+_ANY_KIND = (VALID, VerdictKind.OVERLOAD, LIMITED, VerdictKind.FUNCTIONAL, VerdictKind.INVALID)
 
 
 def latency_groups(trials: Sequence[Trial]) -> dict[str, Counted]:

@@ -72,20 +72,13 @@ def merge(ledgers: Iterable[Ledger]) -> Ledger:
 
 def describe(ledger: Ledger) -> str:
     """Return one line in words: ``12 000 lost: 11 990 vhost ring full (v0), 10 unexplained``."""
-    lost, rest = ledger.offered_packets - ledger.forwarded_packets, ledger.unexplained_packets
-    parts = []
-    for loss in ledger.losses:  # ``vhost ring full (v0)``, ``switch: fault``
-        colon = "" if loss.place.endswith("ring") else ":"
-        parts.append(f"{count(loss.packets)} {loss.place}{colon} {loss.cause}")
-    if rest > 0:
-        parts.append(
-            f"{count(rest)} unexplained" + ("" if ledger.counted else " (some switches report no drop counters)")
-        )
-    if rest < 0:
-        parts.append(f"{count(-rest)} counted more than once")
-    if not parts:
-        return "nothing lost"
-    return f"{count(lost)} lost: {', '.join(parts)}"
+    parts = [  # ``vhost ring full (v0)``, ``switch: fault``
+        f"{count(it.packets)} {it.place}{'' if it.place.endswith('ring') else ':'} {it.cause}" for it in ledger.losses
+    ]
+    rest, uncounted = ledger.unexplained_packets, "" if ledger.counted else " (some switches report no drop counters)"
+    if rest:
+        parts.append(f"{count(rest)} unexplained{uncounted}" if rest > 0 else f"{count(-rest)} counted more than once")
+    return f"{count(ledger.lost_packets)} lost: {', '.join(parts)}" if parts else "nothing lost"
 
 
 def counts_drops(switch: SwitchCycles) -> bool:

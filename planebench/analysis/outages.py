@@ -57,8 +57,7 @@ def compare_outages(a: Sequence[Run], b: Sequence[Run] = ()) -> tuple[Comparison
     switch in ``a`` and ``b``."""
     of_a, of_b = _restarts(a), _restarts(b)
     if not b:
-        alike = [(one, other) for one, other in combinations(of_a, 2) if one[1:] == other[1:]]
-        pairs = [(one, of_a[one], of_a[other]) for one, other in alike]
+        pairs = [(one, of_a[one], of_a[other]) for one, other in combinations(of_a, 2) if one[1:] == other[1:]]
         suffixes = ["", ""]
     else:
         pairs = [(key, of_a[key], of_b[key]) for key in of_a if key in of_b]

@@ -7,7 +7,6 @@ import math
 import statistics
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
 from typing import Any
 
 from planebench.analysis.capacity import Capacity, capacity_of, near_ceiling, tester_ceiling_pps
@@ -188,7 +187,7 @@ def _search_figures(result: Result, noise: Mapping[str, SidesNoise]) -> Iterator
         if len(blocks) < SEARCH_STARTS_MIN:
             low = high = None
         if high is not None:
-            high = None if is_bound else high * math.exp(fmean(widths(ended)))
+            high = None if is_bound else high * math.exp(statistics.fmean(widths(ended)))
         yield SearchFigure(method, pps, len(blocks), is_bound, low, high)
 
 

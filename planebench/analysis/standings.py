@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Literal
 
 from planebench.analysis.compare import Derived
@@ -66,20 +65,14 @@ class Standing:
     load: str
     results: tuple[Result, ...]
     pairs: tuple[Comparison | None, ...]
-    next_pairs: tuple[Comparison | None, ...] = ()
-    """The comparison of each with the one after it, as in ``pairs``."""
+    second_lead: Comparison | None = None
+    """The comparison of the second with the one after it, if it shows that the second is ahead of that."""
     missing: tuple[Result, ...] = ()
 
     @property
     def lead(self) -> Comparison | None:
         """Return the comparison of the first with the next; None where they were not compared."""
         return self.pairs[0] if self.pairs else None
-
-    @property
-    def second_lead(self) -> Comparison | None:
-        """Return the comparison of the second with the one after it, if it shows that the second is ahead of that."""
-        pair = self.next_pairs[1] if len(self.next_pairs) > 1 else None
-        return pair if pair is not None and pair.answer == "different" and pair.ratio > 1 else None
 
     @property
     def level(self) -> tuple[tuple[Result, Comparison | None], ...]:
@@ -96,7 +89,7 @@ class Standing:
         return tuple(
             r
             for r, c in self.level
-            if is_limited(r)
+            if r.verdict.kind.is_bound
             and (c is None or c.answer != "same")
             # Two that fill one line are compared by what they do on it.
             and (c is None or not first is r.verdict.kind is VerdictKind.LINE_RATE)
@@ -122,11 +115,6 @@ class Standing:
         if self.hidden:
             return "tester-limited"
         return "untested" if any(c is None or c.answer == "untested" for c in self.undecided) else "open"
-
-
-def is_limited(result: Result) -> bool:
-    """Return whether the throughput of a result is a lower bound."""
-    return result.verdict.kind.is_bound
 
 
 class Standings:
@@ -176,9 +164,10 @@ def _standing(pairs: ComparisonsByPair, metric: Metric, cell: Point, members: Se
         return found if decided or estimated is None or estimated.answer not in DECIDED else estimated
 
     compared = tuple(advantage(ordered[0], other) for other in ordered[1:])
-    in_turn = tuple(advantage(one, other) for one, other in pairwise(ordered))
+    behind = advantage(*ordered[1:3]) if len(ordered) > 2 else None
+    second_lead = behind if behind is not None and behind.answer == "different" and behind.ratio > 1 else None
     missing = tuple(r for r in members if r not in known)
-    return Standing(cell, metric, load, tuple(ordered), compared, in_turn, missing)
+    return Standing(cell, metric, load, tuple(ordered), compared, second_lead, missing)
 
 
 def _figure(result: Result, metric: Metric, load: str) -> float | None:
@@ -189,7 +178,7 @@ def _figure(result: Result, metric: Metric, load: str) -> float | None:
         return None
     if metric == "throughput":
         return reach_pps(result) or None
-    return None if is_limited(result) else result.switch_cycles_per_packet
+    return None if result.verdict.kind.is_bound else result.switch_cycles_per_packet
 
 
 def middle_load(members: Iterable[Result]) -> str:

@@ -72,7 +72,7 @@ def cycles_blocks(trials: Iterable[Trial]) -> Blocks:
     return blocks_of(trials, time_had.cycles_per_packet)
 
 
-def by_start(blocks: Blocks) -> list[float]:
+def by_start(blocks: Iterable[Block]) -> list[float]:
     """Return the mean logarithm of each start, in the order of the starts."""
     groups = grouped((block.start, block.log) for block in blocks)
     return [statistics.fmean(groups[key]) for key in sorted(groups)]
@@ -188,7 +188,7 @@ class SidesNoise:
 
     def by_distance(self, blocks: Blocks) -> Distances:
         """Return the estimate of a cell at each core distance; empty where nothing is known of the noise at one."""
-        at_one, logs = self._of(blocks).at_one, {band: list(it.values()) for band, it in _by_distance(blocks).items()}
+        at_one, logs = self._of(blocks).at_one, _by_distance(blocks)
         left = sum(len(mine) - 1 for mine in logs.values())
         degrees = min(2.0 * max(left, 1), at_one.degrees_max)
         if degrees <= 0 or (not left and at_one.cells < CELLS_MIN):
@@ -219,9 +219,7 @@ def is_full(blocks: Blocks) -> bool:
 def _noise_of_sides(cells: Sequence[tuple[Point, Blocks]], one_topology: bool) -> SidesNoise:
     degrees_max = sum(len(own) - 1 for own in _starts(cells, one_topology).values())
     distances = [_by_distance(blocks) for _, blocks in cells]
-    alike = [
-        _at_one_distance([(log, band) for band, logs in found.items() for log in logs.values()]) for found in distances
-    ]
+    alike = [_at_one_distance([(log, band) for band, logs in found.items() for log in logs]) for found in distances]
     return SidesNoise(
         fit_noise([by_start(blocks) for _, blocks in cells], degrees_max),
         fit_noise(alike, degrees_max),
@@ -229,12 +227,9 @@ def _noise_of_sides(cells: Sequence[tuple[Point, Blocks]], one_topology: bool) -
     )
 
 
-def _by_distance(blocks: Blocks) -> dict[str | None, dict[int, float]]:
-    """Return the mean logarithm of each start at each core distance."""
-    groups: dict[str | None, dict[int, list[float]]] = {}
-    for block in blocks:
-        groups.setdefault(block.band, {}).setdefault(block.start, []).append(block.log)
-    return {band: {start: statistics.fmean(logs) for start, logs in own.items()} for band, own in groups.items()}
+def _by_distance(blocks: Blocks) -> dict[str | None, list[float]]:
+    """Return the mean logarithms of the starts at each core distance."""
+    return {band: by_start(mine) for band, mine in grouped((block.band, block) for block in blocks).items()}
 
 
 def noise_of_pairs(pairs: Iterable[tuple[Point, Blocks, Point, Blocks]]) -> Noise:

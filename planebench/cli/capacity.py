@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 from planebench.analysis.compare import Derived
+from planebench.analysis.counting import cell_id
 from planebench.analysis.node_capacity import (
     Carried,
     OverProvisioned,
@@ -82,7 +83,7 @@ def capacity(
                     {
                         "switch": it.point.switch,
                         "path": point_words(it.point),
-                        "point": replace(it.point, switch="").point_id,
+                        "point": cell_id(it.point),
                         "pps_per_core": it.pps_per_core,
                         "low_pps_per_core": it.low,
                         "high_pps_per_core": it.high,

@@ -8,14 +8,13 @@ import math
 import os
 import re
 import secrets
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from planebench.cli.options import PLAN_OPTIONS, print_json, print_table, tell
+from planebench.cli.options import PLAN_OPTIONS, complain, print_json, print_table, tell
 from planebench.cli.run import measured
 from planebench.lab import slurm
 from planebench.lab.job import (
@@ -28,7 +27,6 @@ from planebench.lab.job import (
     attempts,
     complete_run,
     default_jobs_dir,
-    is_resumable,
     locked,
     read_ended,
     read_job,
@@ -45,7 +43,8 @@ from planebench.plan.estimate import duration_words, estimate_longest, parse_bud
 from planebench.plan.expand import expand, switch_labels
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
-from planebench.store import RunInfo, read_run
+from planebench.store import RunInfo, list_runs, read_run
+from planebench.store.folder import is_complete
 from planebench.switches.registry import get_adapter
 
 MARGIN = 1.5
@@ -179,7 +178,7 @@ def _attempt(job: Job, folder: Path) -> int:
             time_budget=job.time_budget,
             hugepages=job.hugepages,
             calibrated=job.calibrated,
-            resume=is_resumable(runs),
+            resume=any(not is_complete(it) for it in list_runs(runs)),
             runs=runs,
             quiet=False,
             labels=labels,
@@ -290,11 +289,8 @@ def _print(shown: Sequence[_Shown], notes: Sequence[str], *, json: bool, quiet: 
             rows.append((it.job.name, it.machines or it.job.place.name, it.state, *times, it.detail))
         print_table(("job", "testbed", "state", "estimate", "limit", "progress or run"), rows)
     for note in () if json else notes:
-        print(f"note: {note}", file=sys.stderr)
+        tell(f"note: {note}")
     if ended and not json:
-        print(
-            f"planebench: {len(ended)} of {len(shown)} jobs ended without a complete run; submit the matrix again to "
-            "resume them",
-            file=sys.stderr,
-        )
+        words = "jobs ended without a complete run; submit the matrix again to resume them"
+        complain(f"{len(ended)} of {len(shown)} {words}")
     return int(bool(ended))

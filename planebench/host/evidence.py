@@ -120,11 +120,10 @@ class HostSample:
 def sample_host(sampler: ThreadSampler, cpus: Iterable[int]) -> HostSample:
     """Return the counters of this host now, of the threads of a sampler and of ``cpus``."""
     cpus = tuple(cpus)
-    interrupts = interrupt_counts(cpus)
-    return HostSample(tuple(sampler.sample().items()), steal_ns(cpus), None if interrupts is None else dict(interrupts))
+    return HostSample(tuple(sampler.sample().items()), steal_ns(cpus), interrupt_counts(cpus))
 
 
-def interrupt_counts(cpus: Iterable[int], root: Path = ROOT) -> Mapping[str, int] | None:
+def interrupt_counts(cpus: Iterable[int], root: Path = ROOT) -> dict[str, int] | None:
     """Return the interrupts of these CPUs since boot by name (``LOC``, ``eth0-TxRx-3``); None if unknown.
 
     Take differences with :func:`count_difference`.
@@ -141,15 +140,14 @@ def interrupt_counts(cpus: Iterable[int], root: Path = ROOT) -> Mapping[str, int
         counts = fields[: len(columns)]
         label = fields[-1] if name.strip().isdigit() and len(fields) > len(columns) else name.strip()
         found[label] += sum(int(count) for number, count in enumerate(counts) if number in wanted and count.isdigit())
-    return found
+    return dict(found)
 
 
 def count_difference(before: Mapping[str, int] | None, after: Mapping[str, int] | None) -> dict[str, int] | None:
     """Return the interrupts from one count to the next by name, without those that did not come; None if unknown."""
     if before is None or after is None:
         return None
-    both = {name: count - before.get(name, 0) for name, count in after.items()}
-    return {name: count for name, count in both.items() if count > 0}
+    return dict(Counter(after) - Counter(before))
 
 
 def read_counts(pid: int, tid: int) -> ThreadCounts | None:

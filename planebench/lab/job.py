@@ -28,7 +28,7 @@ from planebench.model.plan import Plan
 from planebench.model.text import utc_now
 from planebench.store import RunInfo, list_runs
 from planebench.store.codec import from_json, to_json
-from planebench.store.folder import is_complete
+from planebench.store.folder import is_complete, read_if_there
 
 JOB_FILE = "job.json"
 ENDED_FILE = "ended.json"
@@ -104,12 +104,8 @@ def write_job(folder: Path, job: Job) -> None:
 def read_ended(folder: Path) -> Ended | None:
     """Return how the last attempt ended; None if there was none, or it was killed. Raises StoreError."""
     path = folder / ENDED_FILE
-    try:
-        return from_json(Ended, read_file(path), str(path))
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise StoreError(f"cannot read {path}: {error.strerror or error}") from error
+    data = read_if_there(path)
+    return None if data is None else from_json(Ended, data, str(path))
 
 
 def write_ended(folder: Path, code: int, words: str = "") -> None:
@@ -158,11 +154,6 @@ def attempts(folder: Path) -> tuple[RunInfo, ...]:
 def complete_run(folder: Path) -> RunInfo | None:
     """Return the run that came to its end; None if there is none yet."""
     return next((info for info in attempts(folder) if is_complete(info)), None)
-
-
-def is_resumable(runs: Path) -> bool:
-    """Return whether a machine has left a run that can be resumed."""
-    return any(not is_complete(info) for info in list_runs(runs))
 
 
 QueueState = Literal["pending", "running", "ending", "unreachable"]

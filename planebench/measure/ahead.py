@@ -20,14 +20,13 @@ LATENCY = "latency"
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One method on one topology: about so many trials on so many points.
+    """One method on one topology: about so many trials.
 
     ``method``: ``r_plus``, a search, or ``latency``. ``seconds``: by the plan, starting the switches included.
     """
 
     topology: str
     method: str
-    points: int
     steps: int
     seconds: float
 
@@ -47,8 +46,7 @@ def stages(plan: Plan, points: Sequence[Point], costs: Costs | None = None) -> t
 
 def stages_of(plan: Plan, visit: Visit, costs: Costs) -> Iterator[Stage]:
     """Yield the stages of a visit, and share its estimated seconds out by the sending time of their trials."""
-    points = len(visit.group.points)
-    steps = {"r_plus": points * len(visit.repetitions)}
+    steps = {"r_plus": len(visit.group.points) * len(visit.repetitions)}
     steps |= {method: len(of) * expected_trials(plan, method) for method, of in searches_of(plan, visit).items()}
     steps[LATENCY] = len(latency_of(plan, visit))
     sending_s = {"r_plus": plan.throughput.duration_s, LATENCY: plan.latency.duration_s}
@@ -59,7 +57,7 @@ def stages_of(plan: Plan, visit: Visit, costs: Costs) -> Iterator[Stage]:
     a_weight_s = visit_s(plan, visit, costs) / sum(weights.values())
     for method, n in steps.items():
         if n:
-            yield Stage(visit.group.points[0].scenario_label, method, points, n, weights[method] * a_weight_s)
+            yield Stage(visit.group.points[0].scenario_label, method, n, weights[method] * a_weight_s)
 
 
 class Pace:

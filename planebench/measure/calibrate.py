@@ -24,7 +24,7 @@ from planebench.host.process import Supervisor
 from planebench.measure.counts import Sender, Sending, ends_of, tester_counts
 from planebench.measure.distance import machine_distances_ns
 from planebench.measure.latency import Readings, by_clock, clock_readings, common_clock
-from planebench.measure.live import LiveSettings
+from planebench.measure.live import CONNECT_DEADLINE_S, LiveSettings
 from planebench.model.cpus import Cpus
 from planebench.model.dimensions import port_clock
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
@@ -55,8 +55,6 @@ PROBE_RATE_PPS = 2000
 LOOP = "loop"
 """The name of the wire that connects the tester with itself."""
 THERE, BACK = Flow("a", "b", 0), Flow("b", "a", 1)
-
-CONNECT_DEADLINE_S = 15.0
 
 ReadClock = Callable[[LatencyRecord, Statistics], LatencyRecord | None]
 Send = Callable[[Flow, int, float | None, int], Statistics]

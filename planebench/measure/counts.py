@@ -139,7 +139,7 @@ class TesterCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class Way:
     """What the tasks at both ends of a flow counted, on every queue that they are on."""
 
     sent: Sequence[Generator]
@@ -157,18 +157,19 @@ def ends_of(stats: Statistics, flow: Flow) -> tuple[list[TaskStatistics], list[T
     return senders_of, [task for task in stats.tasks if task.name in receivers]
 
 
-def _way(stats: Statistics, flow: Flow) -> _Way:
+def way_of(stats: Statistics, flow: Flow) -> Way:
+    """Return what the tester says of a flow: its senders, its receivers and its streams there."""
     senders, receivers = ends_of(stats, flow)
     streams = {queue_stream(flow.stream, queue) for queue in range(QUEUES_MAX)}
     sent = [task.generator for task in senders if task.generator is not None]
     monitors = [task.monitor for task in receivers if task.monitor is not None]
-    return _Way(sent, monitors, [seen for it in monitors for seen in it.streams if seen.stream in streams])
+    return Way(sent, monitors, [seen for it in monitors for seen in it.streams if seen.stream in streams])
 
 
 def tester_counts(stats: Statistics, flows: Sequence[Flow], others: Sequence[Flow] = ()) -> TesterCounts:
     """Return the counts of a trial from ``stats.get`` of the tester. ``flows`` are the directions that sent, beside
     ``others`` that are not counted."""
-    ways, workers = [_way(stats, flow) for flow in flows], stats.workers
+    ways, workers = [way_of(stats, flow) for flow in flows], stats.workers
     duration_ns = max((generator.duration_ns for way in ways for generator in way.sent), default=0)
     cycles = duration_ns * stats.tsc_hz // 1_000_000_000
     expected: set[tuple[str, int]] = set()
@@ -226,7 +227,7 @@ def received_total(stats: Statistics) -> int:
 
 def arrived(stats: Statistics, flow: Flow) -> bool:
     """Return whether frames of every queue of the sending port arrived, on whatever queues of the receiving port."""
-    way = _way(stats, flow)
+    way = way_of(stats, flow)
     if len(way.monitors) == 1:
         return bool(way.monitors[0].received_packets)
     came = {seen.stream for seen in way.came if seen.forwarded_packets}
@@ -235,12 +236,12 @@ def arrived(stats: Statistics, flow: Flow) -> bool:
 
 def untried(stats: Statistics, flows: Sequence[Flow]) -> list[str]:
     """Return the names of the flows in which the tester did not try to send at all: that tells nothing of a switch."""
-    return [flow.name for flow in flows if not any(it.attempted_packets for it in _way(stats, flow).sent)]
+    return [flow.name for flow in flows if not any(it.attempted_packets for it in way_of(stats, flow).sent)]
 
 
 def lost(stats: Statistics, flow: Flow) -> int:
     """Return the number of frames of a flow that were sent and did not arrive."""
-    return _direction(flow, _way(stats, flow)).lost_packets
+    return _direction(flow, way_of(stats, flow)).lost_packets
 
 
 def vnf_drops(stats: Statistics) -> dict[str, dict[str, int]]:
@@ -253,7 +254,7 @@ def vnf_drops(stats: Statistics) -> dict[str, dict[str, int]]:
     return {name: reasons for name, reasons in found.items() if reasons}
 
 
-def _direction(flow: Flow, way: _Way) -> DirectionCounts:
+def _direction(flow: Flow, way: Way) -> DirectionCounts:
     sent, came = way.sent, way.came
     elsewhere = sum(it.elsewhere_packets for it in came)
     intended = [it.offered_packets if it.intended_packets is None else it.intended_packets for it in sent]
@@ -286,7 +287,7 @@ def _direction(flow: Flow, way: _Way) -> DirectionCounts:
     )
 
 
-def _latency(ways: Sequence[_Way]) -> LatencyRecord | None:
+def _latency(ways: Sequence[Way]) -> LatencyRecord | None:
     """Return the probes of all directions, each kind of histogram added up; None if no probe was sent."""
     generators = [generator for way in ways for generator in way.sent]
     sent = sum(generator.probes_sent for generator in generators)

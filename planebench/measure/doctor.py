@@ -134,8 +134,7 @@ def diagnose() -> tuple[Finding, ...]:
     planed = switches["planed"]
     programs = busy_programs(before)
     binary = planed.binary if isinstance(planed, Found) else None
-    cpus = tuple(sorted({*place(cpus_of(facts), 1).pollers}))
-    noise = dry_poll(binary, cpus) if binary else ()
+    noise = dry_poll(binary, tuple(sorted({*place(cpus_of(facts), 1).pollers}))) if binary else ()
     busy = (facts.load_average_1m or 0) >= BUSY_LOAD or bool(programs)
     kvm: tuple[Finding, ...] = ()
     vm = hostings["vm"]

@@ -73,8 +73,8 @@ def read_labels(testbed: str | None = None, subject: str | None = None, tags: It
     given: dict[str, str] = {}
     for text in tags:
         key, equals, value = text.partition("=")
-        if not equals or not key:
-            raise UsageError(f'--tag: "{text}" is not valid. Valid: KEY=VALUE, e.g. ring=new')
+        if not equals or not key or key in given:
+            raise UsageError(f'--tag: "{text}" is not valid. Valid: KEY=VALUE, each KEY once, e.g. ring=new')
         given[key] = value
     return Labels(
         testbed=testbed or os.environ.get(TESTBED_VARIABLE) or platform.node() or "unknown",

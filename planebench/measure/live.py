@@ -37,7 +37,7 @@ from planebench.measure.distance import LastDistance
 from planebench.measure.hosted import HostedVnfs, control_planes, functional_reasons, ready_within_s, share_a_core
 from planebench.measure.latency import StampedVnf, common_clock, read_anatomy
 from planebench.measure.updates import Changing, ControlTraffic, control_traffic, wait_until_settled
-from planebench.model.conditions import Conditions, of_losses
+from planebench.model.conditions import Conditions
 from planebench.model.dimensions import ClockChoice, ClockName, HostingFacts
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import Calibration
@@ -57,6 +57,7 @@ from planebench.planed.group import Member, PlanedGroup
 from planebench.planed.process import PlanedProcess
 from planebench.planed.statistics import Statistics
 from planebench.switches.adapter import Adapter, RunningSwitch, TableUpdates, UpdatableSwitch
+from planebench.switches.common import nic_counters
 from planebench.switches.linked import requests_of, start_switches
 from planebench.switches.remote import RemoteSwitch
 from planebench.testbed.hosting.exec import without_ports
@@ -393,13 +394,7 @@ class LiveTopology:
         """Return the extended statistics of the tester's NICs that speak of lost frames; empty on other wires."""
         if not self._nics:
             return Counter()
-        return Counter(
-            {
-                f"{port.name}:{name}": count
-                for port in get_ports(self.call)
-                for name, count in of_losses(port.xstats).items()
-            }
-        )
+        return Counter(nic_counters({port.name: port.xstats for port in get_ports(self.call)}))
 
     def vnf_drops(self) -> Counter[str]:
         """Return what hosted VNFs have dropped so far, as in ``Trial.tester_drops``."""

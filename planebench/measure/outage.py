@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from planebench.host.process import Supervisor, stretched
-from planebench.measure.counts import Sending, received_total, tester_counts, untried
+from planebench.measure.counts import Sending, received_total, tester_counts, untried, way_of
 from planebench.measure.live import LiveTopology
 from planebench.measure.runner import SelfMeasured
 from planebench.measure.session import Session, open_session
@@ -29,7 +29,7 @@ from planebench.model.outage import Outage, Restart, Silence
 from planebench.model.plan import LatencyPlan, Plan, ThroughputPlan
 from planebench.model.reasons import Reason
 from planebench.model.records import DirectionCounts, Load, Point, Trial, Verdict, VerdictKind
-from planebench.model.scenarios import QUEUES_MAX, Flow, flows, flows_of, queue_stream
+from planebench.model.scenarios import Flow, flows, flows_of
 from planebench.model.text import utc_now
 from planebench.model.topology import Topology
 from planebench.model.wire import wire_arguments, wire_name
@@ -179,12 +179,11 @@ def outage_of(way: Flow, calm: Statistics, stats: Statistics, restart_ns: int, d
 
 def longest_silence(stats: Statistics, way: Flow) -> Silence:
     """Return the longest silence of the streams of a flow. Raises StartError if no frame arrived."""
-    streams, found = {queue_stream(way.stream, queue) for queue in range(QUEUES_MAX)}, []
-    for task in stats.tasks:
-        for stream in task.monitor.streams if task.monitor is not None else ():
-            begin_ns, end_ns = stream.longest_silence_begin_ns, stream.longest_silence_end_ns
-            if stream.stream in streams and begin_ns is not None and end_ns is not None:
-                found.append(Silence(stream.longest_silence_ns, begin_ns, end_ns))
+    found = []
+    for stream in way_of(stats, way).came:
+        begin_ns, end_ns = stream.longest_silence_begin_ns, stream.longest_silence_end_ns
+        if begin_ns is not None and end_ns is not None:
+            found.append(Silence(stream.longest_silence_ns, begin_ns, end_ns))
     if not found:
         raise StartError(f"no frame came through {way.name}")
     return max(found, key=lambda silence: silence.duration_ns)

@@ -18,7 +18,7 @@ from planebench.host import facts as host_facts
 from planebench.host.device_settings import clock_refusal
 from planebench.host.facts import HostFacts
 from planebench.host.memory import enough_hugepages, too_few_words
-from planebench.host.planed_program import complaint, find_planed
+from planebench.host.planed_program import FACTS_DEADLINE_S, complaint, find_planed
 from planebench.host.programs import Found, NotFound, run_tool
 from planebench.measure.machine import run_cpus
 from planebench.measure.runner import SelfMeasured
@@ -55,9 +55,6 @@ from planebench.testbed.wires.base import cabled, named_ends, wire_kind
 
 # Have planed check the settings and files of chains before anything is started.
 
-CHECK_DEADLINE_S = 120.0
-"""For a table of millions of lines."""
-
 
 def check_chains(chains: Iterable[str], planed: Path) -> None:
     """Raise UsageError with the message of planed for the first chain that planed rejects.
@@ -74,7 +71,7 @@ def check_chains(chains: Iterable[str], planed: Path) -> None:
             links.make_folders(port.name for port in topology.ports)
             path = Path(folder) / "tester.json"
             full_stage(topology, assign_tasks(placement, topology, links.queues), links).write(path)
-            said = run_tool([planed, "--check", path], CHECK_DEADLINE_S, env={"RUNTIME_DIRECTORY": folder})
+            said = run_tool([planed, "--check", path], FACTS_DEADLINE_S, env={"RUNTIME_DIRECTORY": folder})
         if not said.ok:
             raise UsageError(f'chain "{chain}": {complaint(said).replace(f"{path}: ", "")}')
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from planebench.analysis.capacity import clock_floor_ns, tester_ceiling_pps
-from planebench.analysis.ledger import reason_of
+from planebench.analysis.capacity import latency_floor, least_ns, tester_ceiling_pps
 from planebench.host.evidence import HostSample, ThreadSampler, count_difference
 from planebench.measure.conditions import held_clock
 from planebench.measure.counts import Sending, tester_counts
@@ -20,7 +19,6 @@ from planebench.measure.latency import by_clock, charged, clock_readings
 from planebench.measure.live import LiveTopology
 from planebench.measure.updates import control_packets
 from planebench.measure.verdict import judge, remarks
-from planebench.model.conditions import NOT_BASIC
 from planebench.model.errors import PlanebenchError
 from planebench.model.header import Calibration
 from planebench.model.reasons import Reason, ReasonCode
@@ -41,6 +39,7 @@ from planebench.model.server import RANDOM
 from planebench.model.text import utc_now
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.planed.client import Profile, get_ports
+from planebench.switches.common import nic_drops
 from planebench.testbed.rates import SATURATING
 
 VALID = Verdict(VerdictKind.VALID)
@@ -165,7 +164,7 @@ def run_trial(
         memory=live.memory,
     )
     if latency is not None:
-        floor_ns = clock_floor_ns(calibration, point, latency.clock)
+        floor_ns = least_ns(latency_floor(calibration, point, latency.clock))
         roaming = point.placement == RANDOM
         latency = charged(latency, evidence, counts.duration_ns, roaming=roaming, floor_ns=floor_ns)
     # Of the cores that the threads of the switch forward on: kernel switches share one.
@@ -173,7 +172,7 @@ def run_trial(
     # What the kernel dropped, without what the switch reports of its own interfaces.
     told = {key.replace(":tx_dropped", ":rx_dropped") for key in switch_after.drops if key.endswith(":tx_dropped")}
     others = {key: count for key, count in drops.items() if key not in told}
-    others |= {key: count for key, count in grown.items() if reason_of(key) in NOT_BASIC}
+    others |= nic_drops(grown)
     trial = trial_of(
         request,
         started_at,

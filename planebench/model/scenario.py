@@ -7,6 +7,7 @@ else compares names of scenarios: ask a property of the scenario, of a point, or
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -75,7 +76,7 @@ class Scenario:
         """Return whether one of its ports is a wire."""
         return "wire" in self.ends
 
-    def parse_count(self, value: str | int) -> int:
+    def parse_count(self, value: object) -> int:
         """Return the number of VNFs; raise UsageError for one that this scenario cannot have."""
         count = whole_number(value)
         if count is None or not 1 <= count <= self.vnfs_max:
@@ -95,10 +96,6 @@ def scenarios_with(layout: VnfLayout, names: Iterable[str] | None = None) -> tup
     return tuple(name for name in (SCENARIOS if names is None else names) if scenario_named(name).vnfs == layout)
 
 
-def whole_number(value: str | int) -> int | None:
+def whole_number(value: object) -> int | None:
     """Return a number written in plain decimal digits: int() alone would take "6_4", " 64 " and True."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return value
-    return int(value) if value.isascii() and value.isdigit() else None
+    return int(str(value)) if re.fullmatch(r"[0-9]{1,18}", str(value)) else None

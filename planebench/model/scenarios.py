@@ -365,7 +365,7 @@ def parse_direction(text: str) -> Direction:
     raise unknown("direction", text, DIRECTIONS)
 
 
-def parse_frame_size(value: str | int) -> int:
+def parse_frame_size(value: object) -> int:
     """Return a frame size in bytes, FCS included, 64..1518 or 9000; raise UsageError for another."""
     size = whole_number(value)
     if size is None or not (FRAME_SIZE_MIN_BYTES <= size <= FRAME_SIZE_MAX_BYTES or size == FRAME_SIZE_JUMBO_BYTES):
@@ -376,12 +376,12 @@ def parse_frame_size(value: str | int) -> int:
     return size
 
 
-def parse_chain_length(value: str | int) -> int:
+def parse_chain_length(value: object) -> int:
     """Return the number of VNFs of a chain; raise UsageError for another."""
     return _largest("chain").parse_count(value)
 
 
-def parse_vnf_count(value: str | int) -> int:
+def parse_vnf_count(value: object) -> int:
     """Return the number of VNFs side by side; raise UsageError for another."""
     return _largest("side-by-side").parse_count(value)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import floor
 from typing import Any
@@ -16,7 +16,6 @@ from planebench.model.errors import UsageError
 from planebench.model.plan import LatencyPlan, Plan, Skipped
 from planebench.model.records import Point
 from planebench.model.scenario import scenario_named, scenarios_with
-from planebench.model.switch import SwitchCost
 from planebench.model.text import SECONDS, parse_number
 from planebench.plan.expand import STAMPS_MAX
 from planebench.plan.passes import (
@@ -159,7 +158,7 @@ def parse_budget(text: str) -> float:
     return seconds
 
 
-def fit(plan: Plan, points: Sequence[Point], budget_s: float, costs: Mapping[str, SwitchCost] | None = None) -> Plan:
+def fit(plan: Plan, points: Sequence[Point], budget_s: float, costs: Costs | None = None) -> Plan:
     """Return the plan with the longest trials with which measuring ``points`` fits into ``budget_s``.
 
     Lengths are scaled together, those of saturating, search and latency trials. Where the shortest do not fit,

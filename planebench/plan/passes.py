@@ -17,8 +17,9 @@ from typing import Any, TypeVar
 from planebench.analysis.search.methods import load_name
 from planebench.model.dimensions import HostingName
 from planebench.model.errors import UsageError
+from planebench.model.grouped import grouped
 from planebench.model.plan import R_PLUS, LatencyPlan, Plan
-from planebench.model.records import Point, TopologyKey
+from planebench.model.records import Point
 from planebench.model.scenario import scenario_named
 from planebench.model.server import NEAR
 from planebench.model.switch import USUAL_COST, SwitchCost
@@ -58,10 +59,7 @@ class TrialStep:
 
 def group_points(points: Sequence[Point]) -> tuple[TopologyGroup, ...]:
     """Return the points by topology, in the order in which the topologies first appear."""
-    groups: dict[TopologyKey, list[Point]] = {}
-    for point in points:
-        groups.setdefault(point.topology, []).append(point)
-    return tuple(TopologyGroup(tuple(members)) for members in groups.values())
+    return tuple(TopologyGroup(tuple(them)) for them in grouped((it.topology, it) for it in points).values())
 
 
 def interleave(

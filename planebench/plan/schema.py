@@ -236,11 +236,6 @@ def _each(parse: Callable[[Any], T], without: Collection[T] = ()) -> Callable[[A
     return every
 
 
-def _plain(value: Any) -> str | int:
-    """Return a size as its parser takes it; a float or a bool goes in as its text and is refused there by name."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else str(value)
-
-
 def _traffic(values: Any) -> Any:
     """Return the profiles that texts name; profiles stay what they are."""
     if not isinstance(values, str) and isinstance(values, Collection) and all(isinstance(it, str) for it in values):
@@ -251,9 +246,9 @@ def _traffic(values: Any) -> Any:
 TEXTS: Mapping[str, Callable[[Any], Any]] = {
     "scenarios": _each(lambda value: parse_scenario(str(value))),
     "directions": _each(lambda value: parse_direction(str(value))),
-    "frame_sizes_bytes": _each(lambda value: parse_frame_size(_plain(value))),
-    "chain_lengths": _each(lambda value: parse_chain_length(_plain(value))),
-    "vnf_counts": _each(lambda value: parse_vnf_count(_plain(value))),
+    "frame_sizes_bytes": _each(parse_frame_size),
+    "chain_lengths": _each(parse_chain_length),
+    "vnf_counts": _each(parse_vnf_count),
     "hosting": lambda value: _each(lambda it: parse_hosting(str(it)))([value] if isinstance(value, str) else value),
     "traffic": _traffic,
     "placements": _each(lambda value: parse_placing(str(value))),

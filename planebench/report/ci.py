@@ -5,21 +5,18 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 from planebench.analysis.gate import GateResult, JudgementKind
 from planebench.model.results import Comparison
 from planebench.model.words import METRICS, load_words, printable
 from planebench.report.comparison import undecided_words
 
-GateState = Literal["passes", "fails", "inconclusive"]
-
 NOTHING = "no rate was compared"
 
 _MARKS: dict[JudgementKind, str] = {"passes": "✅", "fails": "❌", "inconclusive": "❓"}
 
 
-def state_of(judgements: Sequence[GateResult]) -> GateState:
+def state_of(judgements: Sequence[GateResult]) -> JudgementKind:
     """Return the result of a gate, whose exit code is 0, 1 or 6; without a judgement it is inconclusive."""
     kinds = {judgement.kind for judgement in judgements} or {"inconclusive"}
     return "fails" if "fails" in kinds else "inconclusive" if "inconclusive" in kinds else "passes"

@@ -9,7 +9,7 @@ from planebench.analysis.compare import Derived
 from planebench.analysis.counting import cell_id
 from planebench.analysis.metrics.column import having, plain, point_columns, row
 from planebench.analysis.metrics.results import RESULT, results
-from planebench.analysis.standings import Standings, is_limited
+from planebench.analysis.standings import Standings
 from planebench.papers.judge import judge_all, shown
 from planebench.papers.measured import RunFigures
 from planebench.report.papers import record
@@ -41,7 +41,7 @@ def to_json(derived: Derived) -> bytes:
                         "throughput_pps": plain(it.throughput_pps),
                         "low_pps": plain(it.throughput_low_pps),
                         "high_pps": plain(it.throughput_high_pps),
-                        "is_bound": is_limited(it),
+                        "is_bound": it.verdict.kind.is_bound,
                     }
                     for it in standing.results
                 ],

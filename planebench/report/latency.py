@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from planebench.analysis.capacity import latency_floor
+from planebench.analysis.chains import MIN_CARRIED
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, latency_compares, latency_counts, same_cell
 from planebench.analysis.metrics.results import JITTER, LATENCY, OfLatency
@@ -228,8 +229,6 @@ def _latencies(run: Run, results: Sequence[Result]) -> list[OfLatency]:
 
 MIN_BATCHING_RATIO = 1.5
 """A lower ratio of two latencies has too many other causes for naming one."""
-MIN_CARRIED = 0.98
-"""Share of the intended load below which queues of the switch were full (as in measure/verdict.py)."""
 
 
 def load_sentences(results: Iterable[Result]) -> list[str]:

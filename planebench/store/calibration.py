@@ -81,12 +81,11 @@ def save(calibration: Calibration, folder: Path | None = None) -> Path:
 def load(
     condition: CalibrationCondition,
     frame_sizes: Collection[int],
-    max_age_s: float = MAX_AGE_S,
     *,
     folder: Path | None = None,
     now: datetime | None = None,
 ) -> Calibration | None:
-    """Return the calibration of this condition that has every frame size, if it is younger than ``max_age_s``.
+    """Return the calibration of this condition that has every frame size, if it is younger than MAX_AGE_S.
 
     None when there is none, or it is too old, torn, of another schema, or lacks a frame size: measure again.
     """
@@ -94,7 +93,7 @@ def load(
         path = _path(condition, folder)
         found = from_json(Calibration, path.read_bytes(), str(path))
         age_s = ((now or datetime.now(UTC)) - datetime.fromisoformat(found.measured_at)).total_seconds()
-        fresh = -CLOCK_SKEW_S <= age_s <= max_age_s
+        fresh = -CLOCK_SKEW_S <= age_s <= MAX_AGE_S
         with_ceiling = {ceiling.frame_size_bytes for ceiling in found.ceilings}
         sizes = with_ceiling & {floor.frame_size_bytes for floor in found.floors}
         if fresh and condition_of(found) == condition and set(frame_sizes) <= sizes:

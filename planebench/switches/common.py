@@ -7,7 +7,6 @@ import contextlib
 import os
 import re
 import socket
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -155,17 +154,9 @@ def answer_on(path: Path, request: bytes, timeout_s: float) -> bytes:
         return b"".join(iter(lambda: connection.recv(1 << 16), b""))
 
 
-def is_socket(path: Path) -> bool:
-    """Return whether a unix socket exists at ``path`` (links followed)."""
-    try:
-        return stat.S_ISSOCK(path.stat().st_mode)
-    except OSError:
-        return False
-
-
 def sockets_exist(ports: Sequence[SwitchPort]) -> bool:
     """Return whether the switch listens on every vhost-user port."""
-    return all(is_socket(port.path) for port in ports if port.kind == "vhost-user")
+    return all(port.path.is_socket() for port in ports if port.kind == "vhost-user")
 
 
 def prepared(adapter: Adapter, request: SwitchRequest) -> tuple[Found, tuple[SwitchPort, ...]]:
@@ -195,11 +186,6 @@ def is_jumbo(request: SwitchRequest) -> bool:
 def mtu_bytes(request: SwitchRequest) -> int:
     """Return the MTU for the largest frame (without Ethernet header and FCS), at least 1500."""
     return max(request.max_frame_bytes, STANDARD_FRAME_BYTES) - 14 - FCS_BYTES
-
-
-def ring_size(request: SwitchRequest) -> int:
-    """Return the ring size for a switch that has one setting for all ports: the largest of the request."""
-    return max(port.ring_size for port in request.ports)
 
 
 def dpdk_vdev(number: int, port: SwitchPort, request: SwitchRequest) -> str:

@@ -172,7 +172,7 @@ class GroutAdapter(Adapter):
         switch = RunningGrout(process, metrics, request)
         scraped = partial(common.answers, partial(scrape, metrics))
         with switch.stopped_on_failure():
-            wait_ready("grout", lambda: common.is_socket(api) and scraped(), [process])
+            wait_ready("grout", lambda: api.is_socket() and scraped(), [process])
             # grcli ends at the first command that fails.
             grcli = found.binary.with_name("grcli")
             text = "".join(f"{line}\n" for line in commands(request))

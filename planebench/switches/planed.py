@@ -80,9 +80,9 @@ NEXT_HOPS = 16
 OWN_ROUTES = 1
 """Of a VNF: its own address."""
 PAUSED_S = 86_400
+"""A topology is paused while other switches are measured; its sessions and routes must be there when it goes on."""
 CHARGED_MAX_MB = 256 * 1024
 """planed takes no larger one."""
-"""A topology is paused while other switches are measured; its sessions and routes must be there when it goes on."""
 
 
 def station_task(request: SwitchRequest, offload: str | None) -> Task:

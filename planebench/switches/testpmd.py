@@ -202,7 +202,7 @@ def _arguments(
 ) -> list[str]:
     mbuf_bytes = common.mbuf_bytes(request)
     size_mb = EAL_MB + _mbuf_count(request) * (mbuf_bytes + MBUF_OVERHEAD_BYTES) // 2**20
-    ring = common.ring_size(request)
+    ring = max(port.ring_size for port in request.ports)
     workers = ",".join(f"{lcore}@{cpu}" for lcore, cpu in enumerate(request.worker_cpus, start=1))
     queues = [f"--rxq={request.queues}", f"--txq={request.queues}"] if request.queues > 1 else []
     numbered = common.dpdk_order(ports)

@@ -257,7 +257,7 @@ class RunningVpp(common.ProcessGroup):
         self._workers = len(request.worker_cpus)
 
     def answers(self) -> bool:
-        return common.is_socket(self._paths.cli) and "vpp v" in (self._cli("show version") or "")
+        return self._paths.cli.is_socket() and "vpp v" in (self._cli("show version") or "")
 
     def configure(self, lines: Sequence[str]) -> None:
         """Run the commands. Raises StartError with the answer to the first that fails."""

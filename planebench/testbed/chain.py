@@ -26,7 +26,6 @@ from planebench.model.topology import Topology, Vnf
 from planebench.testbed.hosting.registry import HOSTINGS
 from planebench.testbed.vnfs import CORES_OPTION, SENDING_OPTIONS, VNFS, VnfKind
 
-NO_FUNCTION = {name: VnfKind(name, "", "the user's own VNF") for name in OWN}
 """Placeholders for the function of a VNF of the user, for which planed has no task."""
 
 ONE_PORTED = ", ".join(name for name, kind in VNFS.items() if kind.one_port)
@@ -184,7 +183,7 @@ def _parse_vnf(text: str) -> ChainVnf:
         return _function(rest[0], rest[1:], told)
     known = _options_of(told)
     options = _options(told, rest[1:], f"{told}:{known[0].name.upper()}:KEY=...", known)
-    vnf = ChainVnf(NO_FUNCTION[told], {}, told, options, unquote(rest[0]))
+    vnf = ChainVnf(VnfKind(told, "", "the user's own VNF"), {}, told, options, unquote(rest[0]))
     vnf.hosting_values()
     return vnf
 

@@ -408,7 +408,6 @@ def place(
             roaming = there - cpus.core(0) if len(whole) >= max(vnf_count, RANDOM_MIN_CPUS) else there
             order = [cpu for cpu in ranked(cpus, base.switch_cpu, cpus.node(base.switch_cpu)) if cpu in roaming]
             placed = _with_vnfs(cpus, base, share_out(order, vnf_count), roaming)
-            placed = replace(placed, roaming=roaming)
         else:
             # The other node, best first; CPU 0's core only if the others are few.
             far = _other_node_cpus(cpus, base)
@@ -525,4 +524,4 @@ def _with_vnfs(
     left = [cpu for cpu in sorted(cpus.allowed) if cpu not in used | cores]
     usual = roaming - cpus.isolated
     control = usual if usual and not left else control_cpus(cpus, left, used, base.tester_cpus[0])
-    return replace(base, vnf_cpus=vnf_cpus, control_cpus=control)
+    return replace(base, vnf_cpus=vnf_cpus, control_cpus=control, roaming=roaming)

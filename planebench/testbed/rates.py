@@ -15,9 +15,6 @@ from planebench.model.text import parse_number
 SATURATING = Load("saturating")
 """Maximum offered load."""
 
-RATE_MAX_PPS = 1e10
-BITS_MAX_BPS = 1e13
-
 
 def line_rate_pps(frame_size_bytes: float, line_rate_bps: float = 10_000_000_000) -> float:
     """Return the frames per second that fill a line: 14.88 million of 64 bytes at 10 Gb/s, with layer-1 overhead.
@@ -43,10 +40,7 @@ def rate_label(pps: float) -> str:
 
 def parse_rate(text: str) -> float:
     """Return ``14.88M``, ``100k`` or ``5e6`` in packets per second. Raises UsageError for anything else."""
-    value = parse_number(text)
-    if value is None or not 0 < value <= RATE_MAX_PPS:
-        raise UsageError(f'rate "{text}" is not valid. Valid: packets per second, e.g. 14.88M, 100k or 5e6')
-    return value
+    return _parsed(text, 1e10, "rate", "packets per second, e.g. 14.88M, 100k or 5e6")
 
 
 def bits_label(bps: float) -> str:
@@ -62,9 +56,13 @@ def _with_prefix(value: float, prefixes: Sequence[tuple[str, float]], unit: str)
 
 def parse_bits(text: str) -> float:
     """Return ``2.5G`` or ``156M`` in bits per second. Raises UsageError for anything else."""
+    return _parsed(text, 1e13, "bit rate", "bits per second, e.g. 10G or 156M")
+
+
+def _parsed(text: str, most: float, what: str, valid: str) -> float:
     value = parse_number(text)
-    if value is None or not 0 < value <= BITS_MAX_BPS:
-        raise UsageError(f'bit rate "{text}" is not valid. Valid: bits per second, e.g. 10G or 156M')
+    if value is None or not 0 < value <= most:
+        raise UsageError(f'{what} "{text}" is not valid. Valid: {valid}')
     return value
 
 

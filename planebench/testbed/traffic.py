@@ -260,7 +260,7 @@ def _whole_weight(value: Any) -> Any:
 
 Weight = Annotated[int, BeforeValidator(_whole_weight), Field(ge=1, le=records.WEIGHT_MAX)]
 Nanoseconds = Annotated[int, Field(ge=100, le=3_600_000_000_000)]
-Size = Annotated[int, BeforeValidator(lambda value: parse_frame_size(value if isinstance(value, int) else str(value)))]
+Size = Annotated[int, BeforeValidator(parse_frame_size)]
 Sizes = Annotated[
     tuple[tuple[Size, Weight], ...],
     BeforeValidator(lambda value: list(value.items()) if isinstance(value, dict) else value),

@@ -41,6 +41,7 @@ def test_capacity_of_this_host_and_by_a_run(planebench: Any, chains: Any) -> Non
     assert "p2p → 64 B" in done.out
     paths = json.loads(planebench("capacity", "latest", *SERVER, "--json").out)["paths"]
     assert len(paths) == len({(it["switch"], it["point"]) for it in paths})
+    assert "p2p/bidirectional/64" in {it["point"].rpartition("/virtio")[0] for it in paths}, "as in a comparison"
     of_vnfs = [it for it in paths if it["vnfs_of_one_core"] is not None]
     assert {it["path"].split()[0] for it in paths if it not in of_vnfs} == {"p2p"}
     assert all(it["vnfs_of_all_cores"][0] >= 32 * it["vnfs_of_one_core"][0] for it in of_vnfs)

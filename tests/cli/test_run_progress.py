@@ -29,7 +29,7 @@ class Run:
     def __init__(self, **options: Any) -> None:
         self.now_s = 0.0
         self.trials: list[Trial] = []
-        self.pace = Pace((Stage("p2p", "r_plus", 3, 20, 40.0),), lambda: self.now_s)
+        self.pace = Pace((Stage("p2p", "r_plus", 20, 40.0),), lambda: self.now_s)
         plan = load_plan("quick")
         plan = replace(plan, throughput=replace(plan.throughput, repetitions=3))
         session = SimpleNamespace(

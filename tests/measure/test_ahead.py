@@ -12,7 +12,7 @@ from planebench.plan.expand import expand
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
 
-STAGES = (Stage("p2p", "r_plus", 2, 10, 20.0), Stage("p2p", "latency", 2, 4, 40.0), Stage("v2v", "r_plus", 1, 5, 10.0))
+STAGES = (Stage("p2p", "r_plus", 10, 20.0), Stage("p2p", "latency", 4, 40.0), Stage("v2v", "r_plus", 5, 10.0))
 
 
 class Clock:
@@ -65,7 +65,7 @@ def test_a_further_pass_comes_at_the_end(clock: Clock) -> None:
     pace = Pace(STAGES, clock)
     pace.advance(19)
     assert pace.left_s() == 0.0
-    pace.extend((Stage("v2v", "r_plus", 2, 4, 8.0),))
+    pace.extend((Stage("v2v", "r_plus", 4, 8.0),))
     assert (pace.steps, pace.left_s()) == (23, 8.0)
 
 
@@ -101,7 +101,7 @@ def test_what_an_earlier_session_measured_does_not_make_this_one_fast(clock: Clo
 
 
 def test_a_search_that_takes_longer_than_expected_moves_both_ends(clock: Clock) -> None:
-    pace = Pace((Stage("p2p", "ndr", 1, 2, 4.0), Stage("p2p", "latency", 1, 2, 6.0)), clock)
+    pace = Pace((Stage("p2p", "ndr", 2, 4.0), Stage("p2p", "latency", 2, 6.0)), clock)
     pace.trial_begins()
     for second, (expected, left_s) in enumerate(((True, 8.0), (True, 6.0), (False, 6.0))):
         clock.now += 2
@@ -111,7 +111,7 @@ def test_a_search_that_takes_longer_than_expected_moves_both_ends(clock: Clock) 
 
 
 def test_a_search_that_ends_early_leaves_less_and_is_no_sign_of_a_fast_machine(clock: Clock) -> None:
-    pace = Pace((Stage("p2p", "ndr", 1, 10, 20.0), Stage("p2p", "latency", 1, 2, 6.0)), clock)
+    pace = Pace((Stage("p2p", "ndr", 10, 20.0), Stage("p2p", "latency", 2, 6.0)), clock)
     pace.trial_begins()
     clock.now += 2
     pace.advance()

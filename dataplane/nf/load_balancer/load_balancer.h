@@ -33,15 +33,6 @@ struct maglev_backend {
 	uint32_t at;           // scratch: where its permutation has come to
 };
 
-bool maglev_is_prime(uint32_t n);
-
-// The permutation of a name in a table of so many entries (prime). Weight is left alone.
-void maglev_permute(struct maglev_backend *backend, const char *name, uint32_t size);
-
-// Share the table out among n backends (MAGLEV_BACKENDS_MAX at most), in turns, in their order: entries are
-// numbers of backends, or MAGLEV_NONE if all are out.
-void maglev_fill(uint16_t *table, uint32_t size, struct maglev_backend *backends, unsigned n);
-
 // The paper's hash of the 5-tuple: CRC-32C over the bytes of the key, from 0, not inverted at either end.
 static inline uint32_t maglev_hash(const struct flow_key *key)
 {
@@ -119,7 +110,6 @@ void lb_settings_free(void *out);
 
 // Make the tables of all services, and what finds them. Returns 0 or -ENOMEM.
 int lb_build(struct lb *lb);
-void lb_fill(struct lb *lb, struct lb_service *service); // its table anew, by what is up
 
 static inline unsigned lb_bucket(uint64_t a, uint64_t b)
 {

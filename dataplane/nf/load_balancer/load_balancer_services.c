@@ -13,7 +13,7 @@
 
 // --- Maglev ----------------------------------------------------------------------------------------------
 
-bool maglev_is_prime(uint32_t n)
+static bool maglev_is_prime(uint32_t n)
 {
 	for (uint32_t i = 2; (uint64_t)i * i <= n; i++)
 		if (n % i == 0)
@@ -21,7 +21,8 @@ bool maglev_is_prime(uint32_t n)
 	return n >= 2;
 }
 
-void maglev_permute(struct maglev_backend *backend, const char *name, uint32_t size)
+// The permutation of a name in a table of so many entries (prime). Weight is left alone.
+static void maglev_permute(struct maglev_backend *backend, const char *name, uint32_t size)
 {
 	alignas(uint32_t) char key[CONFIG_NAME_MAX]; // the hash reads words
 	uint32_t length = (uint32_t)strnlen(name, sizeof(key));
@@ -45,7 +46,9 @@ static uint32_t entry_next(const uint16_t *table, uint32_t size, struct maglev_b
 	return entry;
 }
 
-void maglev_fill(uint16_t *table, uint32_t size, struct maglev_backend *backends, unsigned n)
+// Share the table out among n backends (MAGLEV_BACKENDS_MAX at most), in turns, in their order: entries are
+// numbers of backends, or MAGLEV_NONE if all are out.
+static void maglev_fill(uint16_t *table, uint32_t size, struct maglev_backend *backends, unsigned n)
 {
 	uint16_t in[MAGLEV_BACKENDS_MAX]; // those that take turns: of 4096 it may be one
 	uint32_t filled = 0;
@@ -288,7 +291,8 @@ void lb_settings_free(void *out)
 
 // --- Tables ----------------------------------------------------------------------------------------------
 
-void lb_fill(struct lb *lb, struct lb_service *service)
+// Its table anew, by what is up.
+static void lb_fill(struct lb *lb, struct lb_service *service)
 {
 	struct lb_backend *own = &lb->settings.backends[service->first];
 	struct maglev_backend maglev[MAGLEV_BACKENDS_MAX];

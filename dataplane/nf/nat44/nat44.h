@@ -287,29 +287,6 @@ void nat44_remove(struct nat44 *nat, struct nat44_session *s);
 // End what is over, looking at no more than looks sessions of each class.
 void nat44_reap(struct nat44 *nat, uint64_t now_tsc, unsigned looks);
 
-// --- nat44_table.c: addresses, ports, hosts --------------------------------------------------------------
-
-// Allocate, zero and touch memory; counted in memory_bytes. NULL without.
-void *nat44_memory(struct nat44 *nat, size_t bytes);
-
-int nat44_ports_open(struct nat44 *nat);
-void nat44_ports_close(struct nat44 *nat);
-
-// An outside port, host byte order: the wanted one if it is free (RFC 4787 s4.2.1), else one of its parity
-// (REQ-4), else any. 0 if the range is used up.
-uint16_t nat44_port_choose(struct nat44 *nat, unsigned address, enum nat44_protocol protocol,
-                           uint16_t wanted);
-bool nat44_port_is_free(const struct nat44 *nat, unsigned address, enum nat44_protocol protocol,
-                        uint16_t port);
-void nat44_port_mark(struct nat44 *nat, unsigned address, enum nat44_protocol protocol, uint16_t port,
-                     uint32_t session);
-uint64_t nat44_random(struct nat44 *nat);
-
-// The index of a host that has sessions, or 0.
-uint32_t nat44_host_find(const struct nat44 *nat, rte_be32_t ip);
-uint32_t nat44_host_add(struct nat44 *nat, rte_be32_t ip, unsigned address);
-void nat44_host_leave(struct nat44 *nat, uint32_t host); // one session less
-
 // --- nat44_control.c --------------------------------------------------------------------------------------
 
 void nat44_adopt(struct task *task, struct task *old);

@@ -17,7 +17,8 @@
 
 enum { WORD_BITS = 64, WORDS = NAT44_PORTS / WORD_BITS };
 
-void *nat44_memory(struct nat44 *nat, size_t bytes)
+// Allocated, zeroed and touched; counted in memory_bytes. NULL without.
+static void *nat44_memory(struct nat44 *nat, size_t bytes)
 {
 	void *memory = hugepages_alloc(bytes);
 
@@ -27,7 +28,7 @@ void *nat44_memory(struct nat44 *nat, size_t bytes)
 }
 
 // xorshift64 (Marsaglia 2003): ports need not be unpredictable to more than a guess.
-uint64_t nat44_random(struct nat44 *nat)
+static uint64_t nat44_random(struct nat44 *nat)
 {
 	nat->random ^= nat->random << 13;
 	nat->random ^= nat->random >> 7;
@@ -76,7 +77,7 @@ static int addresses_open(struct nat44 *nat)
 	return status;
 }
 
-int nat44_ports_open(struct nat44 *nat)
+static int nat44_ports_open(struct nat44 *nat)
 {
 	uint32_t hosts = nat->settings.sessions_max + 1; // a host has a session
 	unsigned bits = 64 - nat->bucket_shift;
@@ -94,7 +95,7 @@ int nat44_ports_open(struct nat44 *nat)
 	return addresses_open(nat);
 }
 
-void nat44_ports_close(struct nat44 *nat)
+static void nat44_ports_close(struct nat44 *nat)
 {
 	for (unsigned i = 0; i < nat->address_count; i++)
 		for (unsigned j = 0; j < NAT44_PROTOCOLS; j++) {
@@ -112,7 +113,7 @@ static bool in_range(const struct nat44 *nat, unsigned port)
 	return port >= nat->settings.port_min && port <= nat->settings.port_max;
 }
 
-bool nat44_port_is_free(const struct nat44 *nat, unsigned address, enum nat44_protocol protocol,
+static bool nat44_port_is_free(const struct nat44 *nat, unsigned address, enum nat44_protocol protocol,
                         uint16_t port)
 {
 	const struct nat44_ports *ports = &nat->addresses[address].ports[protocol];
@@ -154,7 +155,9 @@ static uint16_t scan(struct nat44 *nat, const struct nat44_ports *ports, unsigne
 	return 0;
 }
 
-uint16_t nat44_port_choose(struct nat44 *nat, unsigned address, enum nat44_protocol protocol, uint16_t wanted)
+// An outside port, host byte order: the wanted one if it is free (RFC 4787 s4.2.1), else one of its parity (REQ-4), else any.
+// 0 if the range is used up.
+static uint16_t nat44_port_choose(struct nat44 *nat, unsigned address, enum nat44_protocol protocol, uint16_t wanted)
 {
 	const struct nat44_ports *ports = &nat->addresses[address].ports[protocol];
 
@@ -169,7 +172,7 @@ uint16_t nat44_port_choose(struct nat44 *nat, unsigned address, enum nat44_proto
 	return 0;
 }
 
-void nat44_port_mark(struct nat44 *nat, unsigned address, enum nat44_protocol protocol, uint16_t port,
+static void nat44_port_mark(struct nat44 *nat, unsigned address, enum nat44_protocol protocol, uint16_t port,
                      uint32_t session)
 {
 	struct nat44_ports *ports = &nat->addresses[address].ports[protocol];
@@ -188,7 +191,8 @@ static uint32_t *host_bucket(const struct nat44 *nat, rte_be32_t ip)
 	return &nat->host_buckets[nat44_hash(nat, ip)];
 }
 
-uint32_t nat44_host_find(const struct nat44 *nat, rte_be32_t ip)
+// The index of a host that has sessions, or 0.
+static uint32_t nat44_host_find(const struct nat44 *nat, rte_be32_t ip)
 {
 	uint32_t index = *host_bucket(nat, ip);
 
@@ -197,7 +201,7 @@ uint32_t nat44_host_find(const struct nat44 *nat, rte_be32_t ip)
 	return index;
 }
 
-uint32_t nat44_host_add(struct nat44 *nat, rte_be32_t ip, unsigned address)
+static uint32_t nat44_host_add(struct nat44 *nat, rte_be32_t ip, unsigned address)
 {
 	uint32_t index = nat->free_host, *bucket = host_bucket(nat, ip);
 	struct nat44_host *host = &nat->hosts[index];
@@ -208,7 +212,8 @@ uint32_t nat44_host_add(struct nat44 *nat, rte_be32_t ip, unsigned address)
 	return index;
 }
 
-void nat44_host_leave(struct nat44 *nat, uint32_t index)
+// One session less.
+static void nat44_host_leave(struct nat44 *nat, uint32_t index)
 {
 	struct nat44_host *host = &nat->hosts[index];
 	uint32_t *link = host_bucket(nat, host->ip);

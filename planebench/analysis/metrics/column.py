@@ -173,9 +173,9 @@ def attribute(path: str, name: str, kind: Any, **more: Any) -> Column:
     return Column(name, kind, f"{path}.{name}", **more)
 
 
-def attributes(path: str, /, outputs: frozenset[ColumnOutput] = TABLE, **types: Any) -> tuple[Column, ...]:
+def attributes(path: str, /, **types: Any) -> tuple[Column, ...]:
     """Return one column for each attribute of the record at ``path``."""
-    return tuple(attribute(path, name, kind, outputs=outputs) for name, kind in types.items())
+    return tuple(attribute(path, name, kind, outputs=TABLE) for name, kind in types.items())
 
 
 def point_columns(path: str) -> dict[str, Column]:

@@ -207,10 +207,6 @@ def _cycles_cell(it: OfResult) -> tuple[str, str]:
     return figure, interval(result.cycles_low, result.cycles_high, partial(significant, digits=3))
 
 
-def _counted_by_switch(name: str, title: str, order: int) -> Column:
-    return _reported(name, OnPage(title, order, count, section=DROPS), type_=int | None)
-
-
 def _throughput_cell(it: OfResult) -> tuple[str, str]:
     result = it.result
     return throughput(result), interval(result.throughput_low_pps, result.throughput_high_pps, mpps)
@@ -280,8 +276,8 @@ RESULT: tuple[Column, ...] = (
     _result("mean_frame_bytes", Number),
     _result("sent", tuple[TrafficSent, ...], outputs=JSON),
     _reported("batch_size", OnPage("batch", 11, batch)),
-    _counted_by_switch("received_packets", "switch received", 4),
-    _counted_by_switch("forwarded_packets", "switch forwarded", 5),
+    _reported("received_packets", OnPage("switch received", 4, count, section=DROPS), type_=int | None),
+    _reported("forwarded_packets", OnPage("switch forwarded", 5, count, section=DROPS), type_=int | None),
     _result("fib_updates_per_s", Number),
     _result("control", ControlSummary | None, outputs=JSON),
     Column("control_reply_p50_us", Number, "result.control.p50_us"),

@@ -71,7 +71,7 @@ def _replay(
     mine = [t for t in trials if t.role != "search" or t.repetition == repetition]
     rates = [t.line_rate_pps * len(t.directions) for t in trials if t.line_rate_pps is not None]
     settings = replace(settings, line_rate_pps=min(rates, default=None))
-    log, found, task = TrialLog(mine), SearchFinding(), SearchTask(settings, point)
+    log, found = TrialLog(mine), SearchFinding()
     unloaded: Trial | None = None
     ask: Ask | None = None
     complete = False

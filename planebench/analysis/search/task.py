@@ -360,14 +360,13 @@ def hysteresis(found: SearchFinding, unloaded: Trial | None) -> tuple[Reason, ..
 def _met_at_max(load_pps: float, task: SearchTask) -> Verdict:
     """Return the verdict of a search without a failed load: its bound is where it had to stop."""
     mpps = f"{load_pps / 1e6:.6g} Mpps"
-    limit = task.settings.max_load_pps
     if task.cap_pps is not None and task.whole(task.cap_pps) == load_pps:
         text = f"the goal was met at {mpps}, the highest rate of the tester: a lower bound"
         return Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.MET_AT_MAXIMUM, text, {"pps": load_pps}),))
     if task.line_pps == load_pps:
         text = f"the goal was met at {mpps}, the line rate: the links, not the switch, are the limit"
         return Verdict(VerdictKind.LINE_RATE, (Reason(ReasonCode.LINE_RATE, text, {"pps": load_pps}),))
-    what = "the highest load allowed" if limit is not None else "the highest load tried"
+    what = "the highest load allowed" if task.settings.max_load_pps is not None else "the highest load tried"
     text = f"the goal was met at {mpps}, {what}: the switch may do more"
     return Verdict(VerdictKind.VALID, (Reason(ReasonCode.MET_AT_MAXIMUM, text, {"pps": load_pps}),))
 

@@ -151,7 +151,6 @@ class Hosting(Protocol):
 
     name: str
     title: str
-    remedy: str
     options: tuple[Option, ...]
     """Where it hosts what is the user's own (``image``, ``exec``), the first is what stands behind its name without a
     key: ``image:/x.qcow2``, ``exec:"command"``."""

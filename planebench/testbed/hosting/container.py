@@ -32,7 +32,6 @@ class ContainerHosting:
 
     name = "container"
     title = "a container"
-    remedy = bubblewrap.REMEDY
     options: tuple[Option, ...] = (
         Option("memory_mb", "whole", "memory limit in MiB", "computed from its tables, plus 1024", least=16),
         IDLE,

@@ -59,7 +59,6 @@ class ExecHosting:
 
     name = "exec"
     title = "a command in a container"
-    remedy = bubblewrap.REMEDY
     options: tuple[Option, ...] = (
         Option("command", "text", "command in double quotes, with {eal}, {port0}, {port1}, ..."),
         Option("image", "path", "root file system, a directory", "programs and libraries of this machine"),

@@ -31,7 +31,6 @@ class ImageHosting:
 
     name = "image"
     title = "disk image in a QEMU guest"
-    remedy = qemu.REMEDY
     options: tuple[Option, ...] = (
         Option("path", "file", "disk image, qcow2 or raw, that forwards between its two virtio NICs"),
         machine.RINGS,

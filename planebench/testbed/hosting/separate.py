@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planebench.host.planed_program import REMEDY, find_planed, missing_planed, planed_version
+from planebench.host.planed_program import find_planed, missing_planed, planed_version
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
 from planebench.model.cpus import cpu_text
@@ -20,7 +20,6 @@ class SeparateHosting:
 
     name = "separate"
     title = "own planed process"
-    remedy = REMEDY
     options: tuple[Option, ...] = (IDLE,)
     ready_within_s = 15.0
 

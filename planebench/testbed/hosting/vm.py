@@ -24,7 +24,6 @@ class VmHosting:
 
     name = "vm"
     title = "QEMU guest"
-    remedy = qemu.REMEDY
     options: tuple[Option, ...] = (
         machine.RINGS,
         replace(machine.VCPUS, default="polling CPUs, plus one with KVM if a CPU is free"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from planebench.model.dimensions import EXTERNAL, TESTER_PLACES, is_external
 from planebench.model.errors import UsageError, unknown
-from planebench.model.switch import parse_values
+from planebench.model.switch import parse_options, parse_values
 from planebench.testbed.testers.base import Delay, ExternalTester, StreamCounts, TesterStream
 from planebench.testbed.testers.otg import OtgTester
 from planebench.testbed.testers.trex import TrexTester
@@ -21,9 +21,7 @@ def get_tester(text: str) -> ExternalTester:
     where, *options = (part.strip() for part in rest.split(","))
     if not where:
         raise UsageError(f'tester "{text}" does not say where it is; write {EXTERNAL[kind]}')
-    if strange := next((option for option in options if "=" not in option), None):
-        raise UsageError(f'tester "{text}": "{strange}" is not an option; write KEY=VALUE, e.g. line=10G')
-    texts = dict(option.split("=", 1) for option in options)
+    texts = parse_options(f'tester "{text}"', options, "line=10G")
     return KINDS[kind](where, parse_values(f"tester {kind}", KINDS[kind].options, texts))
 
 
