@@ -175,7 +175,8 @@ struct cuckoo_shape {
 	int (*free_way)(const struct cuckoo *table, uint32_t bucket);          // -1: none
 	uint32_t (*other)(const struct cuckoo *table, struct cuckoo_place at); // bucket of the entry there
 	void (*copy)(struct cuckoo *table, struct cuckoo_place from, struct cuckoo_place to);
-	uint64_t (*check)(struct cuckoo *table, uint32_t bucket, bool *bad); // what was loaded, no key twice; entries
+	uint64_t (*check)(struct cuckoo *table, uint32_t bucket,
+	                  bool *bad); // what was loaded, no key twice; entries
 	void (*prefetch_all)(const struct cuckoo *table, const void *bucket);
 	uint64_t (*put_all)(struct cuckoo *table, const void *bucket); // entries that found no room
 };

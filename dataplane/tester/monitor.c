@@ -25,7 +25,7 @@ enum {
 	MONITOR_NS_SHIFT = 32,
 	TENTHS = 10,
 	STALL_FRAMES = 10, // that would have come meanwhile, at the least
-	LOOKS_MAX = 64, // intact frames that were not as the one before; then no other is learned from
+	LOOKS_MAX = 64,    // intact frames that were not as the one before; then no other is learned from
 };
 
 // Between two bursts with frames of a stream, by the times at which the monitor was polled for them.

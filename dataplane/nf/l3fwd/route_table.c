@@ -190,7 +190,8 @@ void route_hosts_prefetch6(const struct route_hosts *hosts, const uint8_t addres
 }
 
 // The hops of n addresses (1 .. CUCKOO_BULK_MAX); 0: no host route. There is a table of this version.
-static void route_hosts_find4(const struct route_hosts *hosts, const uint32_t *addresses, uint16_t *hops, unsigned n)
+static void route_hosts_find4(const struct route_hosts *hosts, const uint32_t *addresses, uint16_t *hops,
+                              unsigned n)
 {
 	uint64_t keys[CUCKOO_BULK_MAX];
 
@@ -199,7 +200,8 @@ static void route_hosts_find4(const struct route_hosts *hosts, const uint32_t *a
 	cuckoo_find(hosts->v4, keys, n, hops);
 }
 
-static void route_hosts_find6(const struct route_hosts *hosts, uint8_t (*addresses)[16], uint16_t *hops, unsigned n)
+static void route_hosts_find6(const struct route_hosts *hosts, uint8_t (*addresses)[16], uint16_t *hops,
+                              unsigned n)
 {
 	struct cuckoo_wide_key keys[CUCKOO_BULK_MAX];
 

@@ -114,7 +114,7 @@ static bool in_range(const struct nat44 *nat, unsigned port)
 }
 
 static bool nat44_port_is_free(const struct nat44 *nat, unsigned address, enum nat44_protocol protocol,
-                        uint16_t port)
+                               uint16_t port)
 {
 	const struct nat44_ports *ports = &nat->addresses[address].ports[protocol];
 
@@ -157,7 +157,8 @@ static uint16_t scan(struct nat44 *nat, const struct nat44_ports *ports, unsigne
 
 // An outside port, host byte order: the wanted one if it is free (RFC 4787 s4.2.1), else one of its parity (REQ-4), else any.
 // 0 if the range is used up.
-static uint16_t nat44_port_choose(struct nat44 *nat, unsigned address, enum nat44_protocol protocol, uint16_t wanted)
+static uint16_t nat44_port_choose(struct nat44 *nat, unsigned address, enum nat44_protocol protocol,
+                                  uint16_t wanted)
 {
 	const struct nat44_ports *ports = &nat->addresses[address].ports[protocol];
 
@@ -173,7 +174,7 @@ static uint16_t nat44_port_choose(struct nat44 *nat, unsigned address, enum nat4
 }
 
 static void nat44_port_mark(struct nat44 *nat, unsigned address, enum nat44_protocol protocol, uint16_t port,
-                     uint32_t session)
+                            uint32_t session)
 {
 	struct nat44_ports *ports = &nat->addresses[address].ports[protocol];
 	uint64_t bit = UINT64_C(1) << port % WORD_BITS;
