@@ -154,8 +154,7 @@ static void count(struct route_hosts *hosts, const struct route_list *list)
 	}
 }
 
-// The tables of a list's host routes. Returns 0 or -errno; close all the same.
-static int route_hosts_open(struct route_hosts *hosts, const struct route_list *list)
+int route_hosts_open(struct route_hosts *hosts, const struct route_list *list)
 {
 	struct cuckoo *numbers = NULL;
 	int status;
@@ -173,7 +172,7 @@ static int route_hosts_open(struct route_hosts *hosts, const struct route_list *
 	return status;
 }
 
-static void route_hosts_close(struct route_hosts *hosts)
+void route_hosts_close(struct route_hosts *hosts)
 {
 	cuckoo_destroy(hosts->v4);
 	cuckoo_destroy(hosts->v6);
@@ -189,9 +188,7 @@ void route_hosts_prefetch6(const struct route_hosts *hosts, const uint8_t addres
 	cuckoo_wide_prefetch(hosts->v6, &key);
 }
 
-// The hops of n addresses (1 .. CUCKOO_BULK_MAX); 0: no host route. There is a table of this version.
-static void route_hosts_find4(const struct route_hosts *hosts, const uint32_t *addresses, uint16_t *hops,
-                              unsigned n)
+void route_hosts_find4(const struct route_hosts *hosts, const uint32_t *addresses, uint16_t *hops, unsigned n)
 {
 	uint64_t keys[CUCKOO_BULK_MAX];
 
@@ -200,8 +197,7 @@ static void route_hosts_find4(const struct route_hosts *hosts, const uint32_t *a
 	cuckoo_find(hosts->v4, keys, n, hops);
 }
 
-static void route_hosts_find6(const struct route_hosts *hosts, uint8_t (*addresses)[16], uint16_t *hops,
-                              unsigned n)
+void route_hosts_find6(const struct route_hosts *hosts, uint8_t (*addresses)[16], uint16_t *hops, unsigned n)
 {
 	struct cuckoo_wide_key keys[CUCKOO_BULK_MAX];
 

@@ -54,8 +54,17 @@ static inline bool route_is_host(const struct route *route)
 // Whether the host routes of a list have no more next hops than there are numbers: 0, -ENOSPC or -ENOMEM.
 int route_hosts_check(const struct route_list *list);
 
+// The tables of a list's host routes. Returns 0 or -errno; close all the same.
+int route_hosts_open(struct route_hosts *hosts, const struct route_list *list);
+void route_hosts_close(struct route_hosts *hosts);
+
 // Say early that an address will be looked up. There is a table of this version.
 void route_hosts_prefetch6(const struct route_hosts *hosts, const uint8_t address[static 16]);
+
+// The hops of n addresses (1 .. CUCKOO_BULK_MAX); 0: no host route. There is a table of this version.
+void route_hosts_find4(const struct route_hosts *hosts, const uint32_t *addresses, uint16_t *hops,
+                       unsigned n);
+void route_hosts_find6(const struct route_hosts *hosts, uint8_t (*addresses)[16], uint16_t *hops, unsigned n);
 
 enum {
 	ROUTE_OUT_OTHER = 8, // of an entry: the port that is not the one it came in by
