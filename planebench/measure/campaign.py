@@ -378,7 +378,8 @@ class Campaign:
         planned, waiting = latency_of(self.plan, visit), self._waiting.pop(visit.group.first.topology, [])
         for wanted in self._turns((*waiting, *planned), attrgetter("step.point.switch")):
             how, point = wanted.how, wanted.step.point
-            load = self._latency_load(wanted) if point.switch in benches else None
+            again = visit.repetitions.stop < min(self.plan.throughput.repetitions, REPETITIONS_FLOOR)
+            load = self._latency_load(wanted, again) if point.switch in benches else None
             if load is None:
                 self._waiting[visit.group.first.topology].append(wanted)
                 continue
@@ -397,26 +398,28 @@ class Campaign:
             self._measure(benches, request)
             self.pace.advance()
 
-    def _latency_load(self, wanted: LatencyStep) -> Load | None:
-        """Return the load of a latency step in pps; None where the load that it is a share of is not known."""
+    def _latency_load(self, wanted: LatencyStep, again: bool) -> Load | None:
+        """Return the load of a latency step in pps; None where the load that it is a share of is not known.
+
+        ``again``: the topology comes again, so that what is not known with the present distance of the cores can wait.
+        """
         step, how, point = wanted.step, wanted.how, wanted.step.point
         size = self.plan.profile(point.traffic).mean_frame_bytes or point.frame_size_bytes
         vnfs, senders = point.chain_length if point.side_by_side else 1, _senders(point)
         echoed = point.echoes("latency")  # then one end sends
+        fixed = () if echoed else fixed_loads(point.scenario, how)
         bit_rates = bit_loads(how.total_bps, how.per_vnf_bps, size, vnfs, 1 if echoed else senders)
-        bits = {load.label: load for load in bit_rates}
-        if step.load in bits:
-            return bits[step.load]
-        fixed = {load.label: load for load in fixed_loads(point.scenario, how)}
-        if step.load in fixed and not echoed:
-            return fixed[step.load]
+        known = {load.label: load for load in (*fixed, *bit_rates)}
+        if step.load in known:
+            return known[step.load]
         whole_pps = None
         if echoed or how.of == R_PLUS:  # the throughput of the saturating trials so far that count
             trials = [t for t in self._seen if t.point == point and t.role == "r_plus"]
             counted = saturating(trials).trials or of_kinds(trials, (VerdictKind.FUNCTIONAL,)).trials
             # Of the core distance that the host has now, as far as is known: with far cores the half of R+ may be all.
             band = self._seen[-1].band if self._seen else None
-            whole_pps = geometric_mean(throughput_blocks([t for t in counted if band and t.band == band] or counted))
+            here = [t for t in counted if t.band == band]
+            whole_pps = geometric_mean(throughput_blocks(here if again or (band and here) else counted))
         elif isinstance(found := self._next(how.of, point), SearchResult):
             whole_pps = found.lower_pps
         if whole_pps is None:

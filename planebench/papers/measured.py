@@ -22,7 +22,7 @@ from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
 from planebench.model.server import NEAR, OWN_CLOCK, mhz_of, speed_of
 from planebench.model.time_had import rate_pps
-from planebench.model.words import WIDE, count, mark, mpps, throughput, us
+from planebench.model.words import WIDE, count, listed, mark, mpps, throughput, us
 from planebench.papers.claims import ANY, IP_PIPELINE, ClaimCell, ClaimMetric, Each
 from planebench.papers.told import FigureSample, middle
 
@@ -168,24 +168,26 @@ class RunFigures:
             return None
         if not latency_counts(summary):
             return FigureSample((), summary.verdict.kind, f"({us(figure)})")
-        trials = self._near(self.derived.latency_trials(result)[load].trials)
-        if why := self._unlike_share(result.point, load, trials):
-            return FigureSample((), summary.verdict.kind, f"({us(figure)})", why=why)
+        trials, unlike = self._at_share(
+            result.point, load, self._near(self.derived.latency_trials(result)[load].trials)
+        )
+        if unlike:
+            return FigureSample((), summary.verdict.kind, f"({us(figure)})", why=unlike)
         found = self._of_starts(metric, trials, VerdictKind.VALID)
         return replace(found, shown=us(middle(found) if found.values else figure))
 
-    def _unlike_share(self, point: Point, load: str, trials: Sequence[Trial]) -> str:
-        """Return why the load of trials on near cores is not the share of R+ that it is named by; empty if it is.
+    def _at_share(self, point: Point, load: str, trials: Sequence[Trial]) -> tuple[Sequence[Trial], str]:
+        """Return the trials on near cores whose load is the share of R+ that it is named by, or why there is none.
 
-        R+ at that moment may have been that of far cores, too.
+        R+ as it was known at that moment may have been that of far cores, or of a start that was slow.
         """
         near = self.sample(point, "throughput") if self.has_near and _SHARE.fullmatch(load) else None
-        sent = [(t.load.pps_per_direction or 0.0) * len(t.directions) for t in trials]
-        if near is None or not near.counts or not sent:
-            return ""
-        share = sum(sent) / len(sent) / middle(near)
-        unlike = abs(share - float(load)) > SHARE_OFF
-        return f"its load was {share:.2f} of R+ with near cores, not {load}" if unlike else ""
+        if near is None or not near.counts or not trials:
+            return trials, ""
+        shares = [(t.load.pps_per_direction or 0.0) * len(t.directions) / middle(near) for t in trials]
+        alike = [t for t, share in zip(trials, shares, strict=True) if abs(share - float(load)) <= SHARE_OFF]
+        told = "" if alike else listed([f"{share:.2f}" for share in shares])
+        return alike, told and f"its load was {told} of R+ with near cores, not {load}"
 
 
 def _paper_name(adapter: str) -> str:

@@ -164,6 +164,28 @@ def test_a_share_of_r_plus_is_that_of_the_distance_of_the_cores(
     assert sent == {n: pytest.approx((5e6, 2.5e6)[n % 2], rel=0.02) for n in range(4)}
 
 
+@pytest.mark.parametrize(("repeat", "second_pps"), [(1, 5e6), (2, 2.5e6)])
+def test_a_share_waits_for_r_plus_with_cores_as_far_while_there_is_a_pass_to_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repeat: int, second_pps: float
+) -> None:
+    """The cores move away behind the first saturating trials, and R+ is half of that there."""
+    measured = SimRunner.run
+
+    def moved(self: SimRunner, request: TrialRequest) -> Trial:
+        trial, far = measured(self, request), request.role == "latency" or request.repetition > 0
+        ways = tuple(
+            replace(it, forwarded_packets=it.forwarded_packets // 2, forwarded_by_tenth=()) for it in trial.directions
+        )
+        evidence = make_evidence("far" if far else "near")
+        return replace(trial, evidence=evidence, directions=ways if request.repetition > 0 else trial.directions)
+
+    monkeypatch.setattr(SimRunner, "run", moved)
+    plan = plan_of("sim:capacity=10M,sim:capacity=10M", loads="0.5", repeat=repeat)
+    plan = replace(plan, latency=replace(plan.latency, repetitions=1))
+    sent = [t.load.pps_per_direction for t in run(plan, tmp_path) if t.role == "latency"]
+    assert sent == [pytest.approx(5e6, rel=0.02), pytest.approx(second_pps, rel=0.02)]
+
+
 def test_conditions_have_the_whole_key_of_their_topology(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = Conditions("", "loopback", 1, "virtio", 0, "2026-11-21T12:00:00Z")
     monkeypatch.setattr(SimRunner, "conditions", found)
