@@ -168,9 +168,7 @@ class RunFigures:
             return None
         if not latency_counts(summary):
             return FigureSample((), summary.verdict.kind, f"({us(figure)})")
-        trials, unlike = self._at_share(
-            result.point, load, self._near(self.derived.latency_trials(result)[load].trials)
-        )
+        trials, unlike = self._at_share(result.point, load, self.derived.latency_trials(result)[load].trials)
         if unlike:
             return FigureSample((), summary.verdict.kind, f"({us(figure)})", why=unlike)
         found = self._of_starts(metric, trials, VerdictKind.VALID)
@@ -181,13 +179,13 @@ class RunFigures:
 
         R+ as it was known at that moment may have been that of far cores, or of a start that was slow.
         """
-        near = self.sample(point, "throughput") if self.has_near and _SHARE.fullmatch(load) else None
-        if near is None or not near.counts or not trials:
+        near, trials = self.sample(point, "throughput"), self._near(trials)
+        if near is None or not near.counts or not trials or not self.has_near or not _SHARE.fullmatch(load):
             return trials, ""
         shares = [(t.load.pps_per_direction or 0.0) * len(t.directions) / middle(near) for t in trials]
         alike = [t for t, share in zip(trials, shares, strict=True) if abs(share - float(load)) <= SHARE_OFF]
-        told = "" if alike else listed([f"{share:.2f}" for share in shares])
-        return alike, told and f"its load was {told} of R+ with near cores, not {load}"
+        told = f"its load was {listed([f'{it:.2f}' for it in shares])} of R+ with near cores, not {load}"
+        return alike, "" if alike else told
 
 
 def _paper_name(adapter: str) -> str:

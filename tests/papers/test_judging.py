@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from builders import make_verdict
-from making import LARGE_HOST, delay, judged, measured, of_can17, rate, run
+from making import LARGE_HOST, NEAR, claim, delay, judged, measured, of_can17, rate, run
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.noise import Estimate
@@ -17,7 +17,7 @@ from planebench.model.plan import Skipped
 from planebench.model.records import TrafficSent, VerdictKind
 from planebench.papers import comparing
 from planebench.papers.claims import all_claims
-from planebench.papers.judge import judge_all, shown
+from planebench.papers.judge import judge, judge_all, shown
 from planebench.papers.measured import RunFigures
 from planebench.papers.told import ClaimOutcome, Compared, FigureSample, Told, corrected, told
 
@@ -114,6 +114,24 @@ def test_claims_are_of_near_cores_where_the_run_has_such() -> None:
         assert (found.outcome, found.compared[0].figures) == (YES, "8.00 against 10.00 Mpps")
     alone = judged("v2v-below-p2v", *far, host=LARGE_HOST)
     assert alone.outcome is NO
+
+
+def test_a_latency_is_that_of_the_trials_whose_load_was_the_share_that_it_is_named_by() -> None:
+    """Others were a share of an R+ as it was known when they began: that of far cores, or of a slow start."""
+    cell, count = ("t4p4s", "p2p"), len(NEAR)
+    made = run(
+        rate(*cell, 10.0), *(delay(*cell, load, us) for load, us in (("0.10", 30.0), ("0.50", 20.0), ("0.50", 900.0)))
+    )
+    wrong = tuple(
+        dataclasses.replace(t, load=dataclasses.replace(t.load, pps_per_direction=9e6)) for t in made.trials[-count:]
+    )
+    for trials, outcome, figures in (
+        (made.trials[:-count], YES, "30.0 against 20.0 µs"),
+        (made.trials[: -2 * count], OPEN, "30.0 against (900) µs"),
+    ):
+        found = judge(claim("t4p4s-waits-in-p2p"), measured(dataclasses.replace(made, trials=(*trials, *wrong))))
+        assert (found.outcome, found.compared[0].figures) == (outcome, figures)
+    assert "its load was 0.90, 0.90" in found.evidence and "of R+ with near cores, not 0.50" in found.evidence
 
 
 def test_no_interval_of_a_claim_excludes_the_limit_where_it_is_not_significant() -> None:
