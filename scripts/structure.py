@@ -54,15 +54,15 @@ HARNESS = ROOT / "planebench"
 APART = ("papers", "conformance", "lab")
 """Packages of the harness beside the way from plan to page."""
 LIMITS: Mapping[str, tuple[int, int]] = {
-    "code lines without papers, conformance and lab": (26_428, 20_000),
-    "code lines": (29_120, 25_000),
+    "code lines without papers, conformance and lab": (26_429, 20_000),
+    "code lines": (29_121, 25_000),
     "packages": (14, 14),
     "layers of packages": (8, 8),
     "files": (256, 260),
     "files that import each other": (0, 0),
-    "functions": (2_691, 2_500),
+    "functions": (2_692, 2_500),
     "class names of several files": (0, 0),
-    "statements": (29_425, 26_000),
+    "statements": (29_427, 26_000),
 }
 """Figure of planebench/ -> what it may be today, and the goal. Code lines: no blank, comment, docstring or import."""
 

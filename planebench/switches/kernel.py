@@ -117,16 +117,20 @@ def has_core() -> bool:
     return seen and is_machine_root() and has_capability(CAP_SYS_NICE)
 
 
-def set_up(action: str, arguments: Sequence[str], request: SwitchRequest, supervisor: Supervisor) -> str:
-    """Run ``kernel_setup.py ACTION ARGUMENTS`` in the switch's namespace and return its output. Raises StartError.
+def in_namespace(what: str, argv: Sequence[str], request: SwitchRequest, supervisor: Supervisor) -> str:
+    """Run a program in the switch's network namespace and return its output. Raises StartError if it fails.
 
     It runs at the priority of pollers; otherwise a tester that polls on the same CPU would leave it almost no time.
     """
-    argv = [sys.executable, "-I", str(Path(__file__).with_name("kernel_setup.py")), action, *arguments]
-    cpus, netns = request.control_cpus, request.netns_pid
-    done = supervisor.spawn(f"kernel-{action}", argv, cpus=cpus, workdir=request.workdir, netns_pid=netns)
+    done = supervisor.spawn(what, argv, cpus=request.control_cpus, workdir=request.workdir, netns_pid=request.netns_pid)
     done.finish(SETUP_TIMEOUT_S, "the kernel could not be set up")
     return done.log_tail(1000)
+
+
+def set_up(action: str, arguments: Sequence[str], request: SwitchRequest, supervisor: Supervisor) -> str:
+    """Run ``kernel_setup.py ACTION ARGUMENTS`` in the switch's namespace and return its output. Raises StartError."""
+    argv = [sys.executable, "-I", str(Path(__file__).with_name("kernel_setup.py")), action, *arguments]
+    return in_namespace(f"kernel-{action}", argv, request, supervisor)
 
 
 class RunningKernel(RunningSwitch):

@@ -160,7 +160,7 @@ class OtgTester(ExternalTester):
         request = urllib.request.Request(self._url + path, data, {"Content-Type": "application/json"}, method=method)
         limit_s = stretched(self._deadline_s)
         try:
-            with self._opener.open(request, timeout=limit_s) as answer:
+            with self._opener.open(request, timeout=stretched(self._deadline_s)) as answer:
                 told = json.loads(answer.read(ANSWER_MAX_BYTES) or b"{}")
         except urllib.error.HTTPError as error:
             words = f"{error.code} {error.reason}"
